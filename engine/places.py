@@ -97,6 +97,11 @@ def desk_reports(desk: str) -> Path:
     return desks_dir() / f"{_part('desk', desk)}.reports"
 
 
+def desk_rehearsal(desk: str) -> Path:
+    """The certificate of a desk's rehearsal; beside its journal. Raises ConfigError as `desk_journal` does."""
+    return desks_dir() / f"{_part('desk', desk)}.rehearsal"
+
+
 def arenas_dir() -> Path:
     """The records of arenas, one file each."""
     return data_dir() / "arenas"

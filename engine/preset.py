@@ -26,6 +26,7 @@ from engine.domain.five_level import TradeValues
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.errors import ConfigError, UsageError
 from engine.memory_settings import Memory
+from engine.rehearsal_settings import Rehearsal
 
 HIDDEN = frozenset({"leaky-test", "finmem-whole"})
 """Presets that are not offered: one exists to be caught, the other is a row of a table."""
@@ -108,6 +109,8 @@ class Preset(settings.Frozen):
     reference_fund: owner_settings.FundName = ""
     """The fund whose trades guide advice in five levels in training, and never in the test: `holdings/FUND.csv` of the
     data folder. Source: TradingGPT §4.2 [G8]."""
+    rehearsal: Rehearsal | None = None
+    """The backtest and the arena that a desk has to pass before it trades an account at a broker."""
     peek: bool = False
     """Permission to read tomorrow's close: only for the preset that the audit must catch."""
 

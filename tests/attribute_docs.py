@@ -9,7 +9,15 @@ from textwrap import dedent
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """The docstring below each annotated attribute, on one line; empty where there is none."""
+    """The docstring below each annotated attribute, its bases' included, on one line; empty where there is none."""
+    docs: dict[str, str] = {}
+    for one in reversed(kind.__mro__):
+        if one.__module__.startswith("engine."):
+            docs |= _own_docs(one)
+    return docs
+
+
+def _own_docs(kind: type) -> dict[str, str]:
     (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
     assert isinstance(definition, ast.ClassDef)
     docs = {}

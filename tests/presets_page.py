@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterator, Sequence
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -22,6 +23,7 @@ from engine.domain.five_level import TradeValues
 from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
 from engine.owner_settings import Character, DebateSettings, Owner
 from engine.preset import Preset, Windows, load_preset, preset_names
+from engine.rehearsal_settings import ArenaRehearsal, BacktestRehearsal, Rehearsal
 from engine.settings import AgentSettings, Band, Portfolio, Sizing
 from tests.attribute_docs import attribute_docs
 
@@ -110,6 +112,9 @@ is an abstention.
 TABLES: dict[type, str] = {
     Sizing: "[sizing]",
     Band: "[sizing.buy.RULE], [sizing.sell.RULE], [sizing.unruled]",
+    Rehearsal: "[rehearsal]",
+    BacktestRehearsal: "[rehearsal.backtest]",
+    ArenaRehearsal: "[rehearsal.arena]",
     Windows: "[windows]",
     Portfolio: "[portfolio]",
     Memory: "[memory]",
@@ -126,7 +131,7 @@ TABLES: dict[type, str] = {
 
 _BOUNDS = {"ge": "from {}", "gt": "above {}", "le": "up to {}", "lt": "below {}", "min_length": "{} or more"}
 _BOUNDS |= {"max_length": "{} at most", "pattern": "`{}`"}
-_KINDS = {int: "whole number", float: "number", Decimal: "number", str: "text", bool: "true or false"}
+_KINDS = {int: "whole number", float: "number", Decimal: "number", str: "text", bool: "true or false", date: "date"}
 
 
 def page() -> str:

@@ -56,11 +56,7 @@ def arms_forecast(services: Services, arms: Sequence[Arm]) -> Forecast | None:
     for arm in arms:
         found = arena_forecast(services, arm.spec)
         for text, one in ({} if found is None else found.models).items():
-            total = sums.setdefault(text, Estimate())
-            total.calls += one.calls
-            total.input_tokens += one.input_tokens
-            total.output_tokens += one.output_tokens
-            total.cost = None if total.cost is None or one.cost is None else total.cost + one.cost
+            sums.setdefault(text, Estimate()).add(one)
     return Forecast(sums, sum(arm.spec.repeats for arm in arms)) if sums else None
 
 

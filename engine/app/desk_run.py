@@ -30,6 +30,7 @@ from engine.app.market_data import broker_closes, held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
 from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
 from engine.app.refresh import refresh
+from engine.app.rehearsal.certificate import check_rehearsed
 from engine.app.run_spec import with_costs
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
@@ -37,7 +38,7 @@ from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome
+from engine.domain.run import RunKind, RunOutcome, TradingMode
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.frozen_symbols import (
     FrozenSymbol,
@@ -91,6 +92,7 @@ async def run_desk(
 
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
+    _check_rehearsal(context, preset)
     models = build_models(services, preset)
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
@@ -129,6 +131,12 @@ async def run_desk(
         label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)
+
+
+def _check_rehearsal(context: DeskContext, preset: Preset) -> None:
+    """Raise ConfigError for a desk that would trade an account before its rehearsal; who only observes needs none."""
+    if context.account is not None and context.services.config.broker.mode is not TradingMode.OBSERVE:
+        check_rehearsed(context.services, preset)
 
 
 def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContext) -> Market:

@@ -59,9 +59,14 @@ def effective_settings(context: DeskContext, briefing: Briefing, preset: Preset,
         "calendar": exchange.calendar,
         "currency": exchange.currency,
         **spec_settings(spec),
-        "prompts": {agent.name: _version(agent) for agent in preset.active_agents},
+        "prompts": prompt_versions(preset),
     }
     return found if context.account is None else {**found, **dict.fromkeys(SIMULATED)}
+
+
+def prompt_versions(preset: Preset) -> dict[str, str]:
+    """The version of each active agent's prompt, by agent."""
+    return {agent.name: _version(agent) for agent in preset.active_agents}
 
 
 def _version(agent: Agent[Any, Any]) -> str:

@@ -21,6 +21,7 @@ from engine.app.broker_check import broker_checks
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
 from engine.app.models import agent_models, probe_models, stale_words
+from engine.app.rehearsal.certificate import desk_preset, refusal
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
@@ -30,6 +31,7 @@ from engine.market.coverage import check_coverage
 from engine.market.price_faults import price_faults, refuse_faults
 from engine.market.trading_hours import exchange_calendar, session_to_decide
 from engine.reports.documents.records import latest_backtests
+from engine.reports.documents.rehearsal import rehearsal_words, stored_certificate
 from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
 from engine.reports.documents.status import missed_sessions
 
@@ -84,6 +86,7 @@ def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
     yield from _journals(services.config)
     yield from _missed(services, connect)
     yield from _drills()
+    yield from _rehearsal(services)
     yield from _data(services)
     yield from _versions()
     yield from _clock(services)
@@ -188,6 +191,23 @@ def _drills() -> Iterator[Finding]:
         yield Finding("Drill", place, FAIL if failed else OK, detail + more)
     if not kept:
         yield Finding("Drill", "sandbox", OK, "not tried yet: `paperdesk drill`")
+
+
+def _rehearsal(services: Services) -> Iterator[Finding]:
+    """The rehearsal that the desk's preset asks for, where it does: a failure where the desk trades an account."""
+    try:
+        preset = desk_preset(services)
+        reason, kept = refusal(services, preset), stored_certificate(services.desk)
+    except PaperdeskError as error:
+        yield Finding("Rehearsal", "certificate", FAIL, str(error))
+        return
+    if preset.rehearsal is None:
+        return
+    if reason:
+        state = NOTE if services.broker is None else FAIL
+        yield Finding("Rehearsal", "certificate", state, reason)
+    elif kept is not None:
+        yield Finding("Rehearsal", "certificate", OK, rehearsal_words(kept))
 
 
 def _recorded_answers(path: Path) -> Iterator[Finding]:

@@ -75,6 +75,7 @@ def _last_completed(invocation: Invocation) -> tuple[date | None, Calendar | Non
 
 
 def _status_lines(records: Records, document: Document) -> Iterator[str]:
+    from engine.reports.documents.rehearsal import rehearsal_words
     from tui.plain_text import facts
     from tui.run_text import halt_words
 
@@ -86,6 +87,8 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
     pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
     pairs += _run_facts(document["last_run"], "Last run" if records.run is None else "Run")
     pairs += _settings_facts(document)
+    if document["rehearsal"] is not None:
+        pairs.append(("Rehearsal", rehearsal_words(document["rehearsal"])))
     if document["due"] is not None:
         pairs.append(("Due", f"{document['due']} is completed and not decided yet: paperdesk --daily"))
     if document["missed"]:

@@ -59,6 +59,14 @@ class Estimate:
     output_tokens: float = 0.0
     cost: Decimal | None = Decimal(0)
 
+    def add(self, other: Estimate) -> None:
+        """Add the questions of another estimate to the same model."""
+        self.calls += other.calls
+        self.held += other.held
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:

@@ -18,6 +18,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.account import measured_closes
 from engine.reports.documents.desk_settings import changed_since, settings_of
 from engine.reports.documents.records import Records
+from engine.reports.documents.rehearsal import rehearsal_summary
 from engine.reports.documents.row_json import Row
 
 MISSED_WITHIN = timedelta(days=14)
@@ -34,6 +35,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
         return {
             **records.head,
             **dict.fromkeys(nothing),
+            "rehearsal": rehearsal_summary(records.desk),
             "positions": {},
             "open_orders": [],
             "due": due and str(due),
@@ -48,6 +50,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
         "halted": None if records.kind == "backtest" else row_json.halt(halted(reader)),
         "last_run": None if run is None else row_json.run(run),
         **_settings(records, reader, run),
+        "rehearsal": None if records.kind == "backtest" else rehearsal_summary(records.desk),
         **_value(records, reader),
         "open_orders": [row_json.order(entry.order) for entry in waiting],
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},

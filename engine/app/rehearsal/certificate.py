@@ -1,0 +1,91 @@
+"""The certificate of a desk's rehearsal: kept beside its journal, and checked before a run at an account.
+
+It holds for one preset text, its prompts and its models. What a rehearsal was played on, data and program, is written
+down and not compared: both move on every day."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine import places
+from engine.app.briefings import configured_briefing
+from engine.app.desk_settings import prompt_versions
+from engine.app.models import chosen_models
+from engine.errors import ConfigError
+from engine.preset import Preset, briefed, load_preset
+from engine.reports.documents.rehearsal import stored_certificate
+from engine.reports.documents.row_json import Row
+from engine.services import Services
+
+COMMAND = "run `paperdesk rehearse`"
+
+
+def desk_preset(services: Services) -> Preset:
+    """The desk's preset with the configured briefing. Raises as `load_preset` and `configured_briefing` do."""
+    briefing = configured_briefing(services, services.data, services.symbols)
+    return briefed(load_preset(services.config.desk.preset), briefing)
+
+
+def subject_of(services: Services, preset: Preset) -> Row:
+    """The subject of a certificate: the preset's text by its hash, the prompts and models of its agents."""
+    specs = chosen_models(preset, services.config)[1]
+    return {
+        "preset": preset.name,
+        "preset_hash": hashlib.sha256(preset.model_dump_json().encode()).hexdigest(),
+        "prompts": prompt_versions(preset),
+        "models": {agent.name: specs[agent.name] for agent in preset.active_agents},
+    }
+
+
+def refusal(services: Services, preset: Preset) -> str:
+    """The reason why a desk may not trade its account; empty where it may. Raises MalformedData for a damaged
+    certificate."""
+    if preset.rehearsal is None:
+        return ""
+    kept = stored_certificate(services.desk)
+    if kept is None:
+        return f"the preset {preset.name} trades an account only after its rehearsal, and there was none: {COMMAND}"
+    changed = ", ".join(_changed(kept, subject_of(services, preset)))
+    day = str(kept["time"])[:10]
+    if changed:
+        return f"the rehearsal of {day} was of another {changed}: {COMMAND} again"
+    if kept["missed"]:
+        missed = "; ".join(kept["missed"])
+        return f"the rehearsal of {day} missed its bounds ({missed}): change the preset, then {COMMAND}"
+    return ""
+
+
+def check_rehearsed(services: Services, preset: Preset) -> None:
+    """Raise ConfigError, with the bound that was missed, for a desk that may not trade its account."""
+    reason = refusal(services, preset)
+    if reason:
+        raise ConfigError(f"the desk {services.desk} sends no order: {reason}")
+
+
+def keep_certificate(desk: str, certificate: Row) -> None:
+    """Keep a certificate in the place of the desk's last one. Raises ConfigError or DataError for a file that cannot be
+    written."""
+    path = places.desk_rehearsal(desk)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps(certificate, indent=1, allow_nan=False), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise places.unusable(path, error) from error
+
+
+def _changed(kept: Mapping[str, Any], subject: Row) -> Iterator[str]:
+    """The parts of a subject that are not those of a certificate."""
+    if kept["preset"] != subject["preset"]:
+        yield f"preset ({kept['preset']})"
+    elif kept["preset_hash"] != subject["preset_hash"]:
+        yield "preset text"
+    for name, called in (("prompts", "prompt"), ("models", "model")):
+        then, now = kept[name], subject[name]
+        other = [agent for agent in dict.fromkeys((*then, *now)) if then.get(agent) != now.get(agent)]
+        if other:
+            yield f"{called} of {', '.join(other)}"

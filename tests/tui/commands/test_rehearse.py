@@ -1,0 +1,180 @@
+"""The rehearsal gate: a desk at a broker trades only by a preset that has passed what it names."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.sandbox import SandboxServer
+from engine import places
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import OpenBroker, Run, after_close
+
+START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
+GATED = """
+extends = "finvision"
+name = "gated"
+[rehearsal.backtest]
+first = 2024-02-20
+last = 2024-02-28
+min_return = -0.5
+max_drawdown = {drawdown}
+max_abstentions = 0
+[rehearsal.arena]
+market = "constant"
+agents = "controls"
+days = 2
+seed = 4
+min_return = -0.9
+"""
+
+
+@pytest.fixture
+def sandbox(open_broker: OpenBroker) -> SandboxServer:
+    return open_broker(START, through=date(2024, 3, 20), symbols=("ORVL", "TMBK"))
+
+
+@pytest.fixture
+def preset(sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The desk's preset, which asks for a rehearsal that it passes."""
+    file = tmp_path / "gated.toml"
+    file.write_text(GATED.format(drawdown="0.5"))
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
+    return file
+
+
+def rewrite(file: Path, drawdown: str) -> None:
+    """Changes the preset, as a new process would read it."""
+    from engine import preset as presets
+
+    file.write_text(GATED.format(drawdown=drawdown))
+    presets._loaded.cache_clear()
+
+
+def finding(run: Run) -> Any:
+    checks = run("doctor", "--json").json["checks"]
+    return next((one["state"], one["detail"]) for one in checks if one["area"] == "Rehearsal")
+
+
+def refused(run: Run, sandbox: SandboxServer, *told: str) -> None:
+    """A daily run ends with 78 and one line, and nothing is sent."""
+    said = run("--daily")
+    assert (said.code, said.out, said.err.count("\n")) == (78, "", 1)
+    assert all(text in said.err for text in ("the desk paper sends no order", *told))
+    assert sandbox.state()["orders"] == []
+
+
+def test_a_desk_trades_only_after_it_has_passed(run: Run, sandbox: SandboxServer, preset: Path) -> None:
+    refused(run, sandbox, "there was none: run `paperdesk rehearse`")
+    assert finding(run)[0] == "fail"
+
+    done = run("rehearse", "--json")
+    assert (done.code, done.err) == (0, "")
+    certificate = done.json
+    assert json.loads(places.desk_rehearsal("paper").read_text()) == certificate
+    backtest, arena = certificate["parts"]
+    assert certificate["passed"] and certificate["missed"] == [] and certificate["preset"] == "gated"
+    assert set(certificate["models"].values()) == {"offline"} and set(certificate["prompts"]) == {
+        *("news", "chart", "performance-reflection", "signal-reflection", "decision")
+    }
+    # The figures are those of the runs that it kept.
+    kept = run("report", "--run", backtest["run"], "--format", "json").json
+    assert backtest["return"] == kept["metrics"]["total_return"]
+    assert backtest["drawdown"] == kept["metrics"]["max_drawdown"]
+    assert backtest["data_fingerprint"] == kept["settings"]["data_fingerprint"]
+    assert backtest["symbols"] == kept["symbols"] == ["ORVL", "TMBK"]
+    played = run("report", "--run", arena["run"], "--json").json
+    personas = [one for one in played["agents"] if not one["kind"].startswith("rule ")]
+    returns = [one["metrics"]["total_return"] for one in personas]
+    assert arena["return"] == pytest.approx(sum(returns) / len(returns)) and arena["seed"] == 4
+
+    assert run("--daily").code == 0
+    assert finding(run) == ("ok", f"gated on {certificate['time'][:10]}: passed")
+    assert run("status", "--json").json["rehearsal"]["passed"] is True
+    assert "Rehearsal   gated on " in run("status").out
+
+
+def test_a_missed_bound_is_named_by_every_refusal(run: Run, sandbox: SandboxServer, preset: Path) -> None:
+    rewrite(preset, "0")
+    done = run("rehearse")
+    assert done.code == 1 and "not passed" in done.out
+    text = "backtest max_drawdown: the drawdown is "
+    assert text in " ".join(done.out.split()) and "at most 0.00% is wanted" in " ".join(done.out.split())
+    refused(run, sandbox, text, "at most 0.00% is wanted", "`paperdesk rehearse`")
+    assert finding(run)[0] == "fail" and text in finding(run)[1]
+    summary = json.loads(places.desk_rehearsal("paper").read_text())
+    assert summary["missed"] and not summary["passed"]
+
+
+def test_a_certificate_holds_for_one_preset_text_and_its_models(
+    run: Run, sandbox: SandboxServer, preset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("rehearse").code == 0
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    sent = len(sandbox.state()["orders"])
+    rewrite(preset, "0.4")
+    later = run("--daily")
+    assert later.code == 78 and "was of another preset text: run `paperdesk rehearse` again" in later.err
+    rewrite(preset, "0.5")
+    monkeypatch.setenv("PAPERDESK_DESK__RISK", "risk-averse")
+    told = run("--daily")
+    assert told.code == 78 and "another preset text" in told.err
+    monkeypatch.delenv("PAPERDESK_DESK__RISK")
+    monkeypatch.setenv("PAPERDESK_MODELS__DEFAULT", "openai:gpt-4o")
+    told = run("--daily")
+    assert told.code == 78 and "another model of news, chart, " in told.err
+    monkeypatch.delenv("PAPERDESK_MODELS__DEFAULT")
+    assert len(sandbox.state()["orders"]) == sent
+    assert run("--daily").code == 0
+    with JournalReader(places.desk_journal("paper")) as reader:
+        assert len(reader.runs()) == 2  # a refused run has left none
+
+
+def test_a_damaged_certificate_is_one_line(run: Run, sandbox: SandboxServer, preset: Path) -> None:
+    places.desk_rehearsal("paper").parent.mkdir(parents=True, exist_ok=True)
+    places.desk_rehearsal("paper").write_text("{")
+    said = run("--daily")
+    assert (said.code, said.err.count("\n")) == (65, 1) and "delete it, and run `paperdesk rehearse` again" in said.err
+
+
+def test_who_only_observes_and_the_simulated_market_need_none(
+    run: Run, sandbox: SandboxServer, preset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
+    assert run("--daily").code == 0
+    monkeypatch.setenv("PAPERDESK_BROKER__KIND", "simulated")
+    monkeypatch.setenv("PAPERDESK_DESK__NAME", "other")
+    assert run("--daily", "--session", "2024-03-01").code == 0
+
+
+def test_a_watch_of_a_refused_desk_ends_with_78(run: Run, sandbox: SandboxServer, preset: Path) -> None:
+    said = run("--watch")
+    assert said.code == 78 and "there was none: run `paperdesk rehearse`" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[rehearsal]", "it has no part"),
+        ("[rehearsal.backtest]\nfirst = 2024-02-20\nlast = 2024-02-28", "it has no bound"),
+        ("[rehearsal.arena]\nmax_drawdown = 2", "max_drawdown"),
+    ],
+)
+def test_a_rehearsal_without_a_bound_is_no_configuration(
+    text: str, told: str, run: Run, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(f'extends = "finvision"\nname = "mine"\n{text}\n')
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
+    said = run("rehearse")
+    assert (said.code, said.err.count("\n")) == (78, 1) and told in said.err
+
+
+def test_a_preset_without_one_says_so(run: Run, fresh: Path) -> None:
+    said = run("rehearse")
+    assert said.code == 2 and "has no [rehearsal]" in said.err

@@ -1,0 +1,88 @@
+"""`paperdesk rehearse` (desk): play what the desk's preset has to pass before it trades an account."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from tui.commands.options import json_option
+from tui.console import show_document, standard_output
+from tui.invocation import Invocation, desk_options
+
+_FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstentions", "max_abstentions"))
+
+
+@click.command("rehearse")
+@click.option("--data", "folder", metavar="DIR", help="Data folder of the backtest (default: the desk's data).")
+@click.option("--yes", is_flag=True, help="Do not ask where the forecast is above budget.ask_above.")
+@json_option
+@desk_options
+def rehearse_command(invocation: Invocation, folder: str | None, yes: bool, as_json: bool) -> int:
+    """Plays the backtest and the arena of the [rehearsal] table of the desk's preset, holds them against its bounds,
+    and keeps the certificate.
+
+    A preset with that table lets a desk trade an account at a broker only after it has passed: `--daily` and `--watch`
+    end with 78 without a certificate, with one that missed a bound, and with one of another preset text, prompt or
+    model. On the simulated market nothing is asked for. Ends with 1 where a bound was missed.
+
+    \b
+    Examples:
+      paperdesk rehearse
+      paperdesk rehearse --data DIR --json
+    """
+    from engine.app.rehearsal.rehearse import planned_rehearsal, rehearsal_forecast, run_rehearsal
+    from engine.app.spending import within_day
+    from tui.agreement import agreed_to, wiped
+    from tui.interruption import interruptible
+
+    services = invocation.services()
+    data = services.data if folder is None else replace(services.data, folder=folder)
+    planned = planned_rehearsal(services, data)
+    if not agreed_to(services, rehearsal_forecast(services, planned), yes):
+        click.echo("nothing was played", err=True)
+        return 1
+
+    def report(text: str) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"{wiped()}{text} ...", nl=False, err=True)
+
+    with within_day(services) as within, interruptible() as stop:
+        certificate = run_rehearsal(within, planned, report, stop)
+    click.echo(wiped(), nl=False, err=True)
+    show_document(certificate, as_json, lambda: _lines(certificate))
+    return 0 if certificate["passed"] else 1
+
+
+def _lines(certificate: Mapping[str, Any]) -> Iterator[str]:
+    from tui.plain_text import facts, table
+
+    console = standard_output()
+    verdict = "passed" if certificate["passed"] else "not passed"
+    yield console.bold(f"Rehearsal of {certificate['preset']} for the desk {certificate['desk']}: {verdict}")
+    rows = [
+        (part["part"], figure, _percent(part[figure]), _bound(part["bounds"], bound))
+        for part in certificate["parts"]
+        for figure, bound in _FIGURES
+    ]
+    yield from table(("PART", "FIGURE", "VALUE", "BOUND"), rows, {"VALUE"}, console.width)
+    yield ""
+    pairs = [
+        ("Missed", "\n".join(certificate["missed"])),
+        ("Runs", "\n".join(part["run"] for part in certificate["parts"])),
+        ("Text", f"preset {certificate['preset_hash'][:12]}"),
+    ]
+    yield from facts(pairs, min(console.width, 100))
+
+
+def _bound(bounds: Mapping[str, float], name: str) -> str:
+    if name not in bounds:
+        return ""
+    return f"at {'least' if name == 'min_return' else 'most'} {bounds[name]:.2%}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2%}"
