@@ -49,6 +49,7 @@ class BacktestState:
     name: as the screen calls the run.
     spec: what it runs.
     status: RUNNING, DONE, STOPPED or FAILED.
+    costs: fills, costs and cash, in words.
     label: the model that decides, introduced.
     part: `warm-up` or `test`.
     session: the session that is being decided.
@@ -66,6 +67,7 @@ class BacktestState:
     name: str
     spec: RunSpec
     status: str = RUNNING
+    costs: str = ""
     label: str = ""
     part: str = ""
     session: date | None = None
@@ -183,8 +185,8 @@ def goes_on(connection: Connection) -> bool:
 class BacktestProcess:
     """One backtest: `state` is folded in a thread as messages come; safe to read anywhere."""
 
-    def __init__(self, name: str, spec: RunSpec, target: Target) -> None:
-        self.state = BacktestState(name=name, spec=spec)
+    def __init__(self, name: str, spec: RunSpec, target: Target, costs: str = "") -> None:
+        self.state = BacktestState(name=name, spec=spec, costs=costs)
         self._target = target
         self._began = time.monotonic()
         self._process: multiprocessing.process.BaseProcess | None = None

@@ -103,10 +103,15 @@ class Bridge:
         if services is None:
             return "the desk is still opening"
         from engine.app.run_spec import new_run_id
+        from engine.errors import PaperdeskError
 
         name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
         spec = replace(spec, run=new_run_id("backtest", services.clock.now()))
-        self._backtests[spec.run] = BacktestProcess(name, spec, self._backtest)
+        try:
+            costs = services.costs_of(spec)
+        except PaperdeskError as error:
+            return str(error)
+        self._backtests[spec.run] = BacktestProcess(name, spec, self._backtest, costs)
         self._backtests[spec.run].start()
         return ""
 

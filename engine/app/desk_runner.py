@@ -20,7 +20,7 @@ from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, desk_schedule
 from engine.app.market_data import fetch, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
-from engine.app.run_spec import default_spec
+from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
@@ -41,6 +41,7 @@ from engine.ports import Calendar, Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.records import Records
 from engine.reports.documents.set_up import Finding
+from engine.reports.settings_text import costs_text, short_costs
 from engine.services import FetchOptions, Services
 from engine.session.schedule import next_run
 
@@ -239,6 +240,8 @@ class OpenDesk:
     watches: True where its cycles run on a schedule while it is open.
     mode: auto, ask or observe.
     default_backtest: the backtest that the form proposes.
+    default_costs: fills, slippage and commission of that backtest, in a few words.
+    costs: those of the desk's own orders.
     """
 
     def __init__(self, services: Services) -> None:
@@ -262,6 +265,13 @@ class OpenDesk:
         self.watches = config.watch.in_app
         _bring_prices(services)
         self.default_backtest = default_spec(services)
+        self.default_costs = short_costs(cost_settings(services, self.default_backtest))
+        self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
+
+    def costs_of(self, spec: RunSpec) -> str:
+        """Fills, costs and cash that a backtest would have. Raises UsageError for a convention or a preset that there
+        is not."""
+        return costs_text(cost_settings(self._services, spec))
 
     @property
     def usd_per_day(self) -> Decimal:

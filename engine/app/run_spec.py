@@ -14,6 +14,7 @@ from engine.app.briefings import configured_briefing
 from engine.app.models import chosen_models
 from engine.config import Config
 from engine.conventions.catalog import convention
+from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO
@@ -22,6 +23,8 @@ from engine.errors import UsageError
 from engine.lab.window import execution_rules
 from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import Preset, briefed, load_preset, recorded_preset
+from engine.reports.documents.effective_settings import spec_settings
+from engine.reports.documents.row_json import Row
 from engine.services import Services
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.strategy import parameters
@@ -166,6 +169,15 @@ def _with_models(spec: RunSpec, config: Config) -> RunSpec:
     if ModelKind.REPLAY in named:
         return spec  # no model, and refused as one where the models are opened
     return replace(spec, model=named.pop()) if len(named) == 1 else replace(spec, models=tuple(models.items()))
+
+
+def cost_settings(services: Services, spec: RunSpec) -> Row:
+    """Fills, costs, cash and its floor that a run would have, without what else settles it. Raises UsageError for a
+    convention or a preset that there is not."""
+    rules, cash = with_costs(spec, services.config)
+    preset = preset_of(spec)
+    floor = None if preset is None else plain(preset.sizing.cash_floor)
+    return {**spec_settings(replace(spec, rules=rules, cash=cash)), "cash_floor": floor}
 
 
 def _all_params(spec: RunSpec) -> tuple[tuple[str, str], ...]:

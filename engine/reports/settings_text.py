@@ -33,6 +33,14 @@ def costs_text(settings: Settings) -> str:
     return ", ".join(parts)
 
 
+def short_costs(settings: Settings) -> str:
+    """`next open, 5 bp, 0 %`: fills, slippage and commission for a place with little room."""
+    if settings["fills"] is None:
+        return "broker's"
+    commission = plain(100 * Decimal(settings["commission"]))
+    return f"{settings['fills']}, {settings['slippage_bp']} bp, {commission} %"
+
+
 def version_text(settings: Settings) -> str:
     """Version of the program, seed, and the beginning of the data's fingerprint."""
     return f"{settings['version']}, seed {settings['seed']}, data {settings['data_fingerprint'][:12]}"

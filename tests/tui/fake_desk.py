@@ -100,10 +100,15 @@ class FakeDesk:
             symbols=tuple(symbols[:2]), first=date(2024, 1, 2), last=SESSION, preset="finvision"
         )
         self.feed: LiveFeed | None = None
+        self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.watches = False
         self.cycles = 0
         self.pause = pause
         self._breaks = breaks
+
+    def costs_of(self, spec: RunSpec) -> str:
+        """The costs of a backtest."""
+        return f"fills at the next open, slippage 5 bp, commission 0 %, cash {spec.cash or 100_000:,.2f}"
 
     async def sync(self) -> None:
         """A clock that stands still is never moved."""

@@ -58,6 +58,9 @@ class BacktestScreen(FramedScreen):
                         yield Static(field.label, classes="label", markup=False)
                         yield Input(placeholder=field.hint, id=f"field-{field.id}", compact=True)
                     yield Static("", classes="complaint", id=f"wrong-{field.id}", markup=False)
+                with Horizontal(classes="field"):
+                    yield Static("Costs", classes="label", markup=False)
+                    yield Static("", id="costs", markup=False)
                 yield Static("", id="deciders", markup=False)
             with Vertical(id="run", classes="column"):
                 yield RunProgress(id="progress")
@@ -87,6 +90,7 @@ class BacktestScreen(FramedScreen):
             for field, text in values_of(view.services.default_backtest).items():
                 box = self.query_one(f"#field-{field}", Input)
                 box.value = box.value or text
+            self.query_one("#costs", Static).update(view.services.default_costs)
         runs = view.backtests
         if runs and not any(self._chosen == run.name for run in runs):
             self._chosen = runs[-1].name

@@ -48,6 +48,7 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
     second = [f"{run.part} {run.session}" if run.session else run.label]
     second += [f"{action} {count}" for action, count in sorted(run.actions.items())]
     second += [f"trades {run.trades}", f"equity {run.curve[-1][1]:,.0f}" if run.curve else ""]
+    second.append(run.costs)
     return Content.assemble(
         (f"{run.name}  ", "bold"),
         (done * full, _STATUS_INKS[run.status]),

@@ -112,13 +112,15 @@ def _market_items(view: Snapshot) -> Iterator[Item]:
 
 
 def _desk_items(view: Snapshot) -> Iterator[Item]:
-    """Yield the cost of the models, and a note while the desk has no cycle to show."""
+    """Yield the cost of the models, a note while the desk has no cycle to show, and the costs in effect."""
     if view.desk.run:
         yield Item("Models", amounts.cost(view.desk.cost))
     if view.services is None:
         yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
         yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
+    if view.services is not None and view.place is None:
+        yield Item("Fills", view.services.costs, "name")
 
 
 class StatusBar(Widget):
