@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -197,17 +198,23 @@ def _smoothed(values: Floats, alpha: float, seed: float | None = None) -> Floats
         result[..., first] = level
         begin = first + 1
     if values.ndim == 1:
-        # A plain loop over floats beats numpy where each value needs the one before it.
-        y, steps = float(level), []
-        for x in values[begin:].tolist():
-            y += alpha * (x - y)
-            steps.append(y)
-        result[begin:] = steps
+        result[begin:] = _steps(values[begin:].astype(np.float64, copy=False).tobytes(), alpha, float(level))
         return result
     for row in range(begin, rows):
         level = level + alpha * (values[..., row] - level)
         result[..., row] = level
     return result
+
+
+@lru_cache(maxsize=128)
+def _steps(values: bytes, alpha: float, level: float) -> Floats:
+    """The levels after each value. Chart, tools and reflections of one decision ask for those of the same window."""
+    # A plain loop over floats beats numpy where each value needs the one before it.
+    steps = []
+    for x in np.frombuffer(values).tolist():
+        level += alpha * (x - level)
+        steps.append(level)
+    return np.array(steps)
 
 
 def _wilder(changes: Floats, period: int, shape: tuple[int, ...]) -> Floats:
