@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from fake_desk import BOUGHT, NOW, SOLD, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
 from engine.domain.order import Order, OrderState
-from engine.execution.controls import approvals, halted
+from engine.execution.controls import approvals, halt, halted
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.control_state import Waiting
@@ -119,7 +119,7 @@ async def test_a_halt_of_another_process_shows(running: Running, asking: FakeDes
 
 @pytest.mark.parametrize("size", [(160, 50), (120, 40), (80, 24), (60, 15), (39, 9), (20, 3)])
 async def test_halted_cannot_be_missed_at_any_size(running: Running, asking: FakeDesk, size: tuple[int, int]) -> None:
-    subprocess.run([sys.executable, "-c", HALTS, str(asking.journal)], cwd=REPO, check=True, timeout=60)
+    halt(asking.journal, datetime(2024, 5, 1, tzinfo=UTC), "from elsewhere")
     async with running(size, desk=asking) as pilot:
         await until(pilot, lambda: bar(pilot).startswith(PAPER + HALTED))
         assert len(bar(pilot)) == size[0]

@@ -1,8 +1,7 @@
-"""Daily runs as processes of their own at a broker: killed by signal, two at once, and one too many."""
+"""Daily runs at a broker: killed by signal and two at once, as processes of their own, and one too many."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -17,8 +16,9 @@ from connectors.sandbox import SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from engine.clock import LiveClock
 from engine.domain.run import DataSpec
-from tests.bench.bench_kills import REPO, Killing
+from tests.bench.bench_kills import Killing
 from tests.servers.fake_llm_server import Turn
+from tests.tui.commands.conftest import Run
 
 ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
 
@@ -91,41 +91,42 @@ def test_of_two_runs_at_once_one_works_and_the_other_says_to_try_again(
     assert killing.model.asked.total() == 6
 
 
-def test_a_second_run_of_a_session_asks_no_model_and_sends_nothing(killing: Killing, at_work: Any) -> None:
-    done = at_work()
-    _, said = done.communicate(timeout=600)
-    assert done.returncode == 0, said
-    before, asked = killing.sandbox.state(), killing.model.asked.total()
-    again = at_work()
-    out, _ = again.communicate(timeout=600)
-    assert again.returncode == 0
-    assert "Nothing to do" in out
-    after = killing.sandbox.state()
+def test_a_second_run_of_a_session_asks_no_model_and_sends_nothing(
+    killing: Killing, run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with killing.services():
+        for name, value in {**killing.environment(), "PAPERDESK_HOME": str(fresh)}.items():
+            monkeypatch.setenv(name, value)
+        daily = ("--config", str(killing.folder / "config.toml"), "--daily")
+        first = run(*daily)
+        assert first.code == 0, first.err
+        before, asked = killing.sandbox.state(), killing.model.asked.total()
+        again = run(*daily)
+        assert again.code == 0
+        assert "Nothing to do" in again.out
+        after = killing.sandbox.state()
     assert (after["posts"], after["orders"]) == (before["posts"], before["orders"])
     assert killing.model.asked.total() == asked
     assert sum(after["requests"].values()) == sum(before["requests"].values()) + 1  # the broker's time
 
 
-def test_by_this_machines_clock_a_second_run_asks_nobody_at_all(tmp_path: Path) -> None:
+def test_by_this_machines_clock_a_second_run_asks_nobody_at_all(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = LiveClock().now()
     with build_sandbox(DataSpec(), SandboxSettings(start=now - timedelta(seconds=1))) as sandbox:
         environment = {
-            **os.environ,
-            "PYTHONPATH": str(REPO),
-            "PAPERDESK_HOME": str(tmp_path),
             "PAPERDESK_BROKER__KIND": "alpaca",
             "PAPERDESK_DESK__NAME": "paper",
             "PAPERDESK_DESK__SYMBOLS": "ORVL,TMBK",
             "PAPERDESK_DESK__PRESET": "finvision",
             **sandbox.environment,
         }
-        for number in range(2):
-            done = subprocess.run(
-                [*ENTRY, "--daily"], env=environment, capture_output=True, text=True, check=False, timeout=120
-            )
-            assert done.returncode == 0, done.stderr
-            if not number:
-                asked = sum(sandbox.state()["requests"].values())
-            else:
-                assert "Nothing to do" in done.stdout
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        first = run("--daily")
+        assert first.code == 0, first.err
+        asked = sum(sandbox.state()["requests"].values())
+        again = run("--daily")
+        assert again.code == 0 and "Nothing to do" in again.out
         assert sum(sandbox.state()["requests"].values()) == asked
