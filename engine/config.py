@@ -203,6 +203,8 @@ class ModelsConfig(_Section):
     """Use of recorded answers."""
     agents: dict[str, AgentSettings] = {}
     """Per agent (news, chart, performance-reflection, signal-reflection, decision): model, ..."""
+    owners: dict[str, str] = {}
+    """Per owner of the preset: the model of all its agents, in place of the owner's and its character's."""
     arena: AgentSettings = AgentSettings()
     """Settings of every persona's questions in `paperdesk arena`."""
     prices: dict[str, PriceConfig] = {}

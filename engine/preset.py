@@ -164,6 +164,7 @@ class Preset(settings.Frozen):
                 "preference": own.preference or self.preference,
                 "horizon": own.horizon or (None if traits is None else traits.horizon),
                 "reference_fund": own.fund or self.reference_fund,
+                "model": own.model or (None if traits is None else traits.model),
             }
         )
 
@@ -215,8 +216,11 @@ class Preset(settings.Frozen):
 
     def deciding(self, *, training: bool) -> Agent[Any, Any]:
         """The agent whose answer is the decision: of several the last one that is asked before it."""
+        return self._last_deciding(debated=self.debates(training=training, before=True))
+
+    def _last_deciding(self, *, debated: bool) -> Agent[Any, Any]:
         agents = [agent for agent in self.registered.values() if self.decision in agent.decides]
-        if not self.debates(training=training, before=True):
+        if not debated:
             agents = [agent for agent in agents if agent.step != "debate"]
         return next((agent for agent in reversed(agents) if agent.is_active(self.steps, self.decision)), agents[0])
 
@@ -229,7 +233,7 @@ class Preset(settings.Frozen):
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs that its decision can do without, one by one, in the order of the cycle."""
-        return inputs_of(self.registered, self.steps, self.decider.name)
+        return inputs_of(self.registered, self.steps, self._last_deciding(debated=False).name)
 
     @property
     def characters(self) -> tuple[str, ...]:

@@ -44,6 +44,16 @@ DEFAULT = "default"
 """The key under which a model or settings serve every agent that has none of its own."""
 
 
+def for_owner(agent: str, owner: str) -> str:
+    """The key under which a model serves an agent of one owner alone."""
+    return f"{agent}@{owner}"
+
+
+def agent_of(key: str) -> str:
+    """The agent that a model's key is of."""
+    return key.partition("@")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionKey:
     """The key of a question.
@@ -111,7 +121,7 @@ class Reply(Generic[A]):
 class Asker:
     """The way from agents to their models, one per run. It keeps nothing between questions.
 
-    models, settings: by agent, `default` for the rest
+    models, settings: by agent, `default` for the rest; models also by agent and owner (`for_owner`)
     on_answer: receives every call
     on_delta: receives text as it streams
     sample: number of the repeat of a run, from 0
@@ -133,12 +143,18 @@ class Asker:
     on_unanswered: Callable[[QuestionKey, UnansweredCall], None] = lambda key, call: None
     late_abstains: bool = False
 
-    def model_of(self, agent: str) -> LanguageModel:
-        """The model that an agent asks. Raises ConfigError where there is none."""
-        model = self.models.get(agent) or self.models.get(DEFAULT)
+    def model_of(self, agent: str, owner: str = "") -> LanguageModel:
+        """The model that an agent asks, for an owner that has one of its own. Raises ConfigError where there is
+        none."""
+        model = self.models.get(for_owner(agent, owner)) or self.models.get(agent) or self.models.get(DEFAULT)
         if model is None:
             raise ConfigError(f"no model for the agent {agent}; name one in its settings or a default")
         return model
+
+    def models_of(self, agent: str) -> Sequence[LanguageModel]:
+        """All models that an agent asks, for some owner or other."""
+        own = [model for key, model in self.models.items() if agent_of(key) == agent and key != agent]
+        return [self.model_of(agent), *own]
 
     def settings_of(self, agent: str) -> ModelSettings:
         """The settings of an agent's questions."""
@@ -153,7 +169,7 @@ class Asker:
 
         Raises TryAgainLater and ConfigError where no answer could be had (`check_had`), and what the model raises.
         """
-        model, answer = self.model_of(agent.name), agent.expects(view)
+        model, answer = self.model_of(agent.name, view.owner), agent.expects(view)
         key = QuestionKey(
             agent=agent.name,
             step=view.question or agent.questions[0],
@@ -218,7 +234,7 @@ class Asker:
         self, key: QuestionKey, question: Question, more: tuple[Message, ...], agent: Agent[V, A], view: V
     ) -> ModelResult:
         request = self._request(key, question.system, question.messages + more, agent, view)
-        result = await self.model_of(key.agent).answer(request, lambda text: self.on_delta(key, text))
+        result = await self.model_of(key.agent, key.owner).answer(request, lambda text: self.on_delta(key, text))
         for call in result.failed:
             self.on_unanswered(key, call)
         return result

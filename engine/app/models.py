@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.agents.agent import Agent, Reads
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey, prompt_hash
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey, agent_of, for_owner, prompt_hash
 from engine.agents.registry import waits_for
 from engine.app.preflight import Preflight
 from engine.app.recorded_run import RecordedRun, recorded_backtest
@@ -55,6 +55,7 @@ class ModelSet:
     opened: connections and files that the models share.
     agents: those that the preset's steps ask.
     decides: the agent that decides.
+    owners: for whom it decides.
     """
 
     spec: str
@@ -64,11 +65,14 @@ class ModelSet:
     opened: OpenModels
     agents: tuple[Agent[Any, Any], ...] = ()
     decides: str = "decision"
+    owners: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """The label of the model that decides."""
-        return self.models[self.decides].label
+        """The label of the model that decides; of every owner's, where they differ."""
+        keys = (for_owner(self.decides, owner) for owner in self.owners)
+        models = [self.models.get(key) or self.models[self.decides] for key in keys] or [self.models[self.decides]]
+        return ", ".join(dict.fromkeys(model.label for model in models))
 
     def asker(
         self,
@@ -179,6 +183,7 @@ def build_models(
         opened=source,
         agents=tuple(preset.active_agents),
         decides=preset.decider.name,
+        owners=tuple(preset.owners),
     )
 
 
@@ -236,7 +241,22 @@ def chosen_models(
         changes = {} if own is None else own.model_dump(exclude_unset=True)
         settings[agent] = wished.model_copy(update=changes)
         specs[agent] = override or known.get(agent) or settings[agent].model or config.models.default
+    for owner, wish in _owners_models(preset, config).items():
+        for active in preset.active_agents:
+            key = for_owner(active.name, owner)
+            specs[key] = override or known.get(key) or wish
     return settings, specs
+
+
+def _owners_models(preset: Preset, config: Config) -> Mapping[str, str]:
+    """The models of owners that have one of their own: the configuration's, the owner's, its character's."""
+    unknown = sorted(set(config.models.owners) - set(preset.owners))
+    if unknown:
+        raise ConfigError(
+            f"models.owners.{unknown[0]}: preset {preset.name} has no such owner; it has {', '.join(preset.owners)}"
+        )
+    chosen = {name: config.models.owners.get(name) or preset.owner(name).model for name in preset.owners}
+    return {name: model for name, model in chosen.items() if model}
 
 
 def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
@@ -245,7 +265,8 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
     override = None if replays(spec.model) else spec.model
     notes = []
     specs = chosen_models(preset, config, override, recorded=spec.models)[1]
-    for text in dict.fromkeys(specs[agent.name] for agent in preset.active_agents):
+    active = {agent.name for agent in preset.active_agents}
+    for text in dict.fromkeys(text for key, text in specs.items() if agent_of(key) in active):
         try:
             named = parse_model_spec(text, config.endpoints)
         except UsageError:  # a replay of a model whose endpoint is gone
@@ -358,16 +379,16 @@ def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ..
     active = {agent.name: agent for agent in preset.active_agents}
     found = []
     for agent, text in specs.items():
-        spec, registration = parse_model_spec(text, config.endpoints), preset.registered[agent]
+        spec, registration = parse_model_spec(text, config.endpoints), preset.registered[agent_of(agent)]
         found.append(
             AgentModel(
                 agent=agent,
                 spec=spec,
-                settings=settings[agent],
+                settings=settings[agent_of(agent)],
                 key_variable=services.models.key_variable(spec),
                 sees=services.models.sees(spec),
                 price=prices.find(spec.provider, spec.model),
-                active=agent in active,
+                active=agent_of(agent) in active,
                 reads=tuple(source for source in Reads if source in registration.reads),
                 waits_for=waits_for(registration, active),
             )

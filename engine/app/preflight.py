@@ -64,8 +64,7 @@ class Preflight:
 
     def _questions(self, first: ModelRequest) -> Iterator[tuple[str, LanguageModel, ModelRequest]]:
         known = set()
-        for agent in self.agents:
-            model = self.asker.model_of(agent.name)
+        for agent, model in ((one, model) for one in self.agents for model in self.asker.models_of(one.name)):
             if model.spec == ModelKind.OFFLINE:
                 continue
             settings, shows = self.asker.settings_of(agent.name), model.sees and agent.view.charts is not View.charts

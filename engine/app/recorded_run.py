@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine import places
-from engine.agents.ask import prompt_hash
+from engine.agents.ask import agent_of, prompt_hash
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData, UsageError
@@ -65,7 +65,7 @@ class RecordedRun:
         """The model that replays an agent: the run's own answers, then what else is recorded of the model that it asked
         last. An agent that the run never asked has the run's model, where it had but one."""
         every = tuple(dict.fromkeys(spec for specs in self.models.values() for spec in specs))
-        specs = self.models.get(agent) or (every if len(every) == 1 else ())
+        specs = self.models.get(agent_of(agent)) or (every if len(every) == 1 else ())
         if specs == (OfflineModel.spec,):
             return OfflineModel()
         try:

@@ -206,7 +206,7 @@ class StepContext:
         reply = self.sources.checked(await self.asker.ask(agent, view))
         # Rules compute what they say of what they see; nothing of it is made up.
         deciding = self.preset.deciding(training=turn.training)
-        if agent.name != deciding.name and self.asker.model_of(agent.name).spec != ModelKind.OFFLINE:
+        if agent.name != deciding.name and self.asker.model_of(agent.name, self.owner).spec != ModelKind.OFFLINE:
             self.sources.add(agent.name, view, reply)
         return reply
 

@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from engine.agents.ask import agent_of, for_owner
 from engine.app.backtest import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
@@ -116,7 +117,7 @@ def _millions(count: float) -> str:
 
 KINDS = ("calls", "input_tokens", "output_tokens")
 Rates = Mapping[str, tuple[float, float, float]]
-"""Calls, input tokens and output tokens of one session, by agent."""
+"""Calls, input tokens and output tokens of one session, by agent and owner (`for_owner`)."""
 
 
 class Rehearsal:
@@ -134,7 +135,7 @@ class Rehearsal:
 
     async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
         """A recorded answer or the rules'."""
-        agent, found = request.purpose, None
+        agent, found = for_owner(request.purpose, request.owner), None
         if self._recorded is not None:
             found = self._recorded.find(self._of, request)
         result = await self._rules.answer(request, on_delta) if found is None else found
@@ -200,7 +201,7 @@ def _add(
 ) -> None:
     sessions, rates = known
     for agent, (calls, tokens_in, tokens_out) in rates.items():
-        spec = specs[agent]
+        spec = specs.get(agent) or specs[agent_of(agent)]
         if spec.kind is ModelKind.OFFLINE:
             continue
         found = estimates.setdefault(str(spec), Estimate())
@@ -298,7 +299,7 @@ def rehearsed_forecast(
     services: Services, tally: Counter[tuple[str, str]], specs: Mapping[str, ModelSpec], title: str
 ) -> Forecast:
     """The forecast of questions that were rehearsed to the last one."""
-    rates = {agent: tuple(float(tally[agent, kind]) for kind in KINDS) for agent in specs}
+    rates = {agent: tuple(float(tally[agent, kind]) for kind in KINDS) for agent, _ in tally}
     held = Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
     estimates: dict[str, Estimate] = {}
     _add(estimates, (1, cast(Rates, rates)), specs, held, services.models.prices())
