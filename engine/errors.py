@@ -26,6 +26,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+MENDED = (75, 77, 78)
+"""Exit codes of errors that a stopped run can go on after, once they are mended or have passed."""
+
 
 class PaperdeskError(Exception):
     """Base of all errors; `exit_code` is that of the command."""

@@ -117,6 +117,12 @@ def arena_lock(run: str) -> Path:
     return arenas_dir() / f"{_part('run', run)}.lock"
 
 
+def bench_folder(run: str) -> Path:
+    """The record of a bench that may be gone on with. Raises ConfigError for an id that cannot be part of a file's
+    name."""
+    return data_dir() / "benches" / _part("run", run)
+
+
 def lock_file(desk: str) -> Path:
     """Lock of the one process that trades for a desk; beside its journal."""
     return desks_dir() / f"{_part('desk', desk)}.lock"

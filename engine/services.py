@@ -163,9 +163,17 @@ class RecordedAnswers(Protocol):
 class ModelService(Protocol):
     """Configured vendors and endpoints of language models."""
 
-    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False, limit: SpendingLimit | None = None) -> OpenModels:
+    def open(
+        self,
+        mode: ReplayMode,
+        *,
+        keys_on_demand: bool = False,
+        limit: SpendingLimit | None = None,
+        paid_since: datetime | None = None,
+    ) -> OpenModels:
         """Models that use recorded answers by a mode; with `keys_on_demand` a key is needed only for a question that
-        no recorded answer is there for. A question that does not fit into `limit` raises BudgetReached."""
+        no recorded answer is there for. A question that does not fit into `limit` raises BudgetReached. Answers that
+        were recorded from `paid_since` on (UTC) are given again as they were, cost included."""
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable that holds a model's key; empty where none is needed."""
@@ -274,6 +282,7 @@ class Services:
     open_painter: painter of charts.
     key_variables: environment variables of every service's keys, sorted.
     limit: of what the models and embedders of runs may cost; None where nothing limits them.
+    paid_since: the beginning (UTC) of a run that goes on, whose answers are its own; None for a new one.
     """
 
     config: Config
@@ -297,6 +306,7 @@ class Services:
     open_painter: Callable[[], ports.ChartPainter]
     key_variables: Callable[[], Sequence[str]]
     limit: SpendingLimit | None = None
+    paid_since: datetime | None = None
 
     @property
     def desk(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -12,9 +13,12 @@ from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_price import ModelPrice
 from engine.services import SpendingLimit, Spent
 
+_PATIENCE = 0.2
+"""Seconds between two looks at a limit that has no room."""
+
 
 class SpendingCap:
-    """The rest of a day's limit for the models of one event loop."""
+    """The rest of a limit for the models of one event loop."""
 
     def __init__(self, limit: SpendingLimit) -> None:
         self._limit = limit
@@ -27,7 +31,8 @@ class SpendingCap:
             while trouble := self._limit.reserve(worst):
                 if not self._limit.in_flight:
                     raise trouble
-                await self._changed.wait()
+                with suppress(TimeoutError):  # what other processes and threads settle is not told here
+                    await asyncio.wait_for(self._changed.wait(), _PATIENCE)
 
     async def settle(self, worst: Spent, used: Spent) -> None:
         """Put what a call has used in the place of its worst case."""

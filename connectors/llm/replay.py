@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
 from connectors.llm.capped_model import CappedModel
@@ -33,6 +34,8 @@ class ReplayModel:
     mode: the use of recorded answers.
     clock: tells when an answer is recorded.
     before: awaited before a question goes to `inner`; may refuse it by an error.
+    paid_since: the beginning (UTC) of a run that goes on: an answer that was recorded from then on is its own, and is
+        given again as it was, in any mode.
     """
 
     store: AnswerStore
@@ -44,6 +47,7 @@ class ReplayModel:
     mode: ReplayMode = ReplayMode.READ_THROUGH
     clock: Clock = LiveClock()  # noqa: RUF009 - it has no state
     before: Callable[[ModelRequest], Awaitable[None]] | None = None
+    paid_since: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.inner is None and self.mode is not ReplayMode.REPLAY_ONLY:
@@ -58,13 +62,15 @@ class ReplayModel:
         In replay-only mode an unrecorded question with charts has the result of a model that takes none, which was
         asked about their figures. Raises MissingData for any other unrecorded question in that mode.
         """
-        digest, recorded = request_hash(self.provider, self.model, request, self.painter_version), None
-        if self.mode is not ReplayMode.LIVE:
-            recorded = await asyncio.to_thread(self.store.find, digest)
-            if recorded is not None and (self.inner is None or not _too_long(recorded)):
+        digest, kept = request_hash(self.provider, self.model, request, self.painter_version), None
+        if self.mode is not ReplayMode.LIVE or self.paid_since is not None:
+            kept = await asyncio.to_thread(self.store.answer, digest)
+            if kept is not None and self._serves(kept):
+                recorded = kept.result
                 if on_delta is not None and recorded.text:
                     on_delta(recorded.text)
-                return replace(recorded, cached=True, cost=Decimal(0), latency=0.0)
+                own = self._is_own(kept)
+                return recorded if own else replace(recorded, cached=True, cost=Decimal(0), latency=0.0)
         if self.mode is ReplayMode.REPLAY_ONLY or self.inner is None:
             if any(message.charts for message in request.messages):
                 return without_images(self.spec, digest)
@@ -83,9 +89,18 @@ class ReplayModel:
                 result=result,
                 recorded=self.clock.now(),
             )
-            overwrite = self.mode is ReplayMode.LIVE or recorded is not None
+            overwrite = self.mode is ReplayMode.LIVE or kept is not None
             await asyncio.to_thread(self.store.record, answer, overwrite=overwrite)
         return result
+
+    def _is_own(self, kept: RecordedAnswer) -> bool:
+        return self.paid_since is not None and kept.recorded is not None and kept.recorded >= self.paid_since
+
+    def _serves(self, kept: RecordedAnswer) -> bool:
+        """True for a recorded answer that is given in place of the inner model's."""
+        if self._is_own(kept):
+            return True
+        return self.mode is not ReplayMode.LIVE and (self.inner is None or not _too_long(kept.result))
 
     async def aclose(self) -> None:
         """Close the recorded answers and the inner model."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine import places
@@ -32,11 +33,18 @@ class ConfiguredModels:
 
     config: Config
 
-    def open(self, mode: ReplayMode, *, keys_on_demand: bool = False, limit: SpendingLimit | None = None) -> OpenModels:
+    def open(
+        self,
+        mode: ReplayMode,
+        *,
+        keys_on_demand: bool = False,
+        limit: SpendingLimit | None = None,
+        paid_since: datetime | None = None,
+    ) -> OpenModels:
         """Models that use recorded answers by a mode, and stay within a limit."""
         from connectors.wiring.remote_models import RemoteModels
 
-        return RemoteModels(self, self.config, mode, keys_on_demand=keys_on_demand, limit=limit)
+        return RemoteModels(self, self.config, mode, keys_on_demand=keys_on_demand, limit=limit, paid_since=paid_since)
 
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable of a model's key; empty where none is needed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from functools import cached_property
 
 from connectors.charts.painter import MatplotlibPainter
@@ -62,6 +63,7 @@ class RemoteModels:
         *,
         keys_on_demand: bool = False,
         limit: SpendingLimit | None = None,
+        paid_since: datetime | None = None,
     ) -> None:
         self._service, self._config = service, config
         self._mode = mode
@@ -70,6 +72,7 @@ class RemoteModels:
         self._painter = MatplotlibPainter()
         self._prices = service.prices()
         self._cap = None if limit is None else SpendingCap(limit)
+        self._paid_since = paid_since
         self._made: list[ReplayModel] = []
         self._preflight: Callable[[ModelRequest], Awaitable[None]] | None = None
         self._preparing = asyncio.Lock()
@@ -94,6 +97,7 @@ class RemoteModels:
             painter_version=self._painter.version if self._service.sees(spec) else None,
             mode=self._mode,
             before=self._prepare,
+            paid_since=self._paid_since,
         )
         self._made.append(model)
         return model

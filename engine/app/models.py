@@ -165,7 +165,9 @@ def build_models(
     settings, specs = chosen_models(preset, config, override, recorded=recorded)
     if replay and (replayed is None or replayed.by_rules):
         replayed, specs = None, _replayed(services, preset, specs)
-    source = services.models.open(mode, keys_on_demand=keys_on_demand, limit=services.limit)
+    source = services.models.open(
+        mode, keys_on_demand=keys_on_demand, limit=services.limit, paid_since=services.paid_since
+    )
     if replayed is None:
         opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
     else:  # by agent: which model has answered is known of each question

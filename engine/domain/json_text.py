@@ -66,7 +66,7 @@ def _typed(value: Any, hint: Any) -> Any:
         return None if value is None else _typed(value, inner)
     if origin is tuple:
         return _typed_tuple(value, parts)
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return {_typed(key, parts[0]): _typed(item, parts[1]) for key, item in value.items()}
     if not isinstance(hint, type):
         return value

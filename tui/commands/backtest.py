@@ -19,9 +19,6 @@ from tui.commands.options import CUTS, DOLLARS, RunFlags, json_option, run_optio
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
-_MENDED = (75, 77, 78)
-"""Exit codes of errors that a stopped run can go on after, once they are mended or have passed."""
-
 MOST_FORETOLD = 12
 """Texts that are listed; the rest is counted."""
 
@@ -219,7 +216,7 @@ def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
 def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
     from engine import places
     from engine.app.backtest import run_backtest
-    from engine.errors import Interrupted, PaperdeskError
+    from engine.errors import MENDED, Interrupted, PaperdeskError
     from tui.interruption import interruptible
     from tui.progress import session_progress
 
@@ -230,7 +227,7 @@ def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
         kept = f"what was done is kept: see `paperdesk report --run {spec.run}`"
         raise Interrupted(f"interrupted; {kept}, {_go_on(spec.run)}") from None
     except PaperdeskError as error:
-        if places.run_journal(spec.run).exists() and error.exit_code in _MENDED:
+        if places.run_journal(spec.run).exists() and error.exit_code in MENDED:
             error.args = (f"{error}; {_go_on(spec.run)}",)
         raise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from click.core import ParameterSource
 
 from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import check_options, study_memory
-from tui.commands.options import DAY, RunFlags, json_option, key_values, listed, symbol_list
+from tui.commands.options import DAY, DOLLARS, RunFlags, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 @click.option("--from", "first", type=DAY, metavar="DATE", help="memory, arena: first session that fills.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena: last session that fills.")
 @click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory: warm up from here.")
+@click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, resumed parts included.")
+@click.option("--resume", metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
@@ -92,6 +95,8 @@ def bench_command(
     first: date | None,
     last: date | None,
     warm_up_from: date | None,
+    budget: Decimal | None,
+    resume: str | None,
     keep: bool,
     yes: bool,
     as_json: bool,
@@ -99,7 +104,8 @@ def bench_command(
     """Prints the tables of a paper with our figures beside the printed ones.
 
     BENCH is finagent, investorbench or finvision. The rule strategies run as the paper's authors ran them, then the
-    paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done.
+    paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done, and a
+    bench that was stopped, by Ctrl-C, by its --budget or because a model could not be had, goes on with --resume.
 
     BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
@@ -113,16 +119,14 @@ def bench_command(
       paperdesk bench finagent --baselines --data DIR
       paperdesk bench finagent --ablations --without tools,vision --jobs 2 --data DIR
       paperdesk bench investorbench --models openai:gpt-4o,offline --repeats 5 --symbols TSLA --data DIR
+      paperdesk bench finagent --models openai:gpt-4o --budget 20 --data DIR
+      paperdesk bench finagent --resume bench-20261120-120000-ab12 --budget 40
       paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
       paperdesk bench arena --data DIR --symbols AAPL,MSFT,NVDA --from 2023-09-01 --to 2023-10-31
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
-    from engine.app.bench.bench import prepare
+    from engine.app.bench.bench import prepare, resumed
     from engine.app.bench.plan import BenchRequest, requested_ablations
-    from engine.errors import Interrupted
-    from engine.reports.documents.research import bench_document
-    from tui.agreement import agreed
-    from tui.bench_text import lines
 
     agents = not baselines or models is not None or ablations or ablations_from is not None or bool(without)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
@@ -140,6 +144,14 @@ def bench_command(
         flags = RunFlags.of_window(symbols, first, last, warm_up_from, model=models, folder=folder)
         study_memory(services, flags, presets, _report, yes=yes, as_json=as_json)
         return
+    if resume is not None:
+        if _given() & CHANGES:
+            raise click.UsageError("--resume goes on with a bench as it was begun: leave out what would change it")
+        prepared = resumed(services, resume, jobs)
+        if prepared.request.name != name:
+            raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
+        _print(services, prepared, budget, yes=yes, as_json=as_json)
+        return
     request = BenchRequest(
         name=name,
         folder=folder or services.config.data.folder,
@@ -153,11 +165,26 @@ def bench_command(
         jobs=jobs,
         keep=keep,
     )
-    prepared = prepare(services, request)
+    _print(services, prepare(services, request), budget, yes=yes, as_json=as_json)
+
+
+TOLD = ("baselines", "params", "trials", "symbols", "folder", "models", "repeats", "ablations")
+CHANGES = frozenset((*TOLD, "ablations_from", "without", "keep"))
+"""Options that would change a bench that is gone on with."""
+
+
+def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, *, yes: bool, as_json: bool) -> None:
+    """Run a bench once its forecast is agreed to, and print its cells. Raises Interrupted where rows are missing."""
+    from engine.errors import Interrupted
+    from engine.reports.documents.research import bench_document
+    from tui.agreement import agreed
+    from tui.bench_text import lines
+
     if not agreed(services, prepared.jobs, yes, _report):
         click.echo("nothing was run", err=True)
         return
-    bench = _run(services, prepared)
+    bench = _run(services, prepared, budget)
+    agents = prepared.plan is not None
     show_document(bench_document(bench), as_json, lambda: lines(bench, standard_output().width, agents))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
@@ -184,13 +211,13 @@ def _each(text: str, missing: str) -> tuple[str, ...]:
     return parts
 
 
-def _run(services: Services, prepared: PreparedBench) -> Bench:
+def _run(services: Services, prepared: PreparedBench, budget: Decimal | None) -> Bench:
     from engine.app.bench.bench import run_bench
     from tui.agreement import wiped
     from tui.interruption import interruptible
 
     with interruptible() as stop:
-        bench = run_bench(services, prepared, _report, stop)
+        bench = run_bench(services, prepared, _report, stop, budget=budget)
     click.echo(wiped(), nl=False, err=True)
     return bench
 

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 PRESETS = ("desk", "finmem", "tradinggpt-single")
 OWN = ("first", "last", "warm_up_from", "presets")
 """The options of `bench` that the study of memory alone takes."""
-OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "without", "jobs", "keep")
+RECORDED = ("budget", "resume")
+"""Those of tables of real prices that are gone on with."""
+OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "without", "jobs", "keep", *RECORDED)
 """Those that it does not take."""
-TABLES = ("baselines", "params", "trials", "symbols", "folder", "ablations", "ablations_from", "without", "keep")
+DATA = ("trials", "symbols", "folder", *RECORDED)
+TABLES = ("baselines", "params", "ablations", "ablations_from", "without", "keep", *DATA)
 """Those of tables of real prices, which the arena's bench does not take."""
 PRICES = ("warm_up_from", "presets", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep")
 """Those that the arena's bench does not take on real prices."""

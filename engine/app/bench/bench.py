@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
 from engine.app.backtest import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan
-from engine.app.look_index import count_looks, result_look
-from engine.app.market_data import load_window
-from engine.conventions.catalog import convention
-from engine.conventions.metrics import Metrics
+from engine.app.bench.record import BenchRecord, load_record
+from engine.app.bench.rule_rows import Report, RuleRows
+from engine.app.look_index import count_looks
+from engine.app.run_spec import new_run_id
 from engine.domain.decision import Action
-from engine.domain.exchanges import LISTED
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, LookKind, ModelUse, Result, RunSpec, WindowLook
-from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.published_runs import Override, adjusted_market, measured, overrides, rule_params, run_rule
+from engine.domain.run import DataSpec, ModelUse, Result
+from engine.errors import MENDED, MissingData, PaperdeskError, UsageError
+from engine.lab.published_runs import measured, overrides
 from engine.lab.published_tables import BENCHES, PublishedTable, published
-from engine.lab.tuning import Tuned, default_metric, tune
-from engine.lab.window import execution_rules
-from engine.ports import Calendar, MarketSource
+from engine.ports import MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, spreads
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
@@ -48,10 +46,17 @@ class PreparedBench:
         """The runs of the agents."""
         return () if self.plan is None else self.plan.jobs
 
+    @property
+    def record(self) -> BenchRecord:
+        """The record that it is gone on with by."""
+        models = () if self.plan is None else tuple(model.spec for model in self.plan.backbones)
+        return BenchRecord(self.request.run, self.request, models)
+
 
 def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     """Check everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
     MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
+    request = replace(request, run=request.run or new_run_id("bench", services.clock.now()))
     tables = bench_tables(request.name, request.symbols)
     overrides(request.params, _rules(tables))
     if request.trials and not any(map(fixed_params, _rules(tables))):
@@ -61,14 +66,29 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     return PreparedBench(request=request, tables=tables, data=data, plan=made)
 
 
+def resumed(services: Services, run: str, jobs: int) -> PreparedBench:
+    """A bench that was stopped, as it was begun, `jobs` at a time. Raises MissingData where there is none, UsageError
+    where other models are configured by now, and as `prepare` does."""
+    kept = load_record(run)
+    prepared = prepare(services, replace(kept.request, jobs=jobs))
+    now = prepared.record.models
+    if now != kept.models:
+        words = f"{', '.join(kept.models)} answered, and {', '.join(now)} would by now"
+        raise UsageError(f"--resume {run} goes on with a bench as it was begun: {words}; configure its models again")
+    return prepared
+
+
 def run_bench(
     services: Services,
     prepared: PreparedBench,
     report: Report = lambda text: None,
     stop: Stop = lambda: False,
+    *,
+    budget: Decimal | None = None,
 ) -> Bench:
-    """Run the rules, then the agents. A symbol or window that the folder lacks leaves its cells empty, with the
-    reason; after `stop` the rows that are done stay. Raises MissingData where no row can be had, MalformedData for a
+    """Run the rules, then the agents, whose models cost `budget` (USD) at most. A symbol or window that the folder
+    lacks leaves its cells empty, with the reason; after `stop` the rows that are done stay. A bench that ends early
+    leaves a record that it is gone on with by. Raises MissingData where no row can be had, MalformedData for a
     row of a file that cannot be read, and what a run raises."""
     request, tables, made = prepared.request, prepared.tables, prepared.plan
     source = services.open_source(prepared.data, max(table.last for table in tables))
@@ -89,7 +109,7 @@ def run_bench(
     rows: dict[str, list[AgentRow]] = {}
     played: Mapping[int, Played] = {}
     if made is not None:
-        played = run_jobs(services, made.jobs, request.jobs, stop, _progress(report, len(made.jobs)))
+        played = _played(services, prepared, budget, report, stop)
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
     cells: list[Cell] = []
@@ -99,6 +119,43 @@ def run_bench(
             cells += agent_cells(rows.get(table.name, ()), table)
     done = Bench(name=request.name, cells=tuple(cells))
     return done if made is None else _with_agents(done, prepared, made, played, rows)
+
+
+def _played(
+    services: Services, prepared: PreparedBench, budget: Decimal | None, report: Report, stop: Stop
+) -> Mapping[int, Played]:
+    """The runs of the agents that came to their end, in this part of the bench or before. Raises what a run raises, and
+    how to go on where that can be mended or passes."""
+    record, jobs = prepared.record, prepared.jobs
+    record.begin()
+    with record.lock():
+        done = {number: one for number in range(len(jobs)) if (one := record.done(number)) is not None}
+        left = [number for number in range(len(jobs)) if number not in done]
+        open_jobs = [replace(jobs[number], begun=record.began(number)) for number in left]
+        within = replace(services, limit=record.limit(services.config.budget, budget))
+        progress = _progress(report, len(jobs), len(done))
+        try:
+            ended = run_jobs(
+                within,
+                open_jobs,
+                prepared.request.jobs,
+                stop,
+                progress,
+                keep=lambda place, one: record.keep(left[place], one),
+            )
+        except PaperdeskError as error:
+            if error.exit_code in MENDED:
+                error.args = (f"{error}; what was done is kept, `{go_on(prepared)}` goes on",)
+            raise
+    played = done | {left[place]: one for place, one in ended.items()}
+    if len(played) == len(jobs):
+        record.remove()
+    return played
+
+
+def go_on(prepared: PreparedBench) -> str:
+    """The command that goes on with a bench."""
+    return f"paperdesk bench {prepared.request.name} --resume {prepared.request.run}"
 
 
 def _with_agents(
@@ -116,7 +173,10 @@ def _with_agents(
     if made.equal_repeats:
         notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
     rest = len(made.rows) - sum(map(len, rows.values()))
-    interrupted = f"interrupted: {len(made.rows) - rest} of {len(made.rows)} rows are done" if rest else ""
+    interrupted = ""
+    if rest:
+        rows_done = f"{len(made.rows) - rest} of {len(made.rows)} rows are done"
+        interrupted = f"interrupted: {rows_done}; `{go_on(prepared)}` goes on"
     return replace(
         bench,
         averages=tuple(a for table in prepared.tables for a in averages(table, made.agents.models, bench.cells)),
@@ -157,9 +217,9 @@ def _rules(tables: Sequence[PublishedTable]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule for table in tables for rule in table.strategies()))
 
 
-def _progress(report: Report, total: int) -> Callable[[Job, int], None]:
-    report(f"0 of {total} runs of agents are done")
-    return lambda job, count: report(f"{count} of {total} runs of agents are done, the last {job.title}")
+def _progress(report: Report, total: int, before: int) -> Callable[[Job, int], None]:
+    report(f"{before} of {total} runs of agents are done")
+    return lambda job, count: report(f"{before + count} of {total} runs of agents are done, the last {job.title}")
 
 
 def _explained(cell: Cell, rules: RuleRows) -> Cell:
@@ -255,108 +315,3 @@ async def text_notes(source: MarketSource, tables: Sequence[PublishedTable]) -> 
             if gaps:
                 notes[symbol, table.name] = f"news of {symbol} {' and '.join(gaps)}"
     return notes
-
-
-Report = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleRows:
-    """The rows of rules.
-
-    source: prices.
-    calendar_for: the trading calendar of a symbol.
-    changes: parameters that the user has changed.
-    report: hears of each symbol.
-    now: date of the looks (UTC).
-    trials: of the search of parameters that the authors tuned; 0 takes their values.
-    seed: of the search.
-    priced: symbols with prices.
-    missing: reasons why other symbols have none.
-    tuned: the parameters that a search has chosen, in words, by symbol and rule.
-    looks: looks at the tables' windows.
-    """
-
-    source: MarketSource
-    calendar_for: Callable[[Symbol], Calendar]
-    changes: Sequence[Override]
-    report: Report
-    now: datetime
-    trials: int
-    seed: int
-    priced: set[Symbol] = field(default_factory=set)
-    missing: dict[Symbol, str] = field(default_factory=dict)
-    tuned: dict[tuple[Symbol, str], str] = field(default_factory=dict)
-    looks: list[WindowLook] = field(default_factory=list)
-    _found: dict[tuple[Symbol, str, date], Sequence[Override]] = field(default_factory=dict)
-
-    def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
-        """The metrics of a table's rules by symbol and rule, empty where a symbol's prices are missing or stale.
-        Raises MalformedData for a row of a file that cannot be read."""
-        ours: dict[tuple[Symbol, str], Metrics] = {}
-        for symbol in table.symbols():
-            self.report(f"{table.name}: {symbol}")
-            try:
-                ours |= self._rows(table, symbol)
-                self.priced.add(symbol)
-            except (MissingData, StaleData) as error:
-                ours |= {(symbol, rule): {} for rule in table.strategies()}
-                self.missing[symbol] = str(error)
-        return ours
-
-    def _rows(self, table: PublishedTable, symbol: Symbol) -> dict[tuple[Symbol, str], Metrics]:
-        market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), table.first, table.last))
-        wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
-        ours: dict[tuple[Symbol, str], Metrics] = {}
-        for rule in sorted(wanted):
-            found = self._tuned(table, symbol, rule) if self.trials and fixed_params(rule) else ()
-            result = run_rule(table, symbol, rule, market, (*found, *self.changes))
-            self.looks.append(result_look(LookKind.BENCH, result, self.now))
-            ours[symbol, rule] = measured(result, symbol, table.convention)
-        return ours
-
-    def _tuned(self, table: PublishedTable, symbol: Symbol, rule: str) -> Sequence[Override]:
-        """The best parameters of a rule in the training period, those fixed that the authors did not tune; none, with
-        the reason, where the search finds none. Source: FinAgent §5.3, appendix B [A13]."""
-        key = (symbol, rule, table.first)
-        if key not in self._found:
-            self.report(f"{table.name}: {symbol}, {rule} is tuned")
-            given = fixed_params(rule).keys() | {one.key for one in self.changes if one.strategy in (None, rule)}
-            fixed = {name: value for name, value in rule_params(rule, symbol, self.changes).items() if name in given}
-            period = f"on {table.warm_up_from} to {table.first - timedelta(days=1)}"
-            try:
-                found = self._search(table, symbol, rule, fixed)
-            except UsageError as error:
-                self._found[key], self.tuned[symbol, rule] = (), f"not tuned {period}: {error}"
-            else:
-                chosen = {name: value for name, value in found.params.items() if name not in fixed}
-                words = ", ".join(f"{name} {float(value):g}" for name, value in chosen.items())
-                self._found[key] = [Override(rule, name, value) for name, value in chosen.items()]
-                self.tuned[symbol, rule] = f"tuned {period} in {found.trials} trials: {words}"
-        return self._found[key]
-
-    def _search(self, table: PublishedTable, symbol: Symbol, rule: str, fixed: Mapping[str, str]) -> Tuned:
-        """A search in the training period by the table's convention."""
-        spec = RunSpec(
-            symbols=(symbol,),
-            first=table.warm_up_from,
-            last=table.first - timedelta(days=1),
-            strategy=rule,
-            params=tuple(fixed.items()),
-            convention=table.convention,
-            seed=self.seed,
-        )
-        known = convention(table.convention).for_symbols((symbol,))
-        market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), spec.first, spec.last))
-        return tune(
-            spec,
-            default_metric(table.convention),
-            adjusted_market(table, symbol, market),
-            exchange=LISTED.of(symbol),
-            rules=execution_rules(spec, known),
-            cash=known.starting_cash,
-            trials=self.trials,
-            test=None,
-            on_trial=lambda symbol, done, wanted: None,
-            on_result=lambda one: self.looks.append(result_look(LookKind.TUNE_TRIAL, one, self.now)),
-        )

@@ -8,16 +8,21 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine import places
 from engine.app.backtest import AgentRun, Stop, play, run_backtest
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.models import build_models
+from engine.app.resumption import FirstPart, first_part
 from engine.app.run_spec import preset_of
+from engine.clock import LiveClock
 from engine.domain.run import LookKind, Result, RunSpec
-from engine.errors import MissingData, StaleData
+from engine.errors import MissingData, StaleData, UsageError
 from engine.lab.published_runs import adjusted_market
 from engine.lab.published_tables import PublishedTable
 from engine.market.as_of import Market
@@ -34,12 +39,13 @@ _PATIENCE = 0.2
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run of an agent: on one symbol of a published table, or (without a table) any backtest. `keep` writes its
-    journal and memory, as a backtest does."""
+    journal and memory, as a backtest does; `begun` is the file of the moment at which it was begun first."""
 
     spec: RunSpec
     table: PublishedTable | None
     title: str
     keep: bool = False
+    begun: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,10 @@ class Played:
 
 OnDone = Callable[[Job, int], None]
 """A listener to each job that has ended, with the number that have by then."""
+Keep = Callable[[int, Played], None]
+"""A receiver of the outcome of each job that has ended, with the job's number."""
+_OnEnded = Callable[[int, Played, int], None]
+"""Both: a job's number, its outcome, and the number of jobs that have ended by then."""
 
 
 def run_jobs(
@@ -65,13 +75,20 @@ def run_jobs(
     workers: int,
     stop: Stop = lambda: False,
     on_done: OnDone = lambda job, count: None,
+    *,
+    keep: Keep = lambda number, played: None,
 ) -> Mapping[int, Played]:
-    """Play jobs, `workers` at a time; by number, those that came to their end. After `stop` no job begins, and those
-    that are running end with their session; after a KeyboardInterrupt they end at once. Raises what a run raises,
-    except for data that is missing or stale, which is its result."""
+    """Play jobs, `workers` at a time; by number, those that came to their end, each told to `keep` as soon as it has.
+    After `stop` no job begins, and those that are running end with their session; after a KeyboardInterrupt they end at
+    once. Raises what a run raises, except for data that is missing or stale, which is its result."""
+
+    def ended(number: int, played: Played, count: int) -> None:
+        keep(number, played)
+        on_done(jobs[number], count)
+
     if workers <= 1 or len(jobs) <= 1:
-        return _one_by_one(services, jobs, stop, on_done)
-    return _side_by_side(services, jobs, min(workers, len(jobs)), stop, on_done)
+        return _one_by_one(services, jobs, stop, ended)
+    return _side_by_side(services, jobs, min(workers, len(jobs)), stop, ended)
 
 
 def play_job(services: Services, job: Job, stop: Stop) -> Played:
@@ -79,12 +96,18 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
     try:
         market = job_market(services, job)
         if job.keep:
-            baselines = ("buy-and-hold",)
             report = run_backtest(
-                services, job.spec, stop=stop, market=market, baselines=baselines, kind=LookKind.BENCH
+                services,
+                job.spec,
+                stop=stop,
+                market=market,
+                baselines=("buy-and-hold",),
+                kind=LookKind.BENCH,
+                first_part=_kept_part(job.spec.run),
             )
             result = report.result
         else:
+            services = _going_on(services, job)
             preset = agents_of(job.spec)
             models = build_models(services, preset, job.spec.model, recorded=job.spec.models)
             run = AgentRun(services=services, spec=job.spec, preset=preset, models=models, market=market, stop=stop)
@@ -93,6 +116,29 @@ def play_job(services: Services, job: Job, stop: Stop) -> Played:
     except (MissingData, StaleData) as error:
         return Played(None, str(error))
     return Played(None if result.interrupted else result)
+
+
+def _kept_part(run: str) -> FirstPart | None:
+    """The part of a run with a journal that an earlier part of its bench has left; None where there is none to go on
+    with."""
+    journal = places.run_journal(run)
+    if not journal.exists():
+        return None
+    try:
+        return first_part(run)
+    except UsageError:  # it came to its end, and its bench was killed before that was written down
+        journal.unlink()
+        return None
+
+
+def _going_on(services: Services, job: Job) -> Services:
+    """Services for a run of a bench: where it was begun before, the answers that it had then are given again."""
+    if job.begun is None:
+        return services
+    if job.begun.exists():
+        return replace(services, paid_since=datetime.fromisoformat(job.begun.read_text(encoding="utf-8")))
+    job.begun.write_text(LiveClock().now().isoformat(), encoding="utf-8")
+    return services
 
 
 def agents_of(spec: RunSpec) -> Preset:
@@ -108,7 +154,7 @@ def job_market(services: Services, job: Job) -> Market:
     return market if job.table is None else adjusted_market(job.table, job.spec.symbols[0], market)
 
 
-def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_done: OnDone) -> Mapping[int, Played]:
+def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_ended: _OnEnded) -> Mapping[int, Played]:
     ended: dict[int, Played] = {}
     try:
         for number, job in enumerate(jobs):
@@ -117,14 +163,14 @@ def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_done: On
             played = play_job(services, job, stop)
             if played.ended:
                 ended[number] = played
-                on_done(job, len(ended))
+                on_ended(number, played, len(ended))
     except KeyboardInterrupt:
         pass
     return ended
 
 
 def _side_by_side(
-    services: Services, jobs: Sequence[Job], workers: int, stop: Stop, on_done: OnDone
+    services: Services, jobs: Sequence[Job], workers: int, stop: Stop, on_ended: _OnEnded
 ) -> Mapping[int, Played]:
     context = multiprocessing.get_context("spawn")
     stopping = context.Event()
@@ -139,7 +185,7 @@ def _side_by_side(
                 played = _outcome(future)
                 if played.ended:
                     ended[numbers[future]] = played
-                    on_done(jobs[numbers[future]], len(ended))
+                    on_ended(numbers[future], played, len(ended))
             if stop() and not stopping.is_set():
                 stopping.set()
                 open_ones = {future for future in open_ones if not future.cancel()}

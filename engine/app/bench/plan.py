@@ -10,7 +10,6 @@ from pathlib import Path
 from engine.app.bench.jobs import Job
 from engine.app.briefings import configured_guidance
 from engine.app.models import ModelSet, build_models
-from engine.app.run_spec import new_run_id
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.lab.published_agents import PublishedAgents, Variant, ablations_from, published_agents
@@ -27,6 +26,7 @@ class BenchRequest:
     """A bench as it is requested.
 
     name: the paper.
+    run: its id, which the ids of its runs begin with; made of the time where it is empty.
     folder: the data folder.
     symbols: symbols of the tables, empty for all.
     params: changed parameters of rules, as key and value.
@@ -41,6 +41,7 @@ class BenchRequest:
 
     name: str
     folder: str | None
+    run: str = ""
     symbols: tuple[Symbol, ...] = ()
     params: tuple[tuple[str, str], ...] = ()
     trials: int = 0
@@ -198,7 +199,7 @@ class _Jobs:
                     data=self.data,
                     seed=self.services.config.desk.seed,
                     sample=sample,
-                    run=new_run_id("bench", self.services.clock.now()),
+                    run=f"{self.request.run}-{len(self.jobs) + 1}",
                 )
                 named = title + (f", repeat {sample + 1}" if count > 1 else "")
                 self.jobs.append(Job(spec, table, named, self.request.keep))
