@@ -166,7 +166,9 @@ def test_ctrl_c_prints_what_is_done_and_ends_with_130(
     assert run("bench", "finvision", "--symbols", "AMZN", "--data", str(real_data), "--json") == 130
     captured = capsys.readouterr()
     document = json.loads(captured.out)
-    assert document["interrupted"] == "interrupted: 0 of 1 rows are done"
+    assert document["interrupted"].startswith(
+        "interrupted: 0 of 1 rows are done; `paperdesk bench finvision --resume bench-"
+    )
     assert "interrupted: 0 of 1 rows are done" in captured.err
     # The rules were done before it.
     assert any(c["ours"] is not None for c in document["cells"])
@@ -178,7 +180,7 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
     monkeypatch.setenv("OPENAI_API_KEY", "of-no-use")
     ran: list[object] = []
 
-    def no_run(services: Any, prepared: Any, *rest: Any) -> Any:
+    def no_run(services: Any, prepared: Any, *rest: Any, **more: Any) -> Any:
         from engine.reports.documents.research import Bench
 
         ran.append(prepared)

@@ -168,8 +168,8 @@ def bench_command(
     _print(services, prepare(services, request), budget, yes=yes, as_json=as_json)
 
 
-TOLD = ("baselines", "params", "trials", "symbols", "folder", "models", "repeats", "ablations")
-CHANGES = frozenset((*TOLD, "ablations_from", "without", "keep"))
+NAMED = ("baselines", "params", "trials", "symbols", "folder", "models", "repeats", "ablations")
+CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 """Options that would change a bench that is gone on with."""
 
 

@@ -293,7 +293,7 @@ def test_rows_that_were_not_run_are_printed_alone_and_counted(folder: Path) -> N
         return calls > len(exchange_calendar().sessions(WARM_UP, LAST)) + 1
 
     done = run("finvision", folder, stop, ablations=published_agents("finvision").ablations)
-    assert done.interrupted == "interrupted: 1 of 2 rows are done"
+    assert done.interrupted.startswith("interrupted: 1 of 2 rows are done; `paperdesk bench finvision --resume bench-")
     assert {row for row, _ in agents(done)} == {"FinVision"}
     printed = [c for c in done.cells if c.model == "FinVision w/o reflection"]
     assert len(printed) == 3 and all(c.ours is None for c in printed)
