@@ -11,12 +11,13 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine import places
+from engine.account.activity import WITHIN
 from engine.account.disagreement import CASH, disagreement
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
 from engine.domain.brokerage import Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano
-from engine.domain.order import Fill, Order, OrderState, is_final
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.errors import ConfigError, MissingData
@@ -167,7 +168,20 @@ class Booking:
         booked = self.reader.order_moves(order.id)[-1].filled_quantity
         if update.state is order.state and update.filled_quantity == booked:
             return
-        self.journal.order_moved(moved, self.clock.now(), filled=update.filled_quantity, detail=update.detail)
+        detail = update.detail or self._why_untraded(order, update)
+        self.journal.order_moved(moved, self.clock.now(), filled=update.filled_quantity, detail=detail)
+
+    def _why_untraded(self, order: Order, update: OrderUpdate) -> str:
+        """The reason of an order that ended without a trade where the broker gives none; empty for any other."""
+        if update.filled_quantity or update.state not in (OrderState.EXPIRED, OrderState.CANCELED):
+            return ""
+        day = self.calendar.sessions(order.session + timedelta(days=1), order.session + WITHIN)[0]
+        history = self.market.histories.get(order.symbol)
+        if history is not None and history.rows_through(day) == history.rows_through(day - timedelta(days=1)):
+            return (
+                f"{update.state} at the broker: {order.symbol} was not traded in the session of {day}, as when halted"
+            )
+        return f"{update.state} at the broker without a trade in the session of {day}"
 
     def _point(self, session: date, portfolio: Portfolio) -> EquityPoint:
         prices = closes(self.market, session, portfolio)

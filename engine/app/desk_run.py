@@ -111,7 +111,7 @@ async def run_desk(
     keep_settings(journal, reader, run, effective_settings(context, briefing, preset, market))
     frozen = freeze(journal, reader, run, context.session, (*late, *market.faults))
     for one in frozen:
-        warn(Noticed(run, context.clock.now(), "warning", f"frozen: {one.why}"))
+        warn(Noticed(run, context.clock.now(), "warning", one.why if one.halted else f"frozen: {one.why}"))
     for event in early:
         journal.event(event)
     answered = [call.model for call in reader.calls(run) if not call.kind]
@@ -253,7 +253,8 @@ class _Run:
         except PaperdeskError as error:
             self._fail(error)
             self._keep_report()
-            if self.frozen and (counts := gravest(error, frozen_error(reasons(self.frozen)))) is not error:
+            to_mend = reasons(self.frozen)
+            if to_mend and (counts := gravest(error, frozen_error(to_mend))) is not error:
                 raise counts from error
             raise
         finally:

@@ -145,8 +145,8 @@ class DeskWatch:
             raise
         if isinstance(done, Finished):
             self._notice("info", f"{done.session} is decided already ({done.run})")
-        if done.frozen:
-            frozen = frozen_error(reasons(done.frozen))
+        if to_mend := reasons(done.frozen):
+            frozen = frozen_error(to_mend)
             self._notice("error", f"{frozen} (code {frozen.exit_code})")
         with DeskJournal(self._services.desk) as journal:
             number = interrupted_cycle(journal.reader, done.session)

@@ -83,7 +83,8 @@ async def notify_of(
             raise
         if isinstance(done, DeskRunResult):
             notification.run = done.run
-            frozen = frozen_error(reasons(done.frozen)) if done.frozen else None
+            to_mend = reasons(done.frozen)
+            frozen = frozen_error(to_mend) if to_mend else None
             await notification.send(done.outcome, frozen.exit_code if frozen else 0, str(frozen) if frozen else None)
         await notification.ping()
         return done

@@ -1,9 +1,10 @@
 """Symbols of a desk that are frozen: their bars and actions contradict each other, or their last bar did not come where
-others have theirs, and nothing is traded on them.
+others have theirs, or nothing was traded in them. Nothing is traded on them.
 
 A frozen symbol is not decided and gets no order; its position stays as it was, at its last price from before. The other
-symbols go on, and the run ends with 65. What is kept of a run says how to go on once the data is mended: corporate
-actions that came due meanwhile reach the position with the first session afterwards.
+symbols go on, and the run ends with 65, unless the symbols are halted at their exchange. What is kept of a run says how
+to go on once the data is mended: corporate actions that came due meanwhile reach the position with the first session
+afterwards.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ _DOCUMENT = "frozen"
 @dataclass(frozen=True, slots=True)
 class FrozenSymbol:
     """A frozen symbol; `since` is the last session that its position has been through, None where the desk had no
-    books yet, and `why` says what has to be mended."""
+    books yet, and `why` says what has to be mended; of a `halted` one nothing has to."""
 
     symbol: Symbol
     since: date | None
     why: str
+    halted: bool = False
 
 
 def frozen_in(reader: JournalReader, run: str) -> tuple[FrozenSymbol, ...]:
@@ -47,7 +49,7 @@ def frozen_in(reader: JournalReader, run: str) -> tuple[FrozenSymbol, ...]:
 
 def reasons(frozen: Iterable[FrozenSymbol]) -> dict[Symbol, str]:
     """The faults that have to be mended, by symbol."""
-    return {one.symbol: one.why for one in frozen}
+    return {one.symbol: one.why for one in frozen if not one.halted}
 
 
 def frozen_when_closed(reader: JournalReader, closed: date) -> tuple[FrozenSymbol, ...]:
@@ -70,7 +72,7 @@ def freeze(
         if fault.session <= session and fault.symbol not in found:
             earlier = known.get(fault.symbol)
             since = closed if earlier is None else earlier.since
-            found[fault.symbol] = FrozenSymbol(fault.symbol, since, fault.text)
+            found[fault.symbol] = FrozenSymbol(fault.symbol, since, fault.text, fault.halted)
     frozen = tuple(found.values())
     if frozen and not begun:
         journal.document(run, _DOCUMENT, to_json(plain_of(frozen)))

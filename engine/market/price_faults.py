@@ -40,11 +40,12 @@ _MOVES = (1 / HALF_AS_MANY * (1 + NEAR_HALF_AS_MANY), HALF_AS_MANY * (1 - NEAR_H
 @dataclass(frozen=True, slots=True)
 class PriceFault:
     """A session at which a symbol's bars and actions contradict each other, or whose bar did not come; `text` says
-    what, where and how to mend it."""
+    what, where and how to mend it. `halted`: nothing was traded in the session, so no bar is missing."""
 
     symbol: Symbol
     session: date
     text: str
+    halted: bool = False
 
 
 def price_faults(history: PriceHistory, actions: Sequence[CorporateAction] | None) -> tuple[PriceFault, ...]:

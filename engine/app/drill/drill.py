@@ -61,7 +61,7 @@ def try_rows(rows: Sequence[Row], parts: DrillParts, on_result: OnResult) -> tup
 @contextmanager
 def _practice(row: Row, home: Path, template: Path, market: Path, parts: DrillParts) -> Iterator[Practice]:
     own, fetches = row.settings.get("own_data", False), row.settings.get("refresh", False)
-    copied_home(template, home, with_data=own or fetches)
+    copied_home(template, home, with_data=(own or fetches) and not row.settings.get("empty", False))
     folder = home / market.relative_to(template) if own else market
     write_configuration(home, row.symbols, None if fetches else folder)
     with parts.open_account(row.start, row.settings) as account, at_home(home, account):

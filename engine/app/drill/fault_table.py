@@ -26,7 +26,8 @@ class Row:
     start: the broker's time at the beginning, UTC.
     symbols: the desk's.
     steps: as fault_table.toml explains them.
-    settings: of the account and the desk: refresh, own_data, pay_dividends, crypto_fee.
+    settings: of the account (pay_dividends, crypto_fee) and of the desk's data: refresh, from an empty folder where
+        `empty`, and own_data, which may be changed.
     ends: empty, or `as it is` where the faults stay to the end.
     """
 

@@ -144,8 +144,8 @@ class Practice:
         try:
             with DeskJournal(DESK) as journal:
                 done = asyncio.run(run_and_notify(self.services(), publish=publish, journal=journal))
-            if done.frozen:
-                raise frozen_error(reasons(done.frozen))
+            if to_mend := reasons(done.frozen):
+                raise frozen_error(to_mend)
         except PaperdeskError as error:
             code, line = error.exit_code, str(error)
             warnings += [f"{one.what}: {one.note}" for one in getattr(error, "differences", ())]

@@ -71,7 +71,10 @@ def test_orders_that_wait_are_listed_and_said(
     assert sandbox.state()["orders"] == []
 
 
-def test_a_difference_halts_with_79_and_both_sides(run: Run, sandbox: SandboxServer) -> None:
+def test_a_difference_halts_with_79_and_both_sides(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__LATE_ENTRY_HOURS", "0")
     assert run("--daily").code == 0
     after_close(sandbox)
     book = sandbox.exchange.book

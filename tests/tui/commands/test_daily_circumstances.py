@@ -227,6 +227,33 @@ def test_a_symbol_that_is_halted_keeps_its_order_waiting_and_the_desk_running(ru
             e.order for e in reader.orders() if str(e.order.session) == "2025-03-10" and e.order.symbol == "ORVL"
         )
     assert first.state.value == "expired"
+    (order,) = run("why", "ORVL", "2025-03-10", "--json").json["decisions"][0]["orders"]
+    assert order["moves"][-1]["detail"] == "expired at the broker without a trade in the session of 2025-03-11"
+
+
+def test_a_symbol_that_is_halted_all_day_has_no_bar_and_is_told_on_the_trail(
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
+    monkeypatch.setattr("engine.app.refresh.PAUSES", (0.0,))
+    monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(places.market_folder()))
+    assert "ORVL" in {one["symbol"] for one in run("--daily", "--json").json["orders"]}
+    rule = server.fault("halted", symbol="ORVL")
+    after_close(server)
+    said = run("--daily", "--json")
+    assert said.code == 0 and "ORVL was not traded in the session of 2025-03-11" in said.err, said.err
+    assert "halted at its exchange, its orders wait" in said.err
+    assert (said.json["outcome"], said.json["frozen"]) == ("done", {})
+    assert {one["symbol"] for one in said.json["decisions"]} == {"HLXM"}
+    (order,) = run("why", "ORVL", "2025-03-10", "--json").json["decisions"][0]["orders"]
+    assert order["state"] == "expired"
+    assert order["moves"][-1]["detail"].endswith("ORVL was not traded in the session of 2025-03-11, as when halted")
+    assert "as when halted" in " ".join(run("why", "ORVL", "2025-03-10").out.split())
+    server.clear_faults(rule)
+    after_close(server)
+    after = run("--daily", "--json")
+    assert after.code == 0 and {one["symbol"] for one in after.json["decisions"]} == {"ORVL", "HLXM"}
 
 
 def test_a_symbol_that_nobody_may_trade_is_not_ordered_and_the_report_says_why(run: Run, opened: Open) -> None:
@@ -282,6 +309,7 @@ def test_a_symbol_without_a_bar_is_frozen_and_the_others_go_on(
     server = opened()
     monkeypatch.setattr("engine.app.refresh.PAUSES", (0.0,))
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(places.market_folder()))
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,HLXM,NADA")
     said = run("--daily", "--json")
     assert said.code == 65 and "NADA is frozen" in said.err and "no bar of 2025-03-07 for NADA" in said.err

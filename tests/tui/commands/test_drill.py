@@ -124,7 +124,7 @@ def test_a_result_is_kept_and_doctor_shows_it(
 
 def test_rows_are_listed_and_an_unknown_one_is_refused(run: Run, fresh: Path) -> None:
     listed = run("drill", "--list").out.splitlines()
-    assert len(listed) == len(fault_table()) > 70
+    assert len(listed) == len(fault_table()) > 73
     said = run("drill", "--only", "post-404-accepted")
     assert said.code == 2 and "did you mean post-504-accepted?" in said.err
     assert run("drill", "--account", "--only", "post-500").code == 2
