@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.app.bench import bench as bench_module
+from engine.lab.published_tables import PublishedTable, published
 from tui.cli import main
 
 FINAGENT = ("AAPL", "AMZN", "GOOGL", "MSFT", "TSLA")
+
+
+@pytest.fixture
+def one_month(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The papers' tables over the first month of their tests, after one month of training."""
+
+    def shortened(table: PublishedTable) -> PublishedTable:
+        month = timedelta(days=31)
+        return replace(table, last=table.first + month, warm_up_from=table.first - month)
+
+    monkeypatch.setattr(bench_module, "published", lambda name: tuple(map(shortened, published(name))))
 
 
 def run(*arguments: str) -> int:
@@ -116,6 +131,7 @@ def test_finvisions_agents_run_beside_the_papers_rows(real_data: Path, capsys: p
     assert [use["spec"] for use in document["models"]] == ["offline"] and document["models"][0]["calls"] > 500
 
 
+@pytest.mark.usefixtures("one_month")
 def test_the_etfs_agent_is_measured_by_its_decisions(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--symbols", "SPY", "--data", str(real_data))
     assert run("bench", "investorbench", *flags, "--json") == 0
@@ -132,6 +148,7 @@ def test_the_etfs_agent_is_measured_by_its_decisions(real_data: Path, capsys: py
 METRICS = ("CR", "SR", "AV", "MDD")
 
 
+@pytest.mark.usefixtures("one_month")
 def test_text_of_agents_fits_80_and_120_columns(
     real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

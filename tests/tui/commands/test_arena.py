@@ -24,7 +24,6 @@ TABLE = """
 [[agents]]
 name = "Ann"
 model = "openai:m1"
-input = "both"
 
 [[agents]]
 name = "Bob"
@@ -134,9 +133,16 @@ def traders(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         yield running
 
 
+@pytest.fixture
+def charts(traders: Traders, tmp_path: Path) -> None:
+    """Ann is shown charts, too."""
+    (tmp_path / "table.toml").write_text(TABLE.replace('"openai:m1"\n', '"openai:m1"\ninput = "both"\n'))
+
+
 ARENA = ("arena", "--agents", "table.toml", "--days", "3", "--json", "--yes")
 
 
+@pytest.mark.usefixtures("charts")
 def test_personas_talk_trade_and_learn_over_http(run: Run, traders: Traders) -> None:
     document = run(*ARENA).json
     bought = [one for one in document["trades"] if one["buyer"] == "Ann"]
@@ -199,6 +205,7 @@ def test_killed_at_a_question_it_resumes_to_the_unbroken_tape(
         assert len(traders.requests) <= 34 - (kill_at - 2)
 
 
+@pytest.mark.usefixtures("charts")
 def test_a_reflection_is_of_the_day_that_is_over(run: Run, traders: Traders) -> None:
     run(*ARENA, "--seed", "7")
     looked = [body for body in traders.requests if '"evaluation"' in json.dumps(body["response_format"])]
