@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from engine.agents.character import fixed_nature, manner_of, traits_of
 from engine.domain.decision import SizingRule
 from engine.errors import ConfigError, UsageError
 from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
-from engine.preset import HIDDEN, load_preset, preset_names
+from engine.preset import HIDDEN, load_preset, preset_names, recorded_preset
 from memory.presets import Birth, LayerRule, MemoryPreset, Ranking, preset_named
 from memory.record import Layer
 
@@ -249,3 +251,38 @@ def test_books_of_several_owners_hold_no_shorts(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match=r"sizing\.allow_short needs one book"):
         load_preset(str(own))
+
+
+def test_a_character_is_a_file_a_name_or_words(mine: Path) -> None:
+    (mine.parent / "calm.toml").write_text(
+        'nature = "You are calm."\ntext = "You wait."\nhorizon = 60\nrisk = "risk-averse"\n[evidence]\nfilings = 2\n'
+    )
+    mine.write_text(
+        'extends = "finmem"\nname = "mine"\n[owners.file]\ncharacter = "calm.toml"\n[owners.named]\n'
+        'character = "contrarian"\nhorizon = 3\n[owners.told]\ncharacter = "You doubt."\n'
+    )
+    own = load_preset(str(mine))
+    file, named, told = (own.owner(name) for name in ("file", "named", "told"))
+    assert (fixed_nature(file), file.risk, file.horizon) == ("You are calm.", "risk-averse", 60)
+    assert manner_of(file).endswith("over about 60 sessions. Most weight has for you: filings.")
+    assert named.horizon == 3, "the owner's own goes before its character's"
+    assert traits_of(named).weight("prices") == -0.75 and traits_of(named).weight("macro") == 1
+    assert (told.traits, told.description, told.risk) == (None, "You doubt.", "momentum")
+    assert recorded_preset(own.model_dump_json()) == own, "a run keeps the characters with the preset"
+
+
+@pytest.mark.parametrize(
+    ("character", "complaint"),
+    [
+        ("contrarain", "no character contrarain; did you mean contrarian?"),
+        ("nobody.toml", "character nobody.toml: there is no file"),
+        ("broken.toml", "character broken.toml: unknown key temper"),
+        ("loud.toml", "character loud.toml: evidence.rumours"),
+    ],
+)
+def test_a_character_that_is_none_is_refused(mine: Path, character: str, complaint: str) -> None:
+    (mine.parent / "broken.toml").write_text('nature = "a"\ntext = "b"\ntemper = "calm"\n')
+    (mine.parent / "loud.toml").write_text('nature = "a"\ntext = "b"\n[evidence]\nrumours = 1\n')
+    mine.write_text(f'extends = "finmem"\nname = "mine"\n[owners.one]\ncharacter = "{character}"\n')
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        load_preset(str(mine))

@@ -6,8 +6,9 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+from engine.agents.debate import Case, CommentView, ReconsiderView
 from engine.agents.decision import EvidenceView, WholeView
-from engine.agents.immediate import ImmediateView, LayeredEvidence, MarketFacts, ThreeWayReflection
+from engine.agents.immediate import FiveLevelReflection, ImmediateView, LayeredEvidence, MarketFacts, ThreeWayReflection
 from engine.agents.intelligence import IntelligenceView, ItemJudgement, answer_with
 from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.past import PastSummary, PastView
@@ -21,7 +22,9 @@ from engine.agents.reflections import (
     LowLevelView,
 )
 from engine.agents.tools import ToolSignal
+from engine.domain.debate import Comment, Stance
 from engine.domain.decision import Action, Outcome
+from engine.domain.five_level import Advice
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.recollection import HORIZON_TYPES, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart, trading_chart
@@ -201,3 +204,50 @@ def day(ago: int) -> date:
 
 
 BUY, SELL, HOLD, ABSTAIN = Action.BUY, Action.SELL, Action.HOLD, Action.ABSTAIN
+
+
+FIRST_ADVICE = FiveLevelReflection(
+    evidence=LayeredEvidence(shallow=["S1"], intermediate=[], deep=[], reflection=[]),
+    reason="The guidance was raised.",
+    action=Advice.SLIGHTLY_INCREASE,
+    confidence=0.6,
+)
+
+
+def case(owner: str, *memories: Recollection, **changes: Any) -> Case:
+    """What an owner shows in a debate."""
+    values: dict[str, Any] = {
+        "character": "You are a risk-averse investor.",
+        "advice": Advice.SLIGHTLY_INCREASE,
+        "trade": 3,
+        "confidence": Decimal("0.60"),
+        "reason": "The guidance was raised.",
+    }
+    return Case(owner=owner, memories=memories, **(values | changes))
+
+
+def comment_view(*memories: Recollection, **changes: Any) -> CommentView:
+    """The case of one other owner, which shows some memories."""
+    values: dict[str, Any] = {
+        "immediate": FIRST_ADVICE,
+        "own": case("bull"),
+        "others": (case("bear", *memories, advice=Advice.HOLD, trade=0),),
+    }
+    return CommentView(symbol="MSFT", session=DAY, owner="bull", **(values | changes))
+
+
+def reconsider_view(*memories: Recollection, **changes: Any) -> ReconsiderView:
+    """An owner with some memories and one comment on them."""
+    about = tuple(memory.id for memory in memories[:1])
+    said = Comment(round=1, author="bear", receiver="bull", stance=Stance.WANTS_LESS, text="It fell.", about=about)
+    values: dict[str, Any] = {
+        "immediate": FIRST_ADVICE,
+        "comments": None,
+        "own": case("bull", *memories),
+        "others": (case("bear", advice=Advice.HOLD, trade=0),),
+        "received": (said,),
+        "recollections": memories,
+        "dissent": 0.25,
+        "shares": Decimal(12),
+    }
+    return ReconsiderView(symbol="MSFT", session=DAY, owner="bull", **(values | changes))

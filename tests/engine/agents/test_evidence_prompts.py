@@ -43,6 +43,10 @@ CASES: dict[str, tuple[str, View]] = {
     "immediate": ("immediate-reflection", TEST),
     "immediate in training": ("immediate-reflection", TRAINING),
     "immediate in five levels": ("immediate-reflection", FIVE),
+    "comment": ("debate-comment", some.comment_view(*some.MEMORIES)),
+    "comment after the trade": ("debate-comment", some.comment_view(decides=False)),
+    "reconsidered": ("debate-decision", some.reconsider_view(*some.MEMORIES, earlier=LESSON)),
+    "reconsidered with nothing": ("debate-decision", some.reconsider_view(received=(), dissent=0.0)),
     "decision": ("evidence-decision", some.evidence_view(**some.FULL)),
     "whole decision": ("whole-decision", some.whole_view(**some.FOUND)),
     "decision with nothing": ("evidence-decision", some.evidence_view()),
@@ -147,6 +151,23 @@ def test_the_decision_reads_all_that_it_may_rest_on() -> None:
     ):
         assert text in user
     assert "A peer opened a shop" not in user
+
+
+def test_a_debater_is_shown_cases_comments_and_dissent() -> None:
+    system, user = told("comment")
+    assert "Every trader reconsiders its advice afterwards" in system
+    assert "The case of bear, a trader of this character: You are a risk-averse investor." in user
+    assert "Its intermediate memory, best first:" in user and "Your own case, bull" in user
+    assert "Every trader reconsiders" not in told("comment after the trade")[0]
+    _, user = told("reconsidered")
+    for text in (
+        "Shares held: 12.",
+        "- Round 1, bear wants less: It fell.",
+        "mean distance to yours 0.25",
+        "- bear: hold, stated confidence 0.60",
+        "Your reflections and the comments of the last sessions, oldest first",
+    ):
+        assert text in user
 
 
 def test_the_reasoning_is_asked_for_before_the_action() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.agents.character import Traits
+from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.evidence import unresolved_figures
 from engine.agents.immediate import IMMEDIATE, MarketFacts
@@ -18,7 +20,9 @@ from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal
+from engine.domain.debate import Comment, Stance
 from engine.domain.decision import Action, Outcome
+from engine.domain.five_level import Advice
 from engine.domain.recollection import LAYERS, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import PriceMove, SessionMove
@@ -174,3 +178,48 @@ async def test_any_view_gets_a_decision_inside_the_rules_that_quotes_only_what_w
     told = "\n".join((answer.explanation, answer.sentiment, answer.price_view, answer.lessons, answer.position))
     assert unresolved_figures(f"{told}\n{answer.indicators}", reply.inputs) == ()
     assert set(answer.evidence) <= {memory.handle for memory in view.recollections}
+
+
+TRAITS = st.builds(
+    Traits,
+    risk=st.sampled_from([None, "risk-seeking", "risk-averse", "risk-neutral"]),
+    horizon=st.none() | st.integers(1, 60),
+    evidence=st.dictionaries(st.sampled_from(["prices", "news", "filings", "macro"]), st.floats(-3, 3)).map(
+        lambda weights: tuple(weights.items())
+    ),
+)
+LEVELS = st.sampled_from(list(Advice))
+
+
+@given(MEMORIES, TRAITS, LEVELS, LEVELS, SAID)
+async def test_any_case_gets_a_valid_comment(memories: Any, traits: Traits, own: Any, other: Any, reason: str) -> None:
+    view = some.comment_view(
+        own=some.case("bull", advice=own),
+        others=(some.case("bear", *memories, advice=other, reason=reason), some.case("calm")),
+        traits=traits,
+    )
+    answer = (await answer_twice(COMMENT, view)).answer
+    assert [one.to for one in answer.comments] == ["bear", "calm"]
+
+
+@given(
+    MEMORIES, TRAITS, LEVELS, st.lists(st.sampled_from(Stance), max_size=4), st.sampled_from([Decimal(0), Decimal(9)])
+)
+async def test_any_comments_get_valid_advice_one_level_away_at_most(
+    memories: Any, traits: Traits, own: Advice, stances: list[Stance], shares: Decimal
+) -> None:
+    about = tuple(memory.id for memory in memories[:2])
+    received = tuple(
+        Comment(round=1, author=f"o{n}", receiver="bull", stance=stance, text="So.", about=about if n % 2 else ())
+        for n, stance in enumerate(stances)
+    )
+    view = some.reconsider_view(
+        *memories, own=some.case("bull", *memories, advice=own), received=received, shares=shares, traits=traits
+    )
+    reply = await answer_twice(RECONSIDER, view)
+    assert unresolved_figures(reply.answer.reason, reply.inputs) == ()
+    level = reply.answer.action.level
+    assert abs(level - own.level) <= 1 or (not shares and own.level < 0 == level)
+    assert shares or level >= 0
+    if not any(stance is not Stance.AGREES for stance in stances):
+        assert level == own.level or not shares
