@@ -108,6 +108,8 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise error_of(error, path) from error
+    except UnicodeDecodeError as error:  # the names of tables and columns, and SQLite's words about them, are texts too
+        raise damaged_file("a text of its schema is none", path) from error
 
 
 def error_of(error: sqlite3.Error, path: Path) -> PaperdeskError:

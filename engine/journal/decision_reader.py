@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from typing import Any
 
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
@@ -13,7 +15,8 @@ from engine.errors import MalformedData
 from engine.journal.database import reading
 from engine.journal.entries import AnswerEntry, CallCost, Recalled, UnansweredEntry
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import answer_of, chart_of, row_of, stored
+from engine.journal.rows import answer_of, chart_of, request_hash_of, row_of, stored, value_of
+from engine.journal.schema import ALL_INPUTS
 
 
 class DecisionReader(RowReader):
@@ -57,12 +60,14 @@ class DecisionReader(RowReader):
     def answers(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[AnswerEntry, ...]:
         """Every call of a model for one opinion, or of a run, with its prompts and charts."""
         narrow, values = where({"run": run} if key is None else row_of(key))
-        rows = self._rows(
-            "SELECT answers.*, prompts.text AS system_text FROM answers JOIN prompts ON prompts.hash = answers.system"
-            f"{narrow} ORDER BY seq",
-            *values,
-        )
-        return tuple(answer_of(row, self._chart) for row in rows)
+        prompts: dict[str, str] = {}
+        entries = []
+        for row in self._rows(f"SELECT * FROM answers{narrow} ORDER BY seq", *values):
+            name = row["system"]
+            if name not in prompts:
+                prompts[name] = self._prompt(name)
+            entries.append(answer_of(row | {"system_text": prompts[name]}, self._chart))
+        return tuple(entries)
 
     def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts; those without an answer come last."""
@@ -84,11 +89,18 @@ class DecisionReader(RowReader):
 
     def request_hashes(self, run: str | None = None, *, besides: str | None = None) -> frozenset[str]:
         """The hashes of the recorded answers that a run has, or all runs besides one."""
-        rows = self._rows("SELECT DISTINCT run, request_hash FROM answers WHERE request_hash <> ''")
-        return frozenset(row["request_hash"] for row in rows if row["run"] != besides and run in (None, row["run"]))
+        asked = "SELECT DISTINCT run, request_hash, request FROM answers WHERE coalesce(request, request_hash) <> ''"
+        rows = (row for row in self._rows(asked) if row["run"] != besides and run in (None, row["run"]))
+        return frozenset(map(request_hash_of, rows))
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""
+        together, values = where(row_of(key))
+        for row in self._rows(f"SELECT * FROM recalls{together}", *values):
+            with reading(row):
+                found = json.loads(row["memories"])
+            return tuple(value_of(Recalled, row | one | self._memory(one["memory"])) for one in found)
+        # Each had a row of its own up to version 12.
         select = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
         return self._values(Recalled, select, row_of(key), "recollections.rowid")
 
@@ -96,17 +108,9 @@ class DecisionReader(RowReader):
         """The data that a run could read in a cycle, by name, in parts; empty for a run of before that was stored.
         Raises MalformedData where a part is gone."""
         found: dict[str, tuple[bytes, ...]] = {}
-        for row in self._rows("SELECT name, chunks FROM inputs WHERE run = ? AND cycle = ? ORDER BY rowid", run, cycle):
-            parts = []
-            with reading(row):
-                names = json.loads(row["chunks"])
-            for name in names:
-                chunk = self._rows("SELECT hash, data FROM chunks WHERE hash = ?", name)
-                if not chunk:
-                    raise MalformedData(f"the journal {self.path} lacks a part of {row['name']}: restore a backup")
-                with reading(chunk[0]):
-                    parts.append(zlib.decompress(chunk[0]["data"]))
-            found[row["name"]] = tuple(parts)
+        for row in self._rows("SELECT * FROM inputs WHERE run = ? AND cycle = ? ORDER BY rowid", run, cycle):
+            for name, chunks in _chunks_in(row).items():
+                found[name] = tuple(self._part(chunk, name) for chunk in chunks)
         return found
 
     def outcomes(
@@ -115,8 +119,54 @@ class DecisionReader(RowReader):
         """Outcomes of decisions, as far as they were known at the close of `last`."""
         return self._values(Outcome, "outcomes", {"run": run, "symbol": symbol, "owner": owner, "session <=": last})
 
+    def lost_prompts(self) -> list[str]:
+        """The numbers of answers whose system prompt is not there; reads every answer."""
+        known = {row["hash"] for row in self._rows("SELECT hash FROM prompts")}
+        return [str(row["seq"]) for row in self._rows("SELECT * FROM answers") if row["system"] not in known]
+
+    def lost_inputs(self) -> list[str]:
+        """The names of inputs that have a part that is not there."""
+        known = {row["hash"] for row in self._rows("SELECT hash FROM chunks")}
+        lost = []
+        for row in self._rows("SELECT * FROM inputs"):
+            lost += [name for name, chunks in _chunks_in(row).items() if not known.issuperset(chunks)]
+        return lost
+
+    def _part(self, chunk: str, name: str) -> bytes:
+        found = self._rows("SELECT * FROM chunks WHERE hash = ?", chunk)
+        if not found:
+            raise MalformedData(f"the journal {self.path} lacks a part of {name}: restore a backup")
+        with reading(found[0]):
+            return _part_of(found[0])
+
+    def _prompt(self, name: str) -> str:
+        found = self._rows("SELECT text FROM prompts WHERE hash = ?", name)
+        if not found:
+            raise MalformedData(f"the journal {self.path} lacks the prompt {name}: restore a backup")
+        text: str = found[0]["text"]
+        return text
+
+    def _memory(self, name: str) -> dict[str, Any]:
+        found = self._rows("SELECT * FROM memories WHERE id = ?", name)
+        if not found:
+            raise MalformedData(f"the journal {self.path} lacks the memory {name}: restore a backup")
+        return found[0]
+
     def _chart(self, fingerprint: str) -> ChartSpec:
-        found = self._rows("SELECT json, packed FROM charts WHERE fingerprint = ?", fingerprint)
+        found = self._rows("SELECT * FROM charts WHERE fingerprint = ?", fingerprint)
         if not found:
             raise MalformedData(f"the journal {self.path} lacks the chart {fingerprint}: restore a backup")
         return chart_of(found[0])
+
+
+def _part_of(row: Mapping[str, Any]) -> bytes:
+    """A part of a run's inputs; up to version 12 each was compressed by itself."""
+    part: bytes = zlib.decompress(row["data"]) if row["text"] is None else row["text"].encode()
+    return part
+
+
+def _chunks_in(row: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """The hashes of the parts of inputs, by name, from a row that has one or all of them; in the order they had."""
+    with reading(row):
+        chunks = json.loads(row["chunks"])
+        return dict(chunks) if row["name"] == ALL_INPUTS else {row["name"]: chunks}

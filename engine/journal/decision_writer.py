@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from engine.domain.debate import Debate
@@ -11,8 +10,9 @@ from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.json_text import to_json
 from engine.domain.recollection import Recollection
 from engine.journal.entries import AnswerEntry, UnansweredEntry
-from engine.journal.rows import answer_row, charts_in, packed, row_of
-from engine.journal.schema import DECISION_KEY
+from engine.journal.packing import THREAD
+from engine.journal.rows import answer_row, charts_in, request_columns, row_of, stored
+from engine.journal.schema import ALL_INPUTS, DECISION_KEY
 from engine.journal.store import RowStore
 
 
@@ -24,14 +24,14 @@ class DecisionWriter(RowStore):
         the answer is a recorded one that the journal has for the same question: its run was killed, and goes on."""
         if entry.result.cached and entry.result.request_hash and not self._batched:
             question = {"agent": entry.agent, "attempt": entry.attempt, "sample": entry.sample}
-            question |= {"request_hash": entry.result.request_hash}
+            question |= request_columns(entry.result.request_hash)
             if self._find("answers", row_of(entry.key) | question) is not None:
                 return False
         system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
         self._write_content("prompts", system, {"hash": system, "text": entry.system})
         for fingerprint, chart in charts_in(entry).items():
             if fingerprint not in self._contents:
-                row = {"fingerprint": fingerprint, "json": "", "packed": packed(to_json(chart))}
+                row = {"fingerprint": fingerprint, "json": to_json(chart), "about": f"{chart.symbol} {chart.kind}"}
                 self._write_content("charts", fingerprint, row)
         self._write(("answers", answer_row(entry, system)))
         return True
@@ -58,22 +58,27 @@ class DecisionWriter(RowStore):
     def recalled(self, rests: Decision | Opinion, memories: Iterable[Recollection]) -> bool:
         """Memories were recalled for an opinion, or for the decision of a single owner; False where the journal has
         them already."""
-        if self._find("recollections", row_of(rests.key)) is not None:
+        key = row_of(rests.key)
+        if any(self._find(table, key) is not None for table in ("recalls", "recollections")):
             return False
+        found = []
         for memory in {memory.id: memory for memory in memories}.values():
             text = {"id": memory.id, "kind": memory.kind, "written": memory.session, "text": memory.text}
-            self._write_content("memories", memory.id, text)
+            self._write_content("memories", memory.id, text | {THREAD: rests.key.symbol})
             figures = row_of(memory, "kind", "session", "text") | {"cited": memory.id in rests.evidence}
-            self._write(("recollections", row_of(rests.key) | figures))
+            found.append({name: stored(value) for name, value in figures.items()})
+        if found:
+            self._write(("recalls", key | {"memories": found}))
         return True
 
     def inputs(self, run: str, cycle: int, seen: Mapping[str, Sequence[bytes]]) -> None:
         """A run read its inputs in a cycle, by name: parts that are stored once, whichever runs have read them too."""
+        names: dict[str, list[str]] = {}
         for name, parts in seen.items():
-            hashes = [hashlib.sha256(part).hexdigest()[:32] for part in parts]
-            for chunk, part in zip(hashes, parts, strict=True):
-                self._write_content("chunks", chunk, {"hash": chunk, "data": zlib.compress(part, 9)})
-            self._write(("inputs", {"run": run, "cycle": cycle, "name": name, "chunks": hashes}))
+            names[name] = [hashlib.sha256(part).hexdigest()[:32] for part in parts]
+            for chunk, part in zip(names[name], parts, strict=True):
+                self._write_content("chunks", chunk, {"hash": chunk, "data": b"", "name": name, "text": part.decode()})
+        self._write(("inputs", {"run": run, "cycle": cycle, "name": ALL_INPUTS, "chunks": list(names.items())}))
 
     def outcome(self, run: str, outcome: Outcome) -> bool:
         """The outcome of a decision became known; `run` is the run that settled it. False where it is known

@@ -30,9 +30,6 @@ PROMISES = {
     "a decision belongs to a run": "SELECT rowid FROM decisions WHERE run NOT IN (SELECT id FROM runs)",
     "an opinion belongs to a run": "SELECT rowid FROM opinions WHERE run NOT IN (SELECT id FROM runs)",
     "a debate belongs to a run": "SELECT rowid FROM debates WHERE run NOT IN (SELECT id FROM runs)",
-    "the prompt of an answer is there": "SELECT seq FROM answers WHERE system NOT IN (SELECT hash FROM prompts)",
-    "the inputs of a run are there": """
-        SELECT name FROM inputs, json_each(inputs.chunks) WHERE json_each.value NOT IN (SELECT hash FROM chunks)""",
     "an activity that was booked is a trade or a cash flow": """
         SELECT id FROM activities WHERE booked = 1
         AND id NOT IN (SELECT execution FROM fills WHERE execution IS NOT NULL)
@@ -54,7 +51,10 @@ def quick_check(path: Path, wait: float = WAIT, *, head: str | None = None) -> t
             return faults
         for look in (_broken_promises, _illegal_lives):
             faults += _found(path, partial(look, connection))
-        return faults + (_found(path, lambda: _unreadable_rows(path, wait)) or _found(path, lambda: _books(path, wait)))
+        unreadable = _found(path, lambda: _unreadable_rows(path, wait))
+        return faults + (
+            unreadable or (*_found(path, lambda: _lost(path, wait)), *_found(path, lambda: _books(path, wait)))
+        )
 
 
 def _found(path: Path, look: Callable[[], Iterable[str]]) -> tuple[str, ...]:
@@ -108,6 +108,16 @@ def _unreadable_rows(path: Path, wait: float) -> list[str]:
             except MalformedData as fault:
                 faults.append(str(fault))
     return faults
+
+
+def _lost(path: Path, wait: float) -> list[str]:
+    """Texts that rows name, and that are not there."""
+    with JournalReader(path, wait) as reader:
+        lost = {
+            "the prompt of an answer is there": reader.lost_prompts(),
+            "the inputs of a run are there": reader.lost_inputs(),
+        }
+    return [f"not true that {promise}: {', '.join(names[:5])}" for promise, names in lost.items() if names]
 
 
 def _books(path: Path, wait: float) -> list[str]:

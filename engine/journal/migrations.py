@@ -62,6 +62,12 @@ def m0012_debates(db: Database) -> None:
     _refuse_changes(db, ("debates",))
 
 
+def m0013_packed_texts(db: Database) -> None:
+    """Long texts of rows are packed against those before them; memories recalled for an opinion are one row."""
+    run_script("0013_packed_texts", db)
+    _refuse_changes(db, ("recalls",))
+
+
 def _refuse_changes(db: Database, names: Iterable[str]) -> None:
     """Have the database refuse to change or delete a row of these tables, as far as they are there yet."""
     for name in sorted(set(names).intersection(db.table_names())):
@@ -100,6 +106,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0010_unanswered,
     m0011_chain,
     m0012_debates,
+    m0013_packed_texts,
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""

@@ -15,7 +15,7 @@ from engine.journal.schema import MARKED
 
 OF_SESSION = (
     *("answers", "opinions", "decisions", "recollections", "orders", "fills", "cash_flows", "equity", "positions"),
-    *("outcomes", "unanswered", "debates"),
+    *("outcomes", "unanswered", "debates", "recalls"),
 )
 """Tables of a backtest whose rows belong to a session."""
 

@@ -11,7 +11,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from engine.errors import InvariantBroken, MalformedData
-from engine.journal.database import WAIT, damaged, damaged_file, open_read_only, sqlite_errors
+from engine.journal.database import WAIT, damaged, damaged_file, open_read_only, reading, sqlite_errors
+from engine.journal.packing import Unpacker
 from engine.journal.point_in_time import hide_after_event, hide_after_session
 from engine.journal.rows import value_of
 from engine.journal.verification import schema_fault
@@ -28,6 +29,7 @@ class RowReader:
         ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
         self.path = path
         self._connection = open_read_only(path, wait)
+        self._texts = Unpacker(self._connection, path)
         if isinstance(at, int):
             hide_after_event(self._connection, at)
         elif at is not None:
@@ -65,6 +67,10 @@ class RowReader:
             if fault := schema_fault(self._connection):
                 raise damaged_file(f"{fault}; {error.__cause__}", self.path) from error
             raise
+        for row in found:
+            if row.get("packed") is not None:
+                with reading(row):
+                    self._texts.unpack(row)
         return found
 
     def _find_damaged_text(self, sql: str, values: Sequence[Any]) -> None:

@@ -31,6 +31,9 @@ from engine.journal.database import UNREADABLE, damaged, reading
 from engine.journal.entries import AnswerEntry, Holding
 from engine.messages import commands
 
+SAME = "="
+"""In an answer's row: `raw` is what `text` says as JSON, `answer` is what `raw` says."""
+
 T = TypeVar("T")
 Row = dict[str, Any]
 """One row of a table, by column."""
@@ -139,7 +142,7 @@ def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
 def chart_of(row: Mapping[str, Any]) -> ChartSpec:
     """A chart from its row."""
     with reading(row):
-        return from_json(ChartSpec, row["json"] if row["packed"] is None else unpacked(row["packed"]))
+        return from_json(ChartSpec, row["json"] if row.get("packed") is None else unpacked(row["packed"]))
 
 
 def answer_row(entry: AnswerEntry, system: str) -> Row:
@@ -149,35 +152,45 @@ def answer_row(entry: AnswerEntry, system: str) -> Row:
         return [chart.fingerprint() for chart in shown]
 
     result, failure = entry.result, entry.result.failure
-    texts = {
-        "messages": [[message.role, message.text, names(message.charts)] for message in entry.messages],
-        "answer": entry.answer,
-        "raw": result.answer,
-        "text": stored(result.text),
-    }
-    of_entry = row_of(entry, "result", "answer")
+    raw, text = stored(result.answer), stored(result.text)
+    of_entry = row_of(entry, "result", "answer", "messages", "charts")
     return (
         of_entry
         | row_of(result, "answer", "failed")
+        | request_columns(result.request_hash)
         | {
             "system": system,
-            "messages": "",
+            "messages": [[message.role, message.text, names(message.charts)] for message in entry.messages],
             "charts": names(entry.charts),
-            "text": "",
-            "packed": packed(to_json(texts)),
+            "answer": SAME if raw is not None and stored(entry.answer) == raw else entry.answer,
+            "raw": SAME if raw is not None and _canonical(text) == raw else raw,
+            "text": text,
             "failure": None if failure is None else failure.kind,
             "failure_detail": None if failure is None else failure.detail,
         }
     )
 
 
+def request_columns(request_hash: str) -> Row:
+    """The hash of a request as an answer's row has it: its bytes, or as it is where it is not 64 hexadecimal digits."""
+    digits = len(request_hash) == 64 and set(request_hash) <= set("0123456789abcdef")
+    return {"request_hash": "" if digits else request_hash, "request": bytes.fromhex(request_hash) if digits else None}
+
+
+def request_hash_of(row: Mapping[str, Any]) -> str:
+    """The hash of a request from an answer's row; up to version 12 it was a text always."""
+    found: str = row["request_hash"] if row["request"] is None else row["request"].hex()
+    return found
+
+
 def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerEntry:
     """An answer from its row joined with its system prompt; `chart` gives a chart by its fingerprint."""
     with reading(row):
-        failure, texts = row["failure"], _texts(row)
+        failure, texts = row["failure"], texts_of(row)
         result = value_of(
             ModelResult,
             row,
+            request_hash=request_hash_of(row),
             answer=texts["raw"],
             failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
             text=texts["text"],
@@ -203,13 +216,23 @@ def command_of(row: Mapping[str, Any]) -> tuple[datetime, commands.Command]:
         return datetime.fromisoformat(row["time"]), from_json(kind, row["json"])
 
 
-def _texts(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Messages, text, raw and checked answer of an answer's row, compressed or, from before version 7, plain."""
-    if row["packed"] is not None:
+def texts_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Messages, text, raw and checked answer of an answer's row; those of version 7 to 12 are one compressed object."""
+    if row.get("packed") is not None:
         found: Mapping[str, Any] = json.loads(unpacked(row["packed"]))
         return found
-    parsed = {name: None if row[name] is None else json.loads(row[name]) for name in ("messages", "raw", "answer")}
-    return parsed | {"text": row["text"]}
+    raw = _canonical(row["text"]) if row["raw"] == SAME else row["raw"]
+    answer = raw if row["answer"] == SAME else row["answer"]
+    columns = {"messages": row["messages"], "raw": raw, "answer": answer}
+    return {name: None if text is None else json.loads(text) for name, text in columns.items()} | {"text": row["text"]}
+
+
+def _canonical(text: str) -> str | None:
+    """The JSON of a text as the journal writes it; None for a text that is none."""
+    try:
+        return to_json(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _moment(time: datetime) -> str:

@@ -22,6 +22,7 @@ COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "e
 
 RUNS = """
     SELECT runs.*, state.outcome, state.value, state.detail, state.model, coalesce(state.extra, '{}') AS extra,
+    state.packed,
     CASE WHEN state.outcome IS NOT NULL THEN state.time END AS ended,
     coalesce(json_extract(state.extra, '$.label'), runs.label) AS label
     FROM runs JOIN run_states AS state ON state.seq = (SELECT max(seq) FROM run_states WHERE run = runs.id)"""
@@ -96,7 +97,7 @@ class RunReader(RowReader):
 
     def document(self, run: str, kind: str) -> str | None:
         """A run as one JSON document, as it was written; None where none of that kind was."""
-        found = self._rows("SELECT json FROM documents WHERE run = ? AND kind = ?", run, kind)
+        found = self._rows("SELECT * FROM documents WHERE run = ? AND kind = ?", run, kind)
         return found[0]["json"] if found else None
 
     def document_parts(self, run: str, kind: str, *names: str) -> str | None:
@@ -112,7 +113,7 @@ class RunReader(RowReader):
     def events_after(self, seq: int = 0, run: str | None = None, limit: int = 1000) -> tuple[tuple[int, Event], ...]:
         """The events after a number, at most `limit`, each with its own number: ask again from the last one."""
         narrow, values = where({"run": run}, "seq > ?")
-        rows = self._rows(f"SELECT seq, json FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
+        rows = self._rows(f"SELECT * FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
         return tuple((row["seq"], _event_of(row)) for row in rows)
 
     def event_index(self) -> tuple[tuple[int, str, str], ...]:
@@ -129,8 +130,10 @@ class RunReader(RowReader):
         """The number of the event with which the desk's daily run of a session first ended with decisions; None where
         none did."""
         run = "SELECT id FROM runs WHERE kind = 'daily' AND session = ?"
-        made = f"SELECT min(seq) FROM events WHERE run IN ({run}) AND type = 'DecisionMade'"
-        ended = f"SELECT min(seq) AS seq FROM events WHERE run IN ({run}) AND type = 'RunFinished' AND seq > ({made})"
+        # The first condition is that of an index.
+        events = f"FROM events WHERE type IN ('DecisionMade', 'RunFinished') AND run IN ({run})"
+        made = f"SELECT min(seq) {events} AND type = 'DecisionMade'"
+        ended = f"SELECT min(seq) AS seq {events} AND type = 'RunFinished' AND seq > ({made})"
         number: int | None = self._rows(ended, *[session.isoformat()] * 2)[0]["seq"]
         return number
 
@@ -160,4 +163,6 @@ def _places(values: Collection[Any]) -> str:
 
 def _event_of(row: Mapping[str, Any]) -> Event:
     with reading(row):
-        return from_plain(json.loads(row["json"]))
+        # The columns say the rest; events of before they were packed say all of it.
+        columns = {name: row[name] for name in ("run", "type")}
+        return from_plain(columns | json.loads(row["json"]))

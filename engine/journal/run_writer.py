@@ -12,6 +12,7 @@ from engine.domain.market import Dropped
 from engine.domain.run import ModelUse, RunKind, RunOutcome, WindowLook
 from engine.errors import InvariantBroken
 from engine.journal.entries import RunEntry
+from engine.journal.packing import THREAD
 from engine.journal.rows import packed, row_of
 from engine.journal.schema import LIVE, TEST
 from engine.journal.store import Condition, RowStore
@@ -84,8 +85,9 @@ class RunWriter(RowStore):
         """Something happened; events that may be lost are not stored."""
         if event.durable:
             kind = type(event).__name__
-            row = {"run": event.run, "time": event.time, "type": kind, "json": to_json(to_plain(event))}
-            self._write(("events", row))
+            row = {"run": event.run, "time": "", "type": kind, THREAD: getattr(event, "symbol", "")}
+            plain = {name: value for name, value in to_plain(event).items() if name not in ("run", "type")}
+            self._write(("events", row | {"json": to_json(plain)}))
 
     def command(self, command: Command, time: datetime) -> int:
         """An operator or a schedule gave a command; returns its number."""

@@ -11,10 +11,14 @@ MARKED = (
     *("commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
     *("answers", "opinions", "decisions", "recollections", "inputs", "orders", "order_states", "fills"),
     *("cash_flows", "equity", "positions", "outcomes", "accounts", "activities", "broker_orders", "adoptions"),
-    *("unanswered", "debates"),
+    *("unanswered", "debates", "recalls"),
 )
 """Tables whose rows name, in the column `event`, the journal's last event when they were written: the journal can be
 read as it was at any event. A backtest's rows name none: it writes in batches, and has sessions to go by."""
+
+ALL_INPUTS = "*"
+"""The name of the row that has the parts of all inputs of a cycle, in pairs with their names; up to version 12 each
+input had a row of its own."""
 
 CONTENT_NAMED = ("prompts", "charts", "memories", "chunks")
 """Tables whose rows are named by a hash of their content: the first is as good as any later one."""
@@ -26,7 +30,7 @@ CHAINED = (
     *("events", "commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
     *("prompts", "charts", "answers", "opinions", "decisions", "memories", "recollections", "chunks", "inputs"),
     *("orders", "order_states", "fills", "cash_flows", "equity", "positions", "outcomes", "accounts", "activities"),
-    *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS, "debates"),
+    *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS, "debates", "recalls"),
 )
 """Tables whose rows are in the chain. A link names a table by its place here: a new one comes last."""
 

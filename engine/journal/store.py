@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
@@ -18,12 +19,15 @@ from typing import Any, Self
 
 from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.chain import Chain, Written
-from engine.journal.database import WAIT, older_version, sqlite_errors, version_of
+from engine.journal.database import WAIT, older_version, reading, sqlite_errors, version_of
 from engine.journal.migrations import VERSION, migrate
+from engine.journal.packing import PACKED, THREAD, Packer
 from engine.journal.rows import Row, stored
 from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
 from engine.places import unusable
 
+PAGE_BYTES = 2048
+"""Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
 """A batched store commits when this many rows wait, or when the last commit is this long ago."""
@@ -66,6 +70,7 @@ class RowStore:
             connection.row_factory = sqlite3.Row
             self._db = Database(connection, execute_plugins=False)
             self._chain = Chain(connection)
+            self._packer = Packer(connection, path)
             self._written: list[Written] = []
             self._make_ready()
         except BaseException:
@@ -155,7 +160,7 @@ class RowStore:
     def _same(self, table: str, row: Row, before: Mapping[str, Any]) -> bool:
         """False: a row is there already, and nothing is to be written. Raises InvariantBroken where it is another."""
         for column, value in _stored(row).items():
-            if before[column] != value:
+            if column != THREAD and before[column] != value:
                 raise InvariantBroken(
                     f"the journal {self.path} has another entry under {table}: {column} is {before[column]!r} there "
                     f"and {value!r} now"
@@ -168,7 +173,12 @@ class RowStore:
         order = f" ORDER BY {latest} DESC LIMIT 1" if latest else ""
         with sqlite_errors(self.path):
             found = self._db.execute(f"SELECT * FROM {table} WHERE {where}{order}", [*_stored(key).values()]).fetchone()
-        return None if found is None else dict(found)
+            if found is None:
+                return None
+            row = dict(found)
+            with reading(row):
+                self._packer.unpack(row)
+        return row
 
     def _insert_numbered(self, table: str, row: Row) -> int:
         """Add a row at once and return its number."""
@@ -193,6 +203,8 @@ class RowStore:
     def _make_ready(self) -> None:
         version = version_of(self._db.conn, self.path)
         with sqlite_errors(self.path):
+            if version == 0:
+                self._db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             self._db.enable_wal()
             self._db.execute(f"PRAGMA synchronous = {'NORMAL' if self._batched else 'FULL'}")
         if version < VERSION:
@@ -204,26 +216,44 @@ class RowStore:
         """Add rows that have the same columns, and return the number of the last; rows that are named by their content
         and are there already stay away."""
         # Straight to SQLite: a library that looks at every value of every row takes longer than the writing.
+        if table in PACKED:
+            return self._insert_packed(table, rows)
         mark = self._mark(table)
         columns += tuple(mark)
         values = [(*row.values(), *mark.values()) for row in rows]
-        insert = f"INTO {table} ({', '.join(columns)}) VALUES ({_places(columns)})"
-        connection = self._db.conn
-        last: int = connection.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
+        insert, last, connection = _insertion(table, columns), self._last(table), self._db.conn
         if table in CONTENT_NAMED:
-            insert = f"INSERT OR IGNORE {insert}"
             values = [row for row in values if connection.execute(insert, row).rowcount == 1]
         else:
-            connection.executemany(f"INSERT {insert}", values)
+            connection.executemany(insert, values)
         self._written.append(Written(table, last + 1, columns, values))
         return last + len(values)
 
+    def _insert_packed(self, table: str, rows: list[Row]) -> int:
+        """The same for rows with texts, each of which is packed with the help of those before it."""
+        mark, last, connection = self._mark(table), self._last(table), self._db.conn
+        for plain in rows:
+            row = self._packer.packed(table, plain, last + 1) | mark
+            if connection.execute(_insertion(table, tuple(row)), tuple(row.values())).rowcount == 1:
+                self._packer.inserted()
+                last += 1
+                self._written.append(Written(table, last, tuple(row), [tuple(row.values())]))
+        return last
+
+    def _last(self, table: str) -> int:
+        """The number of a table's last row."""
+        number: int = self._db.conn.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
+        return number
+
     def _insert_if(self, table: str, row: Row, condition: Condition) -> bool:
         """Add a row; False where its condition does not hold."""
+        if table in PACKED:
+            row = self._packer.packed(table, row, self._last(table) + 1)
         row = {**row, **self._mark(table)}
         sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_places(row)} WHERE {condition.sql}"
         done = self._db.conn.execute(sql, (*row.values(), *condition.values))
         if done.rowcount == 1 and done.lastrowid is not None:
+            self._packer.inserted()
             self._written.append(Written(table, done.lastrowid, tuple(row), [tuple(row.values())]))
             return True
         return False
@@ -249,10 +279,17 @@ class RowStore:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                    self._packer.forget()
 
 
 def _kind(row: tuple[str, Row]) -> tuple[str, tuple[str, ...]]:
     return row[0], tuple(row[1])
+
+
+@cache
+def _insertion(table: str, columns: tuple[str, ...]) -> str:
+    verb = "INSERT OR IGNORE" if table in CONTENT_NAMED else "INSERT"
+    return f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({_places(columns)})"
 
 
 def _places(columns: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from engine.journal.chain import GENESIS, last_link, row_hash, schema_hash
 from engine.journal.database import row_name
 from engine.journal.schema import CHAIN, CHAINED, VERSIONS
 
+_SOURCES = range(len(CHAINED))
 SHOWN = 20
 """Number of faults that are listed."""
 
@@ -80,7 +81,7 @@ def _faults(connection: sqlite3.Connection) -> Iterator[str]:
         cursor.row_factory = None
         links = cursor.execute(f"SELECT seq, source, row, hash FROM {CHAIN} ORDER BY seq")
         for due, (seq, source, number, link) in enumerate(links, 1):
-            if seq != due or not 0 <= source < len(CHAINED):
+            if seq != due or source not in _SOURCES or not isinstance(link, bytes):
                 yield f"link {seq} of the chain is not number {due}, or of no table: links were changed or deleted"
                 return
             of_table = rows[CHAINED[source]]

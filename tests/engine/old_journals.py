@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 from sqlite_utils import Database
 
+from engine.journal.copies import backup
 from engine.journal.migrations import MIGRATIONS
-from engine.journal.schema import APPLICATION
-
-PACKED = 7
-"""The version from which on texts are compressed."""
+from engine.journal.packing import PACKED, Unpacker
+from engine.journal.rows import request_hash_of, texts_of
+from engine.journal.schema import APPLICATION, DECISION_KEY
 
 LAST_STATE = "SELECT {column} FROM newer.{states} WHERE {key} = {table}.{named} ORDER BY seq DESC LIMIT 1"
 UPDATED = {
@@ -38,7 +39,10 @@ def as_version(version: int, path: Path, rows_of: Path | None = None) -> None:
     for step in MIGRATIONS[:version]:
         step(db)
     if rows_of is not None:
-        connection.execute("ATTACH ? AS newer", [str(rows_of)])
+        plain = path.with_name(path.name + ".plain")
+        backup(rows_of, plain)
+        _unpack(plain)
+        connection.execute("ATTACH ? AS newer", [str(plain)])
         for table in db.table_names():
             newer = RENAMED.get(table, table)
             known = {row[1] for row in connection.execute(f"PRAGMA newer.table_info({newer})")}
@@ -46,10 +50,9 @@ def as_version(version: int, path: Path, rows_of: Path | None = None) -> None:
             values = ", ".join(_value(table, column, known) for column in columns)
             rows = f"SELECT {values} FROM newer.{newer} AS {table} ORDER BY rowid"
             connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) {rows}")
-        if version < PACKED:
-            _unpack(connection)
         connection.commit()
         connection.execute("DETACH newer")
+        plain.unlink()
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {version}")
     connection.commit()
@@ -70,28 +73,49 @@ def _value(table: str, column: str, known: set[str]) -> str:
     return f"({LAST_STATE.format(column=column, **UPDATED[table])})"
 
 
-def _unpack(connection: sqlite3.Connection) -> None:
-    """Puts the texts of answers and charts where they stood before they were compressed."""
-    texts = {
-        seq: json.loads(zlib.decompress(data))
-        for seq, data in connection.execute("SELECT seq, packed FROM newer.answers WHERE packed IS NOT NULL")
-    }
-    charts = {
-        name: zlib.decompress(data).decode()
-        for name, data in connection.execute("SELECT fingerprint, packed FROM newer.charts WHERE packed IS NOT NULL")
-    }
-    triggers = list(connection.execute("SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger'"))
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    for seq, said in texts.items():
-        columns = {name: None if said[name] is None else json.dumps(said[name]) for name in ("raw", "answer")}
-        columns |= {"messages": json.dumps(said["messages"]), "text": said["text"]}
-        marks = ", ".join(f"{column} = ?" for column in columns)
-        connection.execute(f"UPDATE main.answers SET {marks} WHERE seq = ?", (*columns.values(), seq))
-    for name, text in charts.items():
-        connection.execute("UPDATE main.charts SET json = ? WHERE fingerprint = ?", (text, name))
-    for _, sql in triggers:
-        connection.execute(sql)
+def _unpack(path: Path) -> None:
+    """Put the texts of a journal where they stood before they were packed, without a word to its chain."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {name}")
+        unpacker = Unpacker(connection, path)
+        plain = {
+            table: [dict(row) for row in connection.execute(f"SELECT rowid AS rowid, * FROM {table}")]
+            for table in PACKED
+        }
+        for row in (row for rows in plain.values() for row in rows):
+            unpacker.unpack(row)
+        for row in plain["answers"]:
+            texts = texts_of(row)
+            row |= {name: None if texts[name] is None else json.dumps(texts[name]) for name in ("raw", "answer")}
+            row["request_hash"] = request_hash_of(row)
+        for row in plain["events"]:
+            said = {"run": row["run"], "type": row["type"]} | json.loads(row["json"])
+            row |= {"json": json.dumps(said), "time": said["time"]}
+        for row in plain["chunks"]:
+            row["data"] = zlib.compress(row["text"].encode())
+        for table, rows in plain.items():
+            for row in rows:
+                named = {name: row[name] for name in (*PACKED[table], "data", "time", "request_hash") if name in row}
+                marks = ", ".join(f"{name} = ?" for name in named)
+                values = (*named.values(), row["rowid"])
+                connection.execute(f"UPDATE {table} SET packed = NULL, {marks} WHERE rowid = ?", values)
+        connection.execute("DELETE FROM inputs")
+        for row in plain["inputs"]:
+            for name, chunks in json.loads(row["chunks"]):
+                of_run = row["run"], row["cycle"], name, json.dumps(chunks), row["event"]
+                connection.execute(
+                    "INSERT INTO inputs (run, cycle, name, chunks, event) VALUES (?, ?, ?, ?, ?)", of_run
+                )
+        for row in plain["recalls"]:
+            key = {name: row[name] for name in (*DECISION_KEY, "event")}
+            for memory in json.loads(row["memories"]):
+                each = key | memory
+                connection.execute(
+                    f"INSERT INTO recollections ({', '.join(each)}) VALUES ({', '.join('?' * len(each))})",
+                    (*each.values(),),
+                )
 
 
 def version_of(path: Path) -> int:

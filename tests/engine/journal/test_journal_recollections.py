@@ -63,7 +63,7 @@ def test_memories_are_read_as_they_were_written_and_say_what_was_cited(
         assert trail(reader, later.key).recalled == (Recalled(faded, False, "default"),)
     kept = sqlite3.connect(path)
     assert kept.execute("SELECT count(*) FROM memories").fetchone() == (2,)
-    for table in ("memories", "recollections"):
+    for table in ("memories", "recalls"):
         with pytest.raises(sqlite3.IntegrityError, match="never changed"):
             kept.execute(f"UPDATE {table} SET rowid = 9")
         with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
