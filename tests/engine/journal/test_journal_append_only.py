@@ -106,7 +106,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with closing(sqlite3.connect(path)) as connection, connection:  # nothing writes these rows any more
         connection.execute(
             "INSERT INTO recollections (run, session, cycle, symbol, owner, memory, layer, recency, relevancy, "
-            "importance, score, rank, types, cited) VALUES ('r', '2024-03-04', 1, 'A', '', 'm', 'deep', 0, 0, 0, 0, 1, '', 0)"
+            "importance, score, rank, types, cited) "
+            "VALUES ('r', '2024-03-04', 1, 'A', '', 'm', 'deep', 0, 0, 0, 0, 1, '', 0)"
         )
     return path
 

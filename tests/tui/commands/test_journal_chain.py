@@ -18,6 +18,9 @@ from tests.tui.commands.conftest import Run
 
 FLIPS = 120
 SEED = 20261123
+SYMBOLS = 4
+SESSION_BYTES = 80_000
+"""Growth of the journal in a session of four symbols, hashes included: it was 276,000 before texts were packed."""
 
 
 @pytest.fixture
@@ -163,3 +166,18 @@ def test_a_changed_schema_is_damage_to_whoever_reads(run: Run, journal: Path) ->
 def test_doctor_prints_the_head(run: Run, journal: Path) -> None:
     head = run("journal", "check", "--verify", "--json").json["chain"]["head"]
     assert f"head {head}" in run("doctor", "--json").out
+
+
+@pytest.mark.slow
+def test_a_session_of_four_symbols_takes_little_room(run: Run, journal: Path) -> None:
+    def size() -> int:
+        with closing(sqlite3.connect(journal)) as connection:
+            (used,) = connection.execute("SELECT sum(pgsize) FROM dbstat").fetchone()
+            assert connection.execute("SELECT count(DISTINCT symbol) FROM decisions").fetchone() == (SYMBOLS,)
+            return int(used)
+
+    sizes = []
+    for day in (17, 18, 19, 20, 21):
+        assert run("--daily", "--session", f"2025-03-{day}").code == 0
+        sizes.append(size())
+    assert (sizes[-1] - sizes[1]) / 3 < SESSION_BYTES, sizes
