@@ -187,7 +187,7 @@ class Packer(Unpacker):
                 self._ends[thread[:2]] = end
 
     def forget(self) -> None:
-        """What was inserted was rolled back."""
+        """Let go of rows that were rolled back."""
         self._ends.clear()
         self._windows.clear()
 
