@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
+from engine.app.agent_run import Stop
 from engine.app.arena_bench import printed_table
-from engine.app.backtest import Stop
 from engine.app.bench.jobs import Job, run_jobs
 from engine.app.look_index import count_looks, result_look
 from engine.app.market_data import load_run

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from engine.agents.ask import AnswerRecord
-from engine.app.backtest import AgentRun
+from engine.app.agent_run import AgentRun
 from engine.app.memory import run_memory
 from engine.app.models import build_models
 from engine.app.run_spec import preset_of, with_costs

@@ -20,7 +20,7 @@ from typing import Any
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app.backtest import AgentRun, play
+from engine.app.agent_run import AgentRun, play
 from engine.app.market_data import load_run
 from engine.app.models import ModelSet
 from engine.app.run_spec import check_spec

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-from engine.app.backtest import Stop
+from engine.app.agent_run import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan
 from engine.app.bench.record import BenchRecord, load_record

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from engine.agents.ask import agent_of, for_owner
-from engine.app.backtest import AgentRun, Stop
+from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
 from engine.app.models import build_models, chosen_models, without_repeats

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine import places
-from engine.app.backtest import AgentRun, Stop, play, run_backtest
+from engine.app.agent_run import AgentRun, Stop, play
+from engine.app.backtest import run_backtest
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
 from engine.app.models import build_models

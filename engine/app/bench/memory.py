@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from engine.agents.ask import AnswerRecord
-from engine.app.backtest import AgentRun, Stop
+from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.look_index import count_result
 from engine.app.memory import memory_errors, remembers

@@ -8,9 +8,10 @@ from decimal import Decimal
 from statistics import fmean
 from typing import Any
 
+from engine.app.agent_run import Stop
 from engine.app.arena import arena_forecast, run_arena
 from engine.app.arena_record import ArenaSpec
-from engine.app.backtest import Stop, run_backtest
+from engine.app.backtest import run_backtest
 from engine.app.bench.forecast import Estimate, Forecast, paid_forecast
 from engine.app.bench.jobs import Job
 from engine.app.models import chosen_models

@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_is_listed_as_not_finished(run: Run, fresh: Path) 
         "import os, sys; from engine.lab import backtest as b; from tui.cli import main\n"
         "before = b.run_agents\n"
         "async def dies(context): os._exit(9)\n"
-        "import engine.app.backtest as a; a.run_agents = dies; main(sys.argv[1:])"
+        "import engine.app.agent_run as a; a.run_agents = dies; main(sys.argv[1:])"
     )
     flags = ["backtest", "--symbols", "ORVL", *WINDOW, "--preset", "finvision-no-reflection", "--run", "killed"]
     assert subprocess.run([sys.executable, "-c", code, *flags], check=False).returncode == 9
