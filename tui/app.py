@@ -10,19 +10,21 @@ import tomllib
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.theme import Theme
 
 from tui.bridge import Bridge
 from tui.desk_follower import DeskOpener
-from tui.keys import DESK, SCREENS
+from tui.keys import DESK, SCREENS, works
+from tui.playback import SPEEDS
 from tui.screens.frame import FramedScreen
+from tui.snapshot import circumstances
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from textual.screen import Screen
 
@@ -99,6 +101,38 @@ class PaperdeskApp(App[str]):
     def _fatal_error(self) -> None:
         """Close the app; whoever runs it says what went wrong, once the terminal is as it was."""
         self._close_messages_no_wait()
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """List what the palette runs: every key that works on the screen now, the speeds of a playback, the themes."""
+        frame = self.screen_stack[0]
+        view = self.bridge.snapshot()
+        for key in works(self.current_mode, circumstances(view)):
+            yield SystemCommand(key.meaning, f"key {key.shown}", partial(self.call_later, self._do, key.action, frame))
+        for speed in SPEEDS if view.place is not None else ():
+            yield SystemCommand(f"Play {speed}x", f"{speed} points a second", partial(self._play, speed))
+        yield SystemCommand("Theme", "Choose the colours", self.action_change_theme)
+
+    async def _do(self, action: str, frame: Screen[Any]) -> None:
+        await self.run_action(action, frame)
+
+    def _play(self, speed: int) -> None:
+        if self.bridge.playback is not None:
+            self.bridge.playback.play(speed)
+
+    async def action_ask_quit(self) -> None:
+        """Quit; while a paid run is at work only once that is confirmed."""
+        from tui.screens.confirm import ConfirmScreen, quit_confirmation
+
+        question = quit_confirmation(self.bridge.snapshot())
+        if question is None:
+            await self.action_quit()
+            return
+
+        def answered(key: str | None) -> None:
+            if key:
+                self.call_later(self.action_quit)
+
+        self.push_screen(ConfirmScreen(question), answered)
 
     async def action_quit(self) -> None:
         """End what runs, within two seconds."""

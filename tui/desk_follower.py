@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -106,7 +106,7 @@ class DeskFollower:
         self.began: float | None = None
         self.starting = False
         self.version = 0
-        self._early: list[Command] = []
+        self._early: deque[Command] = deque()
         self._stopped = False
         self._touched: asyncio.Event | None = None
         self._tail: JournalTail | None = None
@@ -120,17 +120,26 @@ class DeskFollower:
 
     def send(self, command: Command) -> str:
         """Pass a command on; return the reason why it cannot be, or an empty text."""
-        if self.runner is None:
+        runner = self.runner
+        if runner is None:
             if self.trouble:
                 return "the desk could not be opened"
             self._early.append(command)
+            if (runner := self.runner) is not None:  # it was opened meanwhile
+                self._send_early(runner)
             return "the desk is opening: this is done as soon as it is open"
-        if isinstance(command, RunCycle) and not self.runner.busy:
+        if isinstance(command, RunCycle) and not runner.busy:
             self.starting, self.began = True, time.monotonic()
         if isinstance(command, Approve | Veto):
             self.answers[command.order_id] = isinstance(command, Approve)
-        self.runner.send(command)
+        runner.send(command)
         return ""
+
+    def _send_early(self, runner: DeskRunner) -> None:
+        """Pass on what was asked for before the desk was open, each once, whichever thread comes first."""
+        with suppress(IndexError):
+            while True:
+                runner.send(self._early.popleft())
 
     def stop(self) -> None:
         """Ask the desk to end; returns at once."""
@@ -169,8 +178,7 @@ class DeskFollower:
         self.runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
-        while self._early:
-            runner.send(self._early.pop(0))
+        self._send_early(runner)
         if self._stopped:
             return
         tasks.append(asyncio.create_task(self._follow(services, runner, bus)))

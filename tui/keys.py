@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from textual.binding import Binding
 
@@ -36,6 +38,7 @@ class Key:
     group: heading in the help.
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
+    when: where the key works: in the `present`, in the `past`, where `orders` wait; empty: always.
     """
 
     id: str
@@ -46,6 +49,15 @@ class Key:
     group: str
     screens: tuple[str, ...] = tuple(SCREENS)
     hint: str = ""
+    when: str = ""
+
+
+class Hint(NamedTuple):
+    """A hint at the foot of a screen; the key is empty where the text names it."""
+
+    key: str
+    text: str
+    action: str
 
 
 def _screen_key(row: dict[str, str]) -> Key:
@@ -73,10 +85,15 @@ def pane_bindings(pane: str) -> list[Binding]:
     return [Binding(keys, action, meaning, show=False) for keys, action, meaning in _TABLE["panes"][pane]]
 
 
-def hints(screen: str) -> list[tuple[str, str]]:
-    """Keys and texts for the foot of a screen."""
-    shown = [key for key in KEYS if key.hint and screen in key.screens]
-    return [("" if key.hint.startswith("[") else key.shown.split()[0], key.hint) for key in shown]
+def works(screen: str, circumstances: Collection[str]) -> list[Key]:
+    """The keys that do something on a screen, by its mode, in some circumstances."""
+    return [key for key in KEYS if screen in key.screens and (not key.when or key.when in circumstances)]
+
+
+def hints(screen: str, circumstances: Collection[str] = ("present",)) -> list[Hint]:
+    """Hints for the foot of a screen."""
+    shown = [key for key in works(screen, circumstances) if key.hint]
+    return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]
 
 
 def groups() -> dict[str, list[tuple[str, str]]]:

@@ -84,6 +84,13 @@ class Snapshot:
     sources: tuple[Source, ...] = ()
 
 
+def circumstances(view: Snapshot) -> frozenset[str]:
+    """The circumstances that keys depend on, as their table names them."""
+    if view.place is not None:
+        return frozenset({"past"})
+    return frozenset({"present", "orders"} if view.controls.waiting else {"present"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A place in a recorded history.

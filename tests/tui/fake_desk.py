@@ -32,9 +32,10 @@ from engine.messages.events import (
     SessionSettled,
     StepStarted,
 )
-from engine.ports import LiveFeed
+from engine.ports import Calendar, LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.records import Records
+from engine.reports.documents.set_up import Finding
 
 NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 4, 30)
@@ -102,13 +103,23 @@ class FakeDesk:
         self.feed: LiveFeed | None = None
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.watches = False
+        self.usd_per_day = Decimal(5)
         self.cycles = 0
         self.pause = pause
+        self.cost = Decimal(0)
         self._breaks = breaks
 
     def costs_of(self, spec: RunSpec) -> str:
         """The costs of a backtest."""
         return f"fills at the next open, slippage 5 bp, commission 0 %, cash {spec.cash or 100_000:,.2f}"
+
+    def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
+        """It waits for a key."""
+        return None
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All is well."""
+        return (Finding("Desk", "fake", "ok", "made for tests"),)
 
     async def sync(self) -> None:
         """A clock that stands still is never moved."""
@@ -207,7 +218,7 @@ class FakeDesk:
                         cached=False,
                         input_tokens=300,
                         output_tokens=12,
-                        cost=Decimal(0),
+                        cost=self.cost,
                         seconds=0.1,
                     )
                 )

@@ -16,8 +16,11 @@ from textual.widgets import Static
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState, OpenOrder
 from tui import amounts
+from tui.backtest_run import RUNNING
 from tui.plain_text import cut, one_line
 from tui.run_text import halt_words, terms
+from tui.snapshot import Snapshot
+from tui.widgets.agent_panes import OFFLINE
 
 LEAVE = ("escape", "n", "q")
 REASON = 240
@@ -47,6 +50,24 @@ def halt_confirmation(controls: ControlState) -> Confirmation:
         count = f"{_count(unsent)} not sent yet." if unsent else ""
         title, action = "Resume the desk?", "resume"
     return Confirmation(title, "\n\n".join(part for part in (text, count) if part), (("y", action),))
+
+
+def quit_confirmation(view: Snapshot) -> Confirmation | None:
+    """Before the app is left while models that may cost something are at work; None where nothing is lost."""
+    lines = []
+    if view.busy and view.desk.cost != 0:
+        left = len(view.desk.symbols) - view.desk.decided
+        lines.append(
+            f"A cycle is at work: {view.desk.decided} of {len(view.desk.symbols)} symbols are decided, its models "
+            f"took {amounts.cost(view.desk.cost)} so far. They are kept; the next run decides the other {left}."
+        )
+    lines += [
+        f"The backtest {one.name} is at work ({one.fraction:.0%}): its sessions so far are kept, "
+        f"paperdesk backtest --resume {one.spec.run} goes on."
+        for one in view.backtests
+        if one.status == RUNNING and one.label and one.label != OFFLINE
+    ]
+    return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
 
 
 def order_confirmation(order: OpenOrder, controls: ControlState, now: datetime, *, approve: bool) -> Confirmation:

@@ -18,8 +18,9 @@ from tui.bridge import DeskApp
 from tui.playback import Playback
 from tui.snapshot import Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
-from tui.widgets.screen_bars import ErrorBar, Hints, StatusBar, Tabs, TimeBar
+from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
 
 HALT_REASON = "from the app"
@@ -111,6 +112,7 @@ class FramedScreen(Screen[None]):
             self.query_one(StatusBar).show(view)
             self.query_one(ErrorBar).show(view.trouble)
             self.query_one(TimeBar).show(view.place)
+            self.query_one(Hints).show(view)
             self.show_body(view)
 
     def show_body(self, view: Snapshot) -> None:
@@ -179,6 +181,11 @@ class FramedScreen(Screen[None]):
         """Follow a click to another pane."""
         if not self.single:
             self.place_panes()
+
+    @on(Clicked)
+    async def _clicked(self, event: Clicked) -> None:
+        """Do what a key would that a hint or a tab names."""
+        await self.app.run_action(event.action, self)
 
     # Keys that every screen answers
 

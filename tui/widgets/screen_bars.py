@@ -1,4 +1,4 @@
-"""The bars of a screen: the status on its first line, the tabs, the newest events, the error bar, the key hints."""
+"""The bars of a screen that show the desk: the status on its first line, the newest events, the error bar."""
 
 from __future__ import annotations
 
@@ -10,17 +10,14 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.content import Content
-from textual.events import Click
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui import amounts
-from tui.keys import SCREENS, hints
 from tui.live import feed_text
 from tui.plain_text import cut, one_line
-from tui.snapshot import Place, Snapshot
+from tui.snapshot import Snapshot
 from tui.state import Books, Line
 
 PAPER = " PAPER "
@@ -29,8 +26,6 @@ HALTED = " HALTED "
 """The label beside it while the desk is halted, as visible."""
 REASON = 28
 """Characters of a halt's reason that fit into the bar."""
-PLAYING, DONE, TO_COME = ">>", "=", "-"
-"""Marks of the time bar; plain ones, which every terminal has."""
 NEWEST = 60
 """Events that the log at the foot can show."""
 LEVEL_INKS = {
@@ -166,72 +161,6 @@ class StatusBar(Widget):
         return self.get_component_rich_style(f"status--{name}")
 
 
-class Tabs(Static):
-    """The screens of the app, with the current one underlined."""
-
-    def __init__(self, current: str) -> None:
-        tabs = [
-            Content.styled(f"{key} {name}", "bold underline $primary" if mode == current else "")
-            for mode, (key, name, _) in SCREENS.items()
-        ]
-        super().__init__(Content.styled(" | ", "$foreground 30%").join(tabs), markup=False)
-
-
-class TimeBar(Static):
-    """The place in a recorded history, and the way back; hidden in the present. A click goes to that part of it."""
-
-    class Chosen(Message):
-        """A place was clicked: a part of the whole, between 0 and 1."""
-
-        def __init__(self, part: float) -> None:
-            super().__init__()
-            self.part = part
-
-    def __init__(self) -> None:
-        super().__init__("", markup=False)
-        self.place: Place | None = None
-        self._track = (0, 0)
-        """First column and width of the track."""
-
-    def show(self, place: Place | None) -> None:
-        """Show a place; None hides the bar."""
-        if place != self.place:
-            self.place = place
-            self.display = place is not None
-            self.on_resize()
-
-    def on_resize(self) -> None:
-        """Write the place, and a track over the room that is left."""
-        place = self.place
-        if place is None:
-            return
-        played = f"  {PLAYING} {place.speed}x" if place.speed else ""
-        count = f"{place.number:,}/{place.count:,}"
-        session = "" if place.session is None else f"{place.session}  "
-        head = f" PAST {place.name}  {session}{count}{played}  "
-        back = "  \\ present "
-        text = one_line(place.text)
-        room = self.size.width - len(head) - len(back)
-        track = max(0, min(40, room - len(text) - 2))
-        done = round(track * (place.number - 1) / max(1, place.count - 1)) if track else 0
-        self._track = (len(head), track)
-        self.update(
-            Content.assemble(
-                (head, "bold"),
-                (DONE * done, "$primary"),
-                (TO_COME * (track - done), "$foreground 40%"),
-                (f"  {cut(text, max(1, room - track - 2))}" if room > track + 4 else "", "$foreground 75%"),
-                (back, "bold $primary"),
-            )
-        )
-
-    def on_click(self, event: Click) -> None:
-        """Go to the place of the track that was clicked, or back to the present."""
-        first, width = self._track
-        if width and first <= event.x < first + width:
-            self.post_message(self.Chosen((event.x - first) / max(1, width - 1)))
-
-
 class EventLog(Static):
     """The newest events of the desk: on one line side by side, newest first, or a line each."""
 
@@ -264,31 +193,6 @@ class EventLog(Static):
     def as_text(self) -> str:
         """Join the lines, newest first."""
         return "\n".join(f"{line.time:%Y-%m-%d %H:%M:%S} {line.level}: {line.text}" for line in self._lines)
-
-
-class Hints(Static):
-    """The most useful keys of a screen, as many as fit."""
-
-    def __init__(self, screen: str) -> None:
-        super().__init__("", markup=False)
-        self._pairs = [*hints(screen), ("^p", "commands")]
-
-    def on_resize(self) -> None:
-        """Write the hints that fit into the new width; help and quit are always among them."""
-        needed = [pair for pair in self._pairs if pair[1] in ("help", "quit")]
-        room = self.size.width - sum(map(_cells, needed))
-        parts: list[tuple[str, str]] = []
-        for pair in self._pairs:
-            if pair not in needed and _cells(pair) > room:
-                continue
-            room -= 0 if pair in needed else _cells(pair)
-            key, hint = pair
-            parts += [(f"{key} " if key else "", "bold $primary"), (f"{hint}  ", "")]
-        self.update(Content.assemble(*parts))
-
-
-def _cells(pair: tuple[str, str]) -> int:
-    return len(pair[0]) + len(pair[1]) + 3
 
 
 class ErrorBar(Static):

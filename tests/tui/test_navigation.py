@@ -1,0 +1,86 @@
+"""Tabs, hints and the palette do what the keys do, where those work; a paid run is not left without a question."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Running, shown, until
+from fake_desk import FakeDesk
+from textual.pilot import Pilot
+
+from tui.keys import SCREENS
+from tui.screens.confirm import ConfirmScreen
+from tui.widgets.navigation_bars import Hints, Tabs
+
+
+def text(pilot: Pilot[Any], bar: type[Tabs] | type[Hints]) -> str:
+    """The text of a bar."""
+    return "".join(segment.text for segment in pilot.app.screen.query_one(bar).render_line(0))
+
+
+async def click(pilot: Pilot[Any], bar: type[Tabs] | type[Hints], word: str) -> None:
+    """Click on a word of a bar."""
+    assert await pilot.click(bar, offset=(text(pilot, bar).index(word) + 1, 0))
+    await pilot.pause()
+
+
+async def test_every_tab_can_be_clicked(running: Running) -> None:
+    async with running((160, 40)) as pilot:
+        for mode, (_, name, _) in SCREENS.items():
+            await click(pilot, Tabs, f" {name}")
+            assert pilot.app.current_mode == mode
+
+
+async def test_hints_show_what_works_and_can_be_clicked(running: Running, asking: FakeDesk) -> None:
+    async with running((200, 40), desk=asking) as pilot:
+        await until(pilot, lambda: "a approve" in text(pilot, Hints))
+        assert "x veto" in text(pilot, Hints) and "present" not in text(pilot, Hints)
+        await click(pilot, Hints, "a approve")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("escape", "left_curly_bracket")
+        await until(pilot, lambda: "present" in text(pilot, Hints))
+        assert "approve" not in text(pilot, Hints) and "run cycle" not in text(pilot, Hints)
+        await click(pilot, Hints, "present")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().place is None)  # type: ignore[attr-defined]
+
+
+async def test_the_palette_lists_the_keys_that_work_and_runs_them(running: Running) -> None:
+    async with running() as pilot:
+        app = pilot.app
+        names = {one.title: one for one in app.get_system_commands(app.screen)}
+        assert "Kill switch: no order is sent; again: resume" in names
+        assert "Approve the order that waits" not in names
+        await pilot.press("ctrl+p")
+        await pilot.press(*"Ops")
+        await until(pilot, lambda: pilot.app.screen.query("OptionList").first().highlighted is not None)  # type: ignore[attr-defined]
+        await pilot.press("enter")
+        await until(pilot, lambda: app.current_mode == "ops")
+        await pilot.press("left_curly_bracket")
+        titles = {one.title for one in app.get_system_commands(app.screen)}
+        assert "Play 60x" in titles and "Back to the present" in titles
+
+
+@pytest.mark.parametrize("cost", [Decimal("0.3"), None])
+async def test_a_paid_run_is_left_only_once_that_is_confirmed(
+    running: Running, tmp_path: Path, cost: Decimal | None
+) -> None:
+    desk = FakeDesk(tmp_path, pause=0.01)
+    desk.cost = cost  # type: ignore[assignment]
+    async with running(desk=desk) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().desk.cost != 0)  # type: ignore[attr-defined]
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        assert not pilot.app._exit
+        await pilot.press("y")
+        await until(pilot, lambda: pilot.app._exit)
+
+
+async def test_a_free_desk_is_left_at_once(running: Running) -> None:
+    async with running() as pilot:
+        await shown(pilot)
+        await pilot.press("q")
+        await until(pilot, lambda: pilot.app._exit)

@@ -1,0 +1,155 @@
+"""The bars of a screen that lead on: the tabs, the place in a recorded history, the key hints. All can be clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.widgets import Static
+
+from tui.keys import SCREENS, Hint, hints
+from tui.plain_text import cut, one_line
+from tui.snapshot import Place, Snapshot, circumstances
+
+PLAYING, DONE, TO_COME = ">>", "=", "-"
+"""Marks of the time bar; plain ones, which every terminal has."""
+NEEDED = ("help", "quit")
+"""Hints that are always shown."""
+PALETTE = Hint("^p", "commands", "app.command_palette")
+
+
+class Clicked(Message):
+    """An action was clicked."""
+
+    def __init__(self, action: str) -> None:
+        super().__init__()
+        self.action = action
+
+
+class ActionBar(Static):
+    """One line of texts, each with an action that a click on it runs."""
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self._places: list[tuple[int, str]] = []
+        """The column after each text, and its action."""
+
+    def write(self, texts: Sequence[tuple[Content, str]], between: Content) -> None:
+        """Write texts with their actions, one beside the other."""
+        self._places, end = [], 0
+        for text, action in texts:
+            end += text.cell_length + between.cell_length
+            self._places.append((end, action))
+        self.update(between.join([text for text, _ in texts]))
+
+    def on_click(self, event: Click) -> None:
+        """Run the action under the pointer."""
+        point = event.get_content_offset(self)
+        if point is not None and (action := next((one for end, one in self._places if point.x < end), "")):
+            self.post_message(Clicked(action))
+
+
+class Tabs(ActionBar):
+    """The screens of the app, with the current one underlined."""
+
+    def __init__(self, current: str) -> None:
+        super().__init__()
+        texts = [
+            (
+                Content.styled(f"{key} {name}", "bold underline $primary" if mode == current else ""),
+                f"app.switch_mode('{mode}')",
+            )
+            for mode, (key, name, _) in SCREENS.items()
+        ]
+        self.write(texts, Content.styled(" | ", "$foreground 30%"))
+
+
+class TimeBar(Static):
+    """The place in a recorded history, and the way back; hidden in the present. A click goes to that part of it."""
+
+    class Chosen(Message):
+        """A place was clicked: a part of the whole, between 0 and 1."""
+
+        def __init__(self, part: float) -> None:
+            super().__init__()
+            self.part = part
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self.place: Place | None = None
+        self._track = (0, 0)
+        """First column and width of the track."""
+
+    def show(self, place: Place | None) -> None:
+        """Show a place; None hides the bar."""
+        if place != self.place:
+            self.place = place
+            self.display = place is not None
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write the place, and a track over the room that is left."""
+        place = self.place
+        if place is None:
+            return
+        played = f"  {PLAYING} {place.speed}x" if place.speed else ""
+        count = f"{place.number:,}/{place.count:,}"
+        session = "" if place.session is None else f"{place.session}  "
+        head = f" PAST {place.name}  {session}{count}{played}  "
+        back = "  \\ present "
+        text = one_line(place.text)
+        room = self.size.width - len(head) - len(back)
+        track = max(0, min(40, room - len(text) - 2))
+        done = round(track * (place.number - 1) / max(1, place.count - 1)) if track else 0
+        self._track = (len(head), track)
+        self.update(
+            Content.assemble(
+                (head, "bold"),
+                (DONE * done, "$primary"),
+                (TO_COME * (track - done), "$foreground 40%"),
+                (f"  {cut(text, max(1, room - track - 2))}" if room > track + 4 else "", "$foreground 75%"),
+                (back, "bold $primary"),
+            )
+        )
+
+    def on_click(self, event: Click) -> None:
+        """Go to the place of the track that was clicked, or back to the present."""
+        first, width = self._track
+        if width and first <= event.x < first + width:
+            self.post_message(self.Chosen((event.x - first) / max(1, width - 1)))
+
+
+class Hints(ActionBar):
+    """The most useful keys of a screen that work now, as many as fit."""
+
+    def __init__(self, screen: str) -> None:
+        super().__init__()
+        self._screen = screen
+        self._works: frozenset[str] = frozenset({"present"})
+
+    def show(self, view: Snapshot) -> None:
+        """Show the keys that work at a snapshot."""
+        works = circumstances(view)
+        if works != self._works:
+            self._works = works
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write the hints that fit into the width; help and quit are always among them."""
+        every = [*hints(self._screen, self._works), PALETTE]
+        room = self.size.width - sum(_cells(hint) for hint in every if hint.text in NEEDED)
+        texts = []
+        for hint in every:
+            if hint.text not in NEEDED:
+                if _cells(hint) > room:
+                    continue
+                room -= _cells(hint)
+            key = f"{hint.key} " if hint.key else ""
+            texts.append((Content.assemble((key, "bold $primary"), hint.text), hint.action))
+        self.write(texts, Content("  "))
+
+
+def _cells(hint: Hint) -> int:
+    return len(hint.key) + len(hint.text) + 3
