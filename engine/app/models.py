@@ -165,6 +165,8 @@ def build_models(
     settings, specs = chosen_models(preset, config, override, recorded=recorded)
     if replay and (replayed is None or replayed.by_rules):
         replayed, specs = None, _replayed(services, preset, specs)
+    if replayed is not None and not replayed.models:  # nobody was asked
+        replayed = None
     source = services.models.open(
         mode, keys_on_demand=keys_on_demand, limit=services.limit, paid_since=services.paid_since
     )

@@ -47,6 +47,11 @@ class PreparedBench:
         return () if self.plan is None else self.plan.jobs
 
     @property
+    def open_jobs(self) -> Sequence[Job]:
+        """Those that no earlier part of the bench has brought to their end."""
+        return [job for number, job in enumerate(self.jobs) if not self.record.result(number).exists()]
+
+    @property
     def record(self) -> BenchRecord:
         """The record that it is gone on with by."""
         models = () if self.plan is None else tuple(model.spec for model in self.plan.backbones)

@@ -55,15 +55,19 @@ class BenchRecord:
         """The file of the moment at which a run was begun first."""
         return self.folder / f"{number}.begun"
 
+    def result(self, number: int) -> Path:
+        """The file of the result of a run, which is there once the run has come to its end."""
+        return self.folder / f"{number}.json"
+
     def done(self, number: int) -> Played | None:
         """The outcome of a run that has come to its end. Raises MalformedData."""
-        file = self.folder / f"{number}.json"
+        file = self.result(number)
         return _read(file, Played) if file.exists() else None
 
     def keep(self, number: int, played: Played) -> None:
         """Keep the result of a run; one without a result is played again."""
         if played.result is not None:
-            _write(self.folder / f"{number}.json", to_json(played))
+            _write(self.result(number), to_json(played))
 
     def limit(self, budget: BudgetConfig, usd: Decimal | None) -> SharedLimit:
         """The limit of its models, `usd` with what earlier parts have spent; calls that were in flight when a part was
