@@ -115,7 +115,7 @@ def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
 
 
 def test_nor_on_a_bench(server: FakeLLMServer, tmp_path: Path) -> None:
-    table, data = short_tables("finvision")[0], DataSpec(str(write_folder(tmp_path / "data")))
+    table, data = short_tables("finvision", last=date(2023, 7, 31))[0], DataSpec(str(write_folder(tmp_path / "data")))
     table = replace(table, first=date(2023, 7, 27), warm_up_from=None)
     spec = agent_spec(table, "AMZN", "finvision", data=data)
     for without, shown in (((), True), (BLIND, False)):
