@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, timedelta
+from random import Random
 from typing import Any
 
 from engine.agents.ask import AnswerRecord
@@ -14,6 +15,7 @@ from engine.app.agent_run import AgentRun
 from engine.app.memory import run_memory
 from engine.app.models import build_models
 from engine.app.run_spec import preset_of, with_costs
+from engine.app.trained_texts import TrainedTexts
 from engine.conventions.catalog import convention
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
@@ -22,10 +24,12 @@ from engine.domain.execution import PriceBasis
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec
+from engine.errors import PaperdeskError
 from engine.lab.audit import Leg, Subject, Trace, venue
 from engine.lab.audit_rules import RuleSubject
 from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
-from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted_notes
+from engine.lab.certificate import Training
+from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted, planted_notes
 from engine.lab.watched_market import Inputs, WatchedMarket
 from engine.lab.window import decided_sessions, on_convention
 from engine.market.as_of import Market
@@ -34,6 +38,9 @@ from engine.ports import Calendar, LanguageModel
 from engine.services import Services
 from engine.session.owner_books import BookOrders
 from engine.session.recorder import Recorder
+
+TRAINED = 3
+"""Sessions that a warm-up needs so that its marks of hindsight are looked at, in all of these but one."""
 
 
 @contextmanager
@@ -64,6 +71,7 @@ class AgentSubject:
         self.hindsight = 0
         self._run, self._spec, self._preset = run, spec, preset
         self._empty = memory
+        self._whole: TrainedTexts | None = None
         _, sessions = windows(spec, self.calendar)
         self._rules, _ = with_costs(spec, run.services.config)
         self.decided = decided_sessions(self.calendar, sessions, self._rules)
@@ -79,8 +87,33 @@ class AgentSubject:
             context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
         result = await run_agents(context)
         self.hindsight = 0 if memory is None else memory.written_with_hindsight()
+        self._whole = TrainedTexts(memory, records)
         warm_up = () if result.warm_up is None else result.warm_up.decisions
         return _trace((*warm_up, *result.test.decisions), records), watched.read
+
+    async def training(self, seed: int) -> Training | None:
+        """Sessions of the warm-up with absurd prices from the next one on: what is written and asked then rests on what
+        followed, and has to say so."""
+        warming, _ = windows(self._spec, self.calendar)
+        if len(warming) < TRAINED or self._whole is None:
+            return None
+        read = decided_sessions(self.calendar, warming, self._rules)
+        chosen = tuple(sorted(Random(seed).sample(read[:-1], TRAINED - 1)))
+        found = [self._whole.unmarked(await self._trained(day), day, self.calendar.number(day)) for day in chosen]
+        return Training(chosen, tuple(text for texts in found for text in texts))
+
+    async def _trained(self, read: date) -> TrainedTexts:
+        """The texts until the decision of the warm-up that reads a session, with another future."""
+        records: list[AnswerRecord] = []
+        memory = None if self._empty is None else self._empty.copy()
+        reached = _Reached(read)
+        now = decision_time(self.calendar, read)
+        run = replace(self._run, market=planted(self.market, ["bars"], now), stop=lambda: reached.done)
+        # Orders fill at the real prices: crypto trades on after the close of the shares.
+        context = replace(run.context(memory, records.append), recorder=reached, histories=self.market.histories)
+        with suppress(LookupError, PaperdeskError):  # what comes after the decision is of no interest
+            await run_agents(context)
+        return TrainedTexts(memory, records)
 
     async def leg(self, market: Market, read: date, start: Checkpoint | None, plant: Sequence[str] = ()) -> Leg:
         """The run from a checkpoint on other data and without experts' later notes; what the agents see and say, and
@@ -107,6 +140,17 @@ class AgentSubject:
             places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
             shown |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
         return Leg(_trace(decisions, records), where, frozenset(seen | shown))
+
+
+class _Reached(Recorder):
+    """Notes that the decision that reads a session was taken."""
+
+    def __init__(self, read: date) -> None:
+        self.done, self._read = False, read
+
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Note a cycle's decision."""
+        self.done = self.done or turn.session >= self._read
 
 
 class _Recollected(Recorder):

@@ -23,7 +23,7 @@ from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
 from memory.ports import Embedder, Store
 from memory.recall import LayeredMemory
-from memory.record import Item, Layer
+from memory.record import Item, Layer, MemoryRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +193,11 @@ class TradingMemory:
     def written_with_hindsight(self) -> int:
         """Count the memories that were written in training with sight of the moves that followed."""
         return sum(record.hindsight for record in self._memory.records())
+
+    def written_at(self, step: float) -> Mapping[tuple[str, ...], MemoryRecord]:
+        """The memories that were written when the session of a step was decided, by kind, symbol, owner and source."""
+        written = (record for record in self._memory.records() if record.born_step == step + AFTER)
+        return {(record.kind, record.symbol, record.owner, record.source): record for record in written}
 
     def available(self, memory: Recollection) -> float:
         """The step from which on a memory may be recalled."""

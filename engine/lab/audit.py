@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from engine.domain.execution import FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import PaperdeskError
-from engine.lab.certificate import Certificate, Copies, Planted
+from engine.lab.certificate import Certificate, Copies, Planted, Training
 from engine.lab.planting import HOLDINGS, MEMORY, SOURCES, planted
 from engine.lab.watched_market import Inputs, shown
 from engine.market.as_of import Market
@@ -69,6 +69,10 @@ class Subject(Protocol):
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The whole run on the whole data, and what it read."""
+
+    async def training(self, seed: int) -> Training | None:
+        """Sessions of the warm-up, chosen by a seed, played again with another future; None without a warm-up. The
+        whole run comes before."""
 
     async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
         """The run from the state `start` (None: the beginning) through the decision that reads a session, on other
@@ -154,6 +158,9 @@ async def audit(
     findings = _Findings()
     on_step(1, len(cuts) + 1)
     access_differing = sum(_access_differs(subject, session, findings) for session in subject.decided)
+    training = await subject.training(seed)
+    for text in () if training is None else training.unmarked:
+        findings.add(text)
     start: Any = None
     loaded, copied = _Comparison(whole, "data cut"), _Comparison(whole, "a copy of the folder cut")
     for number, session in enumerate(cuts, 1):
@@ -187,6 +194,7 @@ async def audit(
         planted=tuple(Planted(s, s in findings.surfaced, findings.surfaced.get(s, "")) for s in _planted_into(subject)),
         findings=tuple(findings.described),
         hindsight=subject.hindsight if MEMORY in subject.beside else None,
+        training=training,
         copies=None if copies is None else Copies(copied.compared, len(copied.differing), bool(copies.hidden)),
     )
 

@@ -54,6 +54,9 @@ class RuleSubject:
             watched.read["bars"] = self._inputs()
         return trace, watched.read
 
+    async def training(self, seed: int) -> None:
+        """None: rules write no texts."""
+
     async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
         """The signal or the weights at a session, and the trades through the session that they fill in."""
         strategy = self._run.strategy()

@@ -29,6 +29,15 @@ class Copies:
     hidden: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Sessions of the warm-up that were played again with another future, and the texts of theirs that came out
+    otherwise without saying that they rest on what followed."""
+
+    sessions: tuple[date, ...]
+    unmarked: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """The result of an audit.
@@ -45,6 +54,7 @@ class Certificate:
     opened: files of the data folder that the run opened itself, each with the line of the user's code that did it
         (empty where none was at work): what it reads of them no cut removes.
     copies: the legs on copies of the data folder; None on the demo market.
+    training: the marks of hindsight; None without a warm-up of agents.
     hindsight: memories of the warm-up that rest on what followed, which is allowed: each is recalled only once that is
         known. None without a memory.
     foretold: texts that tell a close of the sessions after them, which may be chance.
@@ -69,10 +79,12 @@ class Certificate:
     early: tuple[str, ...] = ()
     opened: Mapping[str, str] = field(default_factory=dict)
     copies: Copies | None = None
+    training: Training | None = None
 
     @property
     def outcome(self) -> Literal["clean", "leak"]:
         """`leak` where any of it saw the future."""
         differing = self.differing or self.access_differing or (self.copies is not None and self.copies.differing)
-        leaks = differing or self.opened or any(p.surfaced for p in self.planted)
+        unmarked = self.training is not None and self.training.unmarked
+        leaks = differing or unmarked or self.opened or any(p.surfaced for p in self.planted)
         return "leak" if leaks or any(i.from_the_future for i in self.inputs.values()) else "clean"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from engine import places
+from engine.cycle import reflect
+from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import calendar_for
 from tui.cli import main
 
@@ -45,6 +47,8 @@ def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.
         ("memory", False),
     ]
     inputs = {read["source"]: read for read in made["inputs"]}
+    assert (len(made["training"]["sessions"]), made["training"]["unmarked"]) == (2, 0)
+    assert made["hindsight_memories"] > 0
     assert set(inputs) == {"bars", "news", "filings", "macro", "commentary", "memory"}
     for source in ("bars", "news"):
         read = inputs[source]
@@ -156,7 +160,8 @@ def test_texts_of_the_users_own_are_listed_as_undated(paperdesk_home: Path, caps
     text = capsys.readouterr().out
     assert "Undated texts  profile of ORVL (7 words), instruction (3 words): no cut tells" in text
     assert run(*flags, "--strategy", "macd", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["undated_texts"] == []
+    made = json.loads(capsys.readouterr().out)
+    assert (made["undated_texts"], made["training"]) == ([], None)
 
 
 def test_texts_that_tell_a_later_close_are_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,3 +180,31 @@ def test_texts_that_tell_a_later_close_are_flagged(tmp_path: Path, capsys: pytes
     assert len(made["foretold"]) == 1 and "tells 53.00, the close of 2024-0" in made["foretold"][0]
     assert run(*flags, *agents) == 0
     assert "Foretold       texts that tell a close of the 60 sessions after them: 1," in capsys.readouterr().out
+
+
+TRAINED = ("--symbols", "ORVL", "--from", "2025-02-03", "--to", "2025-02-03", "--warm-up-from", "2025-01-27")
+
+
+def test_hindsight_without_its_mark_is_a_leak(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lesson = reflect.lesson
+    monkeypatch.setattr(reflect, "lesson", lambda *given, **named: lesson(*given, **{**named, "seen_until": None}))
+    assert run(*TRAINED, "--preset", "finmem", "--cuts", "1") == 1
+    said = capsys.readouterr().out
+    assert "Training       FAILED: with another future of 2 sessions of the warm-up" in said
+    assert "ORVL: a memory (reflection) rests on what followed and is not marked" in said
+
+
+def test_a_question_that_shows_what_followed_unsaid_is_a_leak(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = ArrayMarketAsOf.hindsight
+    monkeypatch.setattr(
+        ArrayMarketAsOf,
+        "adjusted",
+        lambda self, symbol, count: known(self, symbol, count, self.now + timedelta(days=4)),
+    )
+    assert run(*TRAINED, "--preset", "finmem", "--cuts", "1", "--json") == 1
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert any("a question (" in one and "shows what followed and does not say so" in one for one in findings)

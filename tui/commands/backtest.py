@@ -290,6 +290,11 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Planted future {_passed(surfaced)}: {sources}: {surfaced or 'nothing'} surfaced"
     opened = ", ".join(document["opened_files"])
     yield f"Files          {_passed(opened)}: {opened or 'the run opened no file of the data folder itself'}"
+    if training := document["training"]:
+        yield (
+            f"Training       {_passed(training['unmarked'])}: with another future of {len(training['sessions'])} "
+            f"sessions of the warm-up {training['unmarked']} texts rest on it and do not say so"
+        )
     if document["hindsight_memories"] is not None:
         count = document["hindsight_memories"]
         yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"

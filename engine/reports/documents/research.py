@@ -63,6 +63,12 @@ def audit_document(spec: RunSpec, certificate: Certificate) -> Row:
         "folder_copies": None
         if certificate.copies is None
         else row_json.fields(certificate.copies, "compared", "differing", "hidden"),
+        "training": None
+        if certificate.training is None
+        else {
+            "sessions": [str(day) for day in certificate.training.sessions],
+            "unmarked": len(certificate.training.unmarked),
+        },
         "door": {"sessions": certificate.access_sessions, "differing": certificate.access_differing},
         "planted": [
             {"source": p.source, "surfaced": p.surfaced, "where": p.where or None} for p in certificate.planted
