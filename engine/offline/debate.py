@@ -66,8 +66,8 @@ def _text(view: CommentView, case: Case, way: int, read: float, named: Recollect
     advice, own = case.advice.value.capitalize(), view.own.advice.value
     judged = {
         0: f"{advice} is right by my reading too.",
-        1: f"{advice} is too little for me, who came to {own}.",
-        -1: f"{advice} is too much for me, who came to {own}.",
+        1: f"{advice} leaves too small a position for me, who came to {own}.",
+        -1: f"{advice} leaves too large a position for me, who came to {own}.",
     }[way]
     leaning = "for it" if read > READS else "against it" if read < -READS else "neither way"
     evidence = f"The memories that you show speak {leaning} as I weigh them."

@@ -29,7 +29,7 @@ from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import Run
 
 THREE = ("seeking", "neutral", "averse")
-DEMO = ("--symbols", "ORVL", "--warm-up-from", "2025-03-03", "--from", "2025-03-06", "--to", "2025-03-14")
+DEMO = ("--symbols", "ORVL", "--warm-up-from", "2025-03-03", "--from", "2025-03-06", "--to", "2025-03-12")
 REAL = ("--symbols", "MSFT", "--warm-up-from", "2020-07-01", "--from", "2020-10-01", "--to", "2021-05-06")
 
 
@@ -138,7 +138,7 @@ def test_a_table_says_of_every_owner_how_often_it_was_right(journal: JournalRead
     assert list(rows) == list(THREE)
     history = asyncio.run(DrawnOnce(7, calendars(), date(2025, 4, 30)).history("ORVL"))
     closes = [close / 1e9 for close in history.close]
-    last = history.index(date(2025, 3, 14))
+    last = history.index(date(2025, 3, 12))
     assert last is not None
     for owner, row in rows.items():
         opinions = [one for one in journal.opinions(part="test") if one.key.owner == owner]
@@ -193,7 +193,7 @@ def test_an_interrupted_debate_run_goes_on_to_the_same_end(
 SPEC = RunSpec(
     symbols=("ORVL",),
     first=date(2025, 3, 6),
-    last=date(2025, 3, 12),
+    last=date(2025, 3, 10),
     warm_up_from=date(2025, 3, 3),
     preset="tradinggpt",
     data=DataSpec(None, 7),
@@ -204,7 +204,7 @@ SPEC = RunSpec(
 def test_the_audit_is_green_with_debate_memory_and_red_where_it_looks_ahead(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clean = run_audit(services(Config()), SPEC, 3)
+    clean = run_audit(services(Config()), SPEC, 2)
     assert clean.outcome == "clean", clean.findings
     earlier = TradingMemory.earlier
 
@@ -212,7 +212,7 @@ def test_the_audit_is_green_with_debate_memory_and_red_where_it_looks_ahead(
         return earlier(memory, replace(scope, step=scope.step + 1), kinds, sessions + 1)
 
     monkeypatch.setattr(TradingMemory, "earlier", later)
-    leaking = run_audit(services(Config()), SPEC, 3)
+    leaking = run_audit(services(Config()), SPEC, 2)
     assert leaking.outcome == "leak"
     assert [one.source for one in leaking.planted if one.surfaced] == ["memory"]
 
