@@ -95,7 +95,8 @@ class BrokerVenue:
             raise unexplained(
                 self.desk,
                 report.differences,
-                since=self.reader.cash_differs_since(),
+                report.unbooked,
+                since=self.reader.awaited_since(),
                 now=self.booking.clock.now(),
                 patience=self.patience,
             )

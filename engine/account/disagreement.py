@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from engine.domain.brokerage import Difference
+from engine.domain.market import Symbol
 from engine.errors import DeskHalted, TryAgainLater
 
 CASH = "cash"
@@ -21,7 +23,7 @@ class BooksDisagree(DeskHalted):
 
 
 class EntryAwaited(TryAgainLater):
-    """Cash has moved at the broker, and the entry of the account's history that says why may still come."""
+    """Cash or shares have moved at the broker, and the entries of the account's history that say why may still come."""
 
     def __init__(self, message: str, differences: Sequence[Difference]) -> None:
         super().__init__(message)
@@ -34,18 +36,25 @@ def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAK
 
 
 def unexplained(
-    desk: str, differences: Sequence[Difference], *, since: datetime | None, now: datetime, patience: timedelta
+    desk: str,
+    differences: Sequence[Difference],
+    unbooked: Mapping[Symbol, Decimal],
+    *,
+    since: datetime | None,
+    now: datetime,
+    patience: timedelta,
 ) -> BooksDisagree | EntryAwaited:
-    """The error of a reconciliation that found differences. A difference in cash alone waits `patience` for its entry,
-    counted from `since`, when a run saw it first (UTC; None: this one does)."""
-    if not only_cash(differences):
+    """The error of a reconciliation that found differences. Those that entries of the account's history can explain
+    wait for them for `patience`, counted from `since`, when a run saw them first (UTC; None: this one does): a
+    difference in cash, and one in shares by the trades of the desk's orders that have no entry yet (`unbooked`)."""
+    if any(one.what != CASH and (one.amount is None or unbooked.get(one.what) != one.amount) for one in differences):
         return disagreement(desk, differences)
     due = (since or now) + patience
     if now < due:
-        (cash,) = differences
+        moved = ", ".join(_moved(one) for one in differences)
         return EntryAwaited(
-            f"the broker's cash is {cash.amount:+,.2f} off the journal of {desk}, and the account's history has no "
-            f"entry for it yet: one is awaited until {due:%Y-%m-%d %H:%M} UTC, without a trade before; run again later",
+            f"at the broker {moved} beside the journal of {desk}, and the account's history has no entry for it yet: "
+            f"one is awaited until {due:%Y-%m-%d %H:%M} UTC, without a trade before; run again later",
             differences,
         )
     awaited = f" since {since:%Y-%m-%d %H:%M} UTC" if since is not None and patience else ""
@@ -56,9 +65,9 @@ def unexplained(
     )
 
 
-def only_cash(differences: Sequence[Difference]) -> bool:
-    """True where nothing but cash differs: an entry of the account's history that comes late can explain it."""
-    return all(one.what == CASH for one in differences)
+def _moved(one: Difference) -> str:
+    amount = one.amount or 0
+    return f"cash is {amount:+,.2f}" if one.what == CASH else f"{one.what} is {amount:+f}"
 
 
 def _halting(desk: str, differences: Sequence[Difference], advice: str) -> BooksDisagree:

@@ -15,8 +15,8 @@ from engine.account.crypto_fees import DUE_WITHIN, expected_fees
 from engine.account.disagreement import CASH
 from engine.domain.brokerage import BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
-from engine.domain.market import is_crypto
-from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, is_final
+from engine.domain.market import Symbol, is_crypto
+from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.errors import ConfigError
@@ -102,6 +102,8 @@ class JournalSnapshot:
     fills, flows, adoptions: after the last closed books
     adopted_cash: every difference in cash that a person has adopted
     crypto_fills: recent ones, whose fees may not be entered yet
+    filled: shares of each recent order by its last known state
+    booked: shares of each order in the journal's trades
     """
 
     bound: BoundAccount | None = None
@@ -115,6 +117,8 @@ class JournalSnapshot:
     adoptions: tuple[Adoption, ...] = ()
     adopted_cash: frozenset[Decimal] = frozenset()
     crypto_fills: tuple[Fill, ...] = ()
+    filled: Mapping[str, Decimal] = field(default_factory=dict)
+    booked: Mapping[str, Decimal] = field(default_factory=dict)
 
     def portfolio(self, activity: AccountActivity | None = None) -> Portfolio:
         """The last closed books with everything later."""
@@ -154,6 +158,20 @@ class ReconciliationReport:
     rounding: Decimal = ZERO
     expected: tuple[Difference, ...] = ()
 
+    @property
+    def unbooked(self) -> dict[Symbol, Decimal]:
+        """Shares by symbol (signed) that our orders have traded at the broker and that no entry of its history has."""
+        booked = dict(self.journal.booked)
+        for fill in self.activity.fills:
+            booked[fill.order_id] = booked.get(fill.order_id, ZERO) + fill.quantity
+        now = {order.id: theirs.filled_quantity for order, theirs in self.order_states if theirs is not None}
+        found: dict[Symbol, Decimal] = {}
+        for order_id, quantity in {**self.journal.filled, **now}.items():
+            order, missing = self.journal.orders[order_id], quantity - booked.get(order_id, ZERO)
+            signed = missing if order.side is Side.BUY else -missing
+            found[order.symbol] = found.get(order.symbol, ZERO) + signed
+        return found
+
 
 def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     """The journal's side; empty for a desk that never ran."""
@@ -163,10 +181,15 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     books = points[-1] if points else None
     closed = date.min if books is None else books.session
     adopted, fills = reader.adoptions(), reader.fills()
+    orders = {entry.order.id: entry.order for entry in reader.orders()}
+    recent = [order.id for order in orders.values() if _is_recent(order.session, closed)]
+    booked: dict[str, Decimal] = {}
+    for fill in fills:
+        booked[fill.order_id] = booked.get(fill.order_id, ZERO) + fill.quantity
     return JournalSnapshot(
         bound=reader.account(),
         books=books,
-        orders={entry.order.id: entry.order for entry in reader.orders()},
+        orders=orders,
         sent=reader.orders_sent(),
         ids=reader.broker_orders(),
         entries=reader.activities(),
@@ -175,6 +198,8 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         adoptions=tuple(one for one in adopted if one.session > closed),
         adopted_cash=frozenset(one.after - one.before for one in adopted if not one.symbol),
         crypto_fills=tuple(fill for fill in fills if is_crypto(fill.symbol) and _is_recent(fill.session, closed)),
+        filled={order_id: reader.order_moves(order_id)[-1].filled_quantity for order_id in recent},
+        booked=booked,
     )
 
 

@@ -329,6 +329,7 @@ class _Run:
         extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode, "label": self.label}
         if isinstance(error, BooksDisagree | EntryAwaited):
             extra["differences"] = [row_json.difference(one) for one in error.differences]
+            extra["awaited"] = isinstance(error, EntryAwaited)
         if any(run.id == self.run and run.outcome is None for run in self.reader.runs()):
             now = self.context.clock.now()
             self.journal.run_finished(self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra)

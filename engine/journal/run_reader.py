@@ -57,16 +57,13 @@ class RunReader(RowReader):
             raise MissingData(f"no run {run} in {self.path}: the latest are {', '.join(known) or '(none)'}")
         return found[0]
 
-    def cash_differs_since(self) -> datetime | None:
-        """When a run first ended because cash alone differed from the broker's, with none since that found both sides
-        to agree; None where the last one did."""
-        listed = "json_extract(extra, '$.differences')"
-        agreed = f"""SELECT coalesce(max(seq), 0) FROM run_states
-            WHERE {listed} IS NULL AND outcome IN ('done', 'waiting', 'halted')"""
-        cash = "json_extract(extra, '$.differences[0].what') = 'cash' AND json_array_length(extra, '$.differences') = 1"
-        row = self._rows(
-            f"SELECT min(time) AS time FROM run_states WHERE outcome IS NOT NULL AND {cash} AND seq > ({agreed})"
-        )
+    def awaited_since(self) -> datetime | None:
+        """When a run first ended because entries of the account's history were awaited, with none since that found both
+        sides to agree; None where the last one did."""
+        agreed = """SELECT coalesce(max(seq), 0) FROM run_states
+            WHERE json_extract(extra, '$.differences') IS NULL AND outcome IN ('done', 'waiting', 'halted')"""
+        awaited = "outcome IS NOT NULL AND json_extract(extra, '$.awaited')"
+        row = self._rows(f"SELECT min(time) AS time FROM run_states WHERE {awaited} AND seq > ({agreed})")
         with reading(row[0]):
             return None if row[0]["time"] is None else datetime.fromisoformat(row[0]["time"])
 

@@ -44,7 +44,7 @@ def test_cash_waits_for_its_entry_and_is_booked_when_it_comes(run: Run, sandbox:
     moved(sandbox, "250")
     for _ in range(2):
         said = run("--daily")
-        assert said.code == 75 and "the broker's cash is +250.00 off the journal of paper" in said.err
+        assert said.code == 75 and "at the broker cash is +250.00 beside the journal of paper" in said.err
         assert "awaited until 2021-03-18 20:05 UTC" in said.err, "counted from the first run that saw it"
         sandbox.advance("2h")
     assert not [one for one in sandbox.state()["orders"] if one["created_at"] > "2021-03-17T20"]
@@ -78,6 +78,21 @@ def test_cash_without_an_entry_halts_once_it_is_due(
     after_close(sandbox)
     moved(sandbox, "7")
     assert run("--daily").code == 79, "nothing is awaited"
+
+
+def test_trades_wait_for_their_entries_too(run: Run, sandbox: SandboxServer) -> None:
+    while not run("--daily", "--json").json["orders"]:
+        after_close(sandbox)
+    rule = sandbox.fault("body", path="/v2/account/activities", count=0, message="[]")
+    after_close(sandbox)
+    bought = next(iter(sandbox.state()["positions"]))
+    for _ in range(2):
+        said = run("--daily")
+        assert said.code == 75 and f"{bought} is +" in said.err and "is awaited until" in said.err
+    sandbox.clear_faults(rule)
+    after = run("--daily", "--json")
+    assert after.code == 0 and bought in {one["symbol"] for one in after.json["fills"]}
+    assert run("reconcile").code == 0
 
 
 def test_what_no_entry_explains_says_that_waiting_is_no_cure(run: Run, sandbox: SandboxServer) -> None:
