@@ -38,7 +38,7 @@ from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome, TradingMode
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.frozen_symbols import (
     FrozenSymbol,
@@ -92,7 +92,7 @@ async def run_desk(
 
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
-    _check_rehearsal(context, preset)
+    check_rehearsed(services, preset)
     models = build_models(services, preset)
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
@@ -131,12 +131,6 @@ async def run_desk(
         label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)
-
-
-def _check_rehearsal(context: DeskContext, preset: Preset) -> None:
-    """Raise ConfigError for a desk that would trade an account before its rehearsal; who only observes needs none."""
-    if context.account is not None and context.services.config.broker.mode is not TradingMode.OBSERVE:
-        check_rehearsed(context.services, preset)
 
 
 def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContext) -> Market:

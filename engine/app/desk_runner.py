@@ -20,6 +20,7 @@ from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, desk_schedule
 from engine.app.market_data import fetch, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
+from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.clock import SyncedClock
@@ -242,6 +243,7 @@ class OpenDesk:
     default_backtest: the backtest that the form proposes.
     default_costs: fills, slippage and commission of that backtest, in a few words.
     costs: those of the desk's own orders.
+    rehearsal: says why the desk may not trade its account before a rehearsal.
     """
 
     def __init__(self, services: Services) -> None:
@@ -267,6 +269,7 @@ class OpenDesk:
         self.default_backtest = default_spec(services)
         self.default_costs = short_costs(cost_settings(services, self.default_backtest))
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
+        self.rehearsal = RehearsalCheck(services)
 
     def costs_of(self, spec: RunSpec) -> str:
         """Fills, costs and cash that a backtest would have. Raises UsageError for a convention or a preset that there

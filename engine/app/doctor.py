@@ -21,7 +21,7 @@ from engine.app.broker_check import broker_checks
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
 from engine.app.models import agent_models, probe_models, stale_words
-from engine.app.rehearsal.certificate import desk_preset, refusal
+from engine.app.rehearsal.certificate import desk_preset, refusal, trades_account
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
@@ -204,7 +204,7 @@ def _rehearsal(services: Services) -> Iterator[Finding]:
     if preset.rehearsal is None:
         return
     if reason:
-        state = NOTE if services.broker is None else FAIL
+        state = FAIL if trades_account(services) else NOTE
         yield Finding("Rehearsal", "certificate", state, reason)
     elif kept is not None:
         yield Finding("Rehearsal", "certificate", OK, rehearsal_words(kept))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 from engine.app.desk_runner import Gate, Publish, TakeTurn
 from engine.domain.live import FeedMessage
@@ -102,6 +103,7 @@ class FakeDesk:
         )
         self.feed: LiveFeed | None = None
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
+        self.rehearsal = SimpleNamespace(reason="")
         self.watches = False
         self.usd_per_day = Decimal(5)
         self.cycles = 0

@@ -73,7 +73,7 @@ def _since(view: Snapshot, books: Books) -> str:
 
 
 def _control_items(view: Snapshot) -> Iterator[Item]:
-    """Yield the halt and the number of orders that wait for an approval."""
+    """Yield the halt, the number of orders that wait for an approval, and a rehearsal that is missing or missed."""
     halted, waiting = view.controls.halted, view.controls.waiting
     if halted is not None:
         today = view.now is not None and view.now.date() == halted.since.date()
@@ -81,6 +81,8 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
         yield Item("since", f"{since} {cut(one_line(halted.reason), REASON)}".rstrip(), "warn")
     if waiting:
         yield Item("", f"{len(waiting)} to approve", "warn")
+    if view.services is not None and view.services.rehearsal.reason:
+        yield Item("", "not rehearsed: paperdesk rehearse", "warn")
 
 
 def _cycle_items(view: Snapshot) -> Iterator[Item]:

@@ -14,7 +14,8 @@ from engine import places
 from engine.app.briefings import configured_briefing
 from engine.app.desk_settings import prompt_versions
 from engine.app.models import chosen_models
-from engine.errors import ConfigError
+from engine.domain.run import TradingMode
+from engine.errors import ConfigError, MalformedData
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents.rehearsal import stored_certificate
 from engine.reports.documents.row_json import Row
@@ -58,11 +59,40 @@ def refusal(services: Services, preset: Preset) -> str:
     return ""
 
 
+def trades_account(services: Services) -> bool:
+    """True for a desk that sends orders to an account at a broker."""
+    return services.broker is not None and services.config.broker.mode is not TradingMode.OBSERVE
+
+
 def check_rehearsed(services: Services, preset: Preset) -> None:
-    """Raise ConfigError, with the bound that was missed, for a desk that may not trade its account."""
-    reason = refusal(services, preset)
+    """Raise ConfigError, with the bound that was missed, for a desk that would trade an account before its
+    rehearsal."""
+    reason = refusal(services, preset) if trades_account(services) else ""
     if reason:
         raise ConfigError(f"the desk {services.desk} sends no order: {reason}")
+
+
+class RehearsalCheck:
+    """The refusal of an open desk, judged anew when another certificate lies there."""
+
+    def __init__(self, services: Services) -> None:
+        self._services, self._seen, self._reason = services, -1, ""
+        self._preset = desk_preset(services) if trades_account(services) else None
+
+    @property
+    def reason(self) -> str:
+        """The reason why the desk may not trade its account; empty where it may, or trades none."""
+        if self._preset is None or self._preset.rehearsal is None:
+            return ""
+        path = places.desk_rehearsal(self._services.desk)
+        seen = path.stat().st_mtime_ns if path.is_file() else 0
+        if seen != self._seen:
+            self._seen = seen
+            try:
+                self._reason = refusal(self._services, self._preset)
+            except MalformedData as error:
+                self._reason = str(error)
+        return self._reason
 
 
 def keep_certificate(desk: str, certificate: Row) -> None:

@@ -106,6 +106,22 @@ def test_each_character_is_left_out_as_well(run: Run, fresh: Path, tmp_path: Pat
     assert none_left.code == 2 and "leaves no owner who could decide" in none_left.err
 
 
+def test_a_debate_is_an_input_and_each_book_has_a_table(run: Run, fresh: Path) -> None:
+    window = ("--symbols", "ORVL", "--from", "2025-03-10", "--to", "2025-03-13")
+    assert run("backtest", *window, "--preset", "tradinggpt", "--run", "debate").code == 0
+    asked = ("why", "ORVL", "2025-03-12", "--run", "debate")
+    decisions = run(*asked, "--attribute", "--json").json["decisions"]
+    assert [one["owner"] for one in decisions] == ["seeking", "neutral", "averse"]
+    without = run(*asked, "--redecide", "--without", "debate", "--json").json["decisions"]
+    for one, both in zip(decisions, without, strict=True):
+        names = [effect["without"][0] for effect in one["inputs"]]
+        assert "debate" in names and "immediate" not in names
+        effect = one["inputs"][names.index("debate")]
+        assert (effect["action"], effect["size"]) == (both["now"]["action"], both["now"]["size"])
+        own = next(effect for effect in one["characters"] if effect["without"] == [one["owner"]])
+        assert (own["action"], own["change"]) == (None, -one["signed_size"])
+
+
 def test_upstream_answers_are_the_run_s_and_a_second_time_nobody_is_asked(
     desk: Desk, service: Counting, run: Run
 ) -> None:

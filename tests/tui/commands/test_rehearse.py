@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,10 @@ from connectors.sandbox import SandboxServer
 from engine import places
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
+from tests.tui.conftest import Running, until
+from tui.commands.app import open_desk
+from tui.invocation import Invocation
+from tui.widgets.screen_bars import StatusBar
 
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
 GATED = """
@@ -133,6 +139,19 @@ def test_a_certificate_holds_for_one_preset_text_and_its_models(
     assert run("--daily").code == 0
     with JournalReader(places.desk_journal("paper")) as reader:
         assert len(reader.runs()) == 2  # a refused run has left none
+
+
+async def test_the_header_says_so_until_it_has_passed(
+    running: Running, run: Run, sandbox: SandboxServer, preset: Path
+) -> None:
+    assert (await asyncio.to_thread(run, "rehearse")).code == 0
+    certificate = places.desk_rehearsal("paper")
+    certificate.rename(certificate.with_suffix(".aside"))
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        bar = pilot.app.screen_stack[0].query_one(StatusBar)
+        await until(pilot, lambda: "not rehearsed: paperdesk rehearse" in bar.render_line(0).text)
+        certificate.with_suffix(".aside").rename(certificate)
+        await until(pilot, lambda: "not rehearsed" not in bar.render_line(0).text)
 
 
 def test_a_damaged_certificate_is_one_line(run: Run, sandbox: SandboxServer, preset: Path) -> None:
