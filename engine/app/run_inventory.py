@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,10 +11,14 @@ from pathlib import Path
 
 from engine import places
 from engine.app.arena_record import load_spec, played_document
+from engine.app.desk_journal import desk_lock
+from engine.app.resumption import run_lock
 from engine.domain.run import RunOutcome
 from engine.errors import PaperdeskError, UsageError
+from engine.journal.database import older_version
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.stored import stored_figures
 
@@ -39,8 +44,8 @@ EVERY = Wanted()
 
 
 def stored_runs(wanted: Wanted = EVERY) -> Sequence[StoredRun]:
-    """The runs that fit, the latest first; one that cannot be read says why. Raises ConfigError for a home that is
-    none."""
+    """The runs that fit, the latest first; one that cannot be read says why. Journals of an older program are brought
+    up to date. Raises ConfigError for a home that is none."""
     found = [
         *_own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), _backtest),
         *_own_files(StoredKind.ARENA, places.arenas_dir().glob("*.json"), _arena),
@@ -82,7 +87,7 @@ def _own_files(kind: StoredKind, files: Iterable[Path], read: Callable[[StoredRu
 
 
 def _backtest(run: StoredRun) -> StoredRun:
-    with JournalReader(run.path) as reader:
+    with _opened(run.path, run_lock(run.id)) as reader:
         entry = reader.run(run.id)
         sessions, metrics = stored_figures(reader, run.id)
     spec = entry.spec
@@ -125,7 +130,7 @@ def _of_desks() -> Iterator[StoredRun]:
     for path in places.desks_dir().glob("*.db"):
         desk = path.stem
         try:
-            with JournalReader(path) as reader:
+            with _opened(path, desk_lock(desk)) as reader:
                 entries = reader.runs()
         except PaperdeskError as error:
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -135,6 +140,17 @@ def _of_desks() -> Iterator[StoredRun]:
         for entry in entries:
             run = StoredRun(id=entry.id, kind=StoredKind(entry.kind), time=entry.started, path=path, desk=desk)
             yield replace(_of_entry(run, entry), first=entry.session, last=entry.session, sessions=1)
+
+
+@contextmanager
+def _opened(path: Path, lock: AbstractContextManager[None]) -> Iterator[JournalReader]:
+    """A journal; one of an older program is brought up to date first, held by its lock. Raises TryAgainLater for one of
+    those that is in use."""
+    if older_version(path) is not None:
+        with lock:
+            bring_up_to_date(path)
+    with JournalReader(path) as reader:
+        yield reader
 
 
 def _bytes(path: Path) -> int:

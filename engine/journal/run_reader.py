@@ -11,7 +11,7 @@ from typing import Any
 from engine.domain.market import Dropped
 from engine.domain.run import RunKind
 from engine.errors import MissingData
-from engine.journal.database import damaged, reading
+from engine.journal.database import reading
 from engine.journal.entries import Note, RunEntry
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import command_of
@@ -95,16 +95,6 @@ class RunReader(RowReader):
     def document(self, run: str, kind: str) -> str | None:
         """A run as one JSON document, as it was written; None where none of that kind was."""
         found = self._rows("SELECT * FROM documents WHERE run = ? AND kind = ?", run, kind)
-        return found[0]["json"] if found else None
-
-    def document_parts(self, run: str, kind: str, *names: str) -> str | None:
-        """Some keys of a run's document as one JSON array, which SQLite takes out of it: quick, however long the
-        document is. At least two names; None where there is no document of that kind."""
-        parts = f"CASE WHEN json_valid(json) THEN json_extract(json, {_places(names)}) END AS json"
-        query = f"SELECT run, {parts} FROM documents WHERE run = ? AND kind = ?"
-        found = self._rows(query, *(f"$.{name}" for name in names), run, kind)
-        if found and found[0]["json"] is None:
-            raise damaged(found[0])
         return found[0]["json"] if found else None
 
     def events_after(self, seq: int = 0, run: str | None = None, limit: int = 1000) -> tuple[tuple[int, Event], ...]:

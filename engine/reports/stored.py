@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from engine import places
-from engine.errors import MissingData
+from engine.errors import MalformedData, MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
 from engine.journal.writer import JournalWriter
@@ -42,9 +42,8 @@ def store_document(journal: JournalWriter, report: Report) -> Document:
 def document_of(reader: JournalReader, run: str) -> Document:
     """The document of a run: as it was stored, or, where the run never got so far (it was killed, or failed), made of
     the sessions that the journal has. Raises MissingData where the journal has no such run, or no result of it."""
-    text = reader.document(run, KIND)
-    if text is not None:
-        found: Document = json.loads(text)
+    found = _stored(reader, run)
+    if found is not None:
         return found
     so_far = result(reader, run)
     noted = replace(so_far, notes=(*so_far.notes, NO_DOCUMENT), interrupted=True)
@@ -52,10 +51,20 @@ def document_of(reader: JournalReader, run: str) -> Document:
 
 
 def stored_figures(reader: JournalReader, run: str) -> tuple[int, Mapping[str, float | None]]:
-    """The number of sessions of a run and its metrics, without the rest of its document; none of a run that never came
-    to one."""
-    text = reader.document_parts(run, KIND, "sessions", "metrics")
+    """The number of sessions of a run and its metrics; none of a run that never came to its document."""
+    found = _stored(reader, run)
+    return (0, {}) if found is None else (found["sessions"], found["metrics"])
+
+
+def _stored(reader: JournalReader, run: str) -> Document | None:
+    text = reader.document(run, KIND)
     if text is None:
-        return 0, {}
-    sessions, metrics = json.loads(text)
-    return sessions, metrics
+        return None
+    try:
+        found: Document = json.loads(text)
+    except ValueError as error:
+        raise MalformedData(
+            f"the journal {reader.path} is damaged in the result of the run {run} ({error}); restore a backup "
+            "(paperdesk journal restore)"
+        ) from None
+    return found

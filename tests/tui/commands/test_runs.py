@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 from datetime import timedelta
@@ -22,6 +23,7 @@ from engine.app.resumption import run_lock
 from engine.clock import LiveClock
 from engine.journal.reader import JournalReader
 from tests.engine.look_reader import looks_in
+from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run, contents
 from tui.cli import main
 
@@ -123,6 +125,34 @@ def test_a_journal_that_cannot_be_read_is_named_and_the_others_are_listed(run: R
         "fast": False,
         "idle": True,
     }
+
+
+def test_runs_of_an_older_program_are_listed_with_their_figures(run: Run, runs: Path) -> None:
+    before = run("runs", "list", "--json").json
+    for name in ("slow", "fast"):
+        journal = places.run_journal(name)
+        as_version(10, journal.with_name("older"), journal)
+        journal.with_name("older").replace(journal)
+        assert version_of(journal) == 10
+    with run_lock("fast"):  # while it is being played, it stays as it is
+        listed = run("runs", "list", "--json")
+    assert listed.code == 65 and "being played by another process" in listed.err
+    assert (version_of(places.run_journal("slow")) > 10, version_of(places.run_journal("fast"))) == (True, 10)
+    known = ("id", "metrics", "sessions", "first", "last", "outcome", "problem")
+    after = run("runs", "list", "--json").json
+    assert [[row[name] for name in known] for row in after["runs"]] == [
+        [row[name] for name in known] for row in before["runs"]
+    ]
+
+
+def test_a_result_that_cannot_be_read_is_named(run: Run, runs: Path) -> None:
+    with sqlite3.connect(places.run_journal("slow")) as journal:
+        for trigger in ("documents_no_update", "documents_no_delete"):
+            journal.execute(f"DROP TRIGGER {trigger}")
+        journal.execute("UPDATE documents SET json = '{', packed = NULL")
+    for call in (("runs", "list"), ("report", "--run", "slow"), ("runs", "compare", "slow", "fast")):
+        done = run(*call)
+        assert done.code == 65 and "is damaged in the result of the run slow" in done.err
 
 
 def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
