@@ -34,7 +34,7 @@ async def edgar(web: FakeWeb, tmp_path: Path) -> AsyncIterator[Open]:
     made: list[EdgarFilings] = []
 
     def opened(agent: str | None = AGENT, **options: Any) -> EdgarFilings:
-        since, timeout = options.pop("since", None), options.pop("timeout", 5.0)
+        since, timeout = options.pop("since", None), options.pop("timeout", 60.0)
         parts = {"user_agent": agent, "requests_per_second": 1000.0, "www": web.url, "data": web.url}
         settings = FilingsConfig.model_construct(**{**parts, **options})
         made.append(EdgarFilings(settings, tmp_path / "cache", since))

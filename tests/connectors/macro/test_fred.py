@@ -19,7 +19,7 @@ from tests.servers.fake_fred import CLAIMS, KEY, Release, fake_fred
 from tests.servers.fake_web import FakeWeb, Page
 
 Open = Callable[..., FredMacro]
-PACE: dict[str, Any] = {"seconds_between": 0.0005, "first_pause": 0.001, "timeout": 5.0}
+PACE: dict[str, Any] = {"seconds_between": 0.0005, "first_pause": 0.001, "timeout": 60.0}
 
 
 @pytest.fixture
