@@ -172,12 +172,13 @@ def one_tls_context() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_waiting_for_a_broker() -> Iterator[None]:
-    """Retries, requests for data and a second look at an account follow one another at once."""
+    """Retries, requests for data, and second looks at an account or at fills follow one another at once."""
     from connectors.alpaca.broker import AlpacaBroker
     from connectors.alpaca.market_data import AlpacaData
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
+        patch.setattr("engine.session.desk_run.FILLS_WITHIN", 0.0)
         patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0)
         for asked in (AlpacaBroker, AlpacaData):
             defaults = asked.__init__.__kwdefaults__
