@@ -128,9 +128,9 @@ class LayeredMemory:
 
     def recent(
         self, symbol: str, kinds: Collection[str], since: float, now: float, *, owner: str = DEFAULT_OWNER
-    ) -> list[tuple[Layer, MemoryRecord]]:
-        """The live records of a symbol and of these kinds, with their layers, that were written or restated from a step
-        on and may be recalled by `now`, oldest first."""
+    ) -> list[tuple[float, Layer, MemoryRecord]]:
+        """The live records of a symbol and of these kinds that were written or restated from a step on and may be
+        recalled by `now`: the step of that, the layer and the record, oldest first."""
         index = self._at(now)
         found = [
             (float(partition.column(RECENCY)[row]), layer, partition.records[row])
@@ -143,7 +143,7 @@ class LayeredMemory:
                 & (partition.column(RECENCY) >= since)
             ).tolist()
         ]
-        return [(layer, record) for _, layer, record in sorted(found, key=lambda one: (one[0], one[2].sequence))]
+        return sorted(found, key=lambda one: (one[0], one[2].sequence))
 
     def cite(self, ids: Iterable[str], now: float, key: str) -> list[Touch]:
         """Note that a decision (its key) cites these records. Scores change when its reward is known."""

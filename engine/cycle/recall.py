@@ -111,15 +111,16 @@ class TradingMemory:
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def earlier(self, scope: MemoryScope, kinds: Sequence[str], sessions: int) -> tuple[Recollection, ...]:
-        """Recall what was written under some kinds in the last sessions, oldest first, without a query: relevancy and
-        score are zero, and the rank is the place. Source: TradingGPT §4.2.2 [G8]."""
+        """Recall what was written, or said again, under some kinds in the last sessions, oldest first and with the
+        session of that, without a query: relevancy and score are zero, and the rank is the place.
+        Source: TradingGPT §4.2.2 [G8]."""
         found = self._memory.recent(scope.symbol, kinds, scope.step - sessions, scope.step, owner=scope.owner)
         return tuple(
             Recollection(
                 id=record.id,
                 kind=record.kind,
                 layer=layer.value,
-                session=self._calendar.session_at(int(record.born_step)),
+                session=self._calendar.session_at(int(step)),
                 text=record.text,
                 recency=0.0,
                 relevancy=0.0,
@@ -127,7 +128,7 @@ class TradingMemory:
                 score=0.0,
                 rank=rank,
             )
-            for rank, (layer, record) in enumerate(found, 1)
+            for rank, (step, layer, record) in enumerate(found, 1)
         )
 
     def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:

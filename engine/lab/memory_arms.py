@@ -83,6 +83,10 @@ class StudiedMemory(TradingMemory):
         """Recall lessons, of the layers that the arm has."""
         return self._kept(super().lessons(scope, kind, query), scope)
 
+    def earlier(self, scope: MemoryScope, kinds: Sequence[str], sessions: int) -> tuple[Recollection, ...]:
+        """Recall the last sessions' reflections and debates, of the layers that the arm has."""
+        return self._kept(super().earlier(scope, kinds, sessions), scope)
+
     def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
         """Write the session's memories, false ones beside the arm's share of the news."""
         given = list(items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -108,6 +109,23 @@ def test_comments_are_remembered_by_their_receiver_and_recalled_on_later_days(jo
     assert all(any(o == row["owner"] and text in row["text"] for o, text in said) for row in kept)
     later = [answer for answer in journal.answers() if answer.agent == "debate-decision"]
     assert any("about my advice to" in answer.messages[0].text for answer in later), "a week of debates is shown"
+
+
+def test_a_week_of_earlier_reflections_and_comments_is_for_reference(journal: JournalReader) -> None:
+    sessions = sorted({made.key.session for made in journal.decisions()})
+    shown = 0
+    for answer in journal.answers():
+        if answer.agent == "debate-decision":
+            _, _, block = answer.messages[0].text.partition("<<<earlier\n")
+            lines = re.findall(
+                r"^- \[\w+\] (\S+) (reflection|debate): ", block.partition("\nearlier>>>")[0], re.MULTILINE
+            )
+            days = [date.fromisoformat(day) for day, _ in lines]
+            before = [day for day in sessions if day < answer.key.session][-5:]
+            assert days == sorted(days) and {*days} <= {*before}
+            assert {kind for _, kind in lines} == {"reflection", "debate"}
+            shown += answer.key.session > sessions[5] and min(days) > sessions[0]
+    assert shown, "what is older than a week is not among them"
 
 
 def test_the_trail_shows_who_said_what_and_who_was_right(journal: JournalReader, run: Run) -> None:
