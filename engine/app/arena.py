@@ -116,7 +116,7 @@ class _Limits:
 async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating: Seating, limits: _Limits) -> Row:
     config = services.config
     mode = ReplayMode.REPLAY_ONLY if limits.replay else ReplayMode(config.models.replay)
-    limit = None if limits.budget is None else SpendingLimit.of_dollars(config.budget, limits.budget)
+    limit = services.limit if limits.budget is None else SpendingLimit.of_dollars(config.budget, limits.budget)
     async with aclosing(services.models.open(mode, limit=limit)) as opened:
         models = _models(services, spec, seating, opened)
         meter = CostMeter(", ".join(dict.fromkeys(model.spec for model in models.values())))

@@ -15,10 +15,13 @@ from connectors.sandbox import SandboxServer
 from engine import places
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
+from tests.tui.commands.test_costs import LOCAL_PRICE, Counting, Desk, desk, service
 from tests.tui.conftest import Running, until
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.widgets.screen_bars import StatusBar
+
+__all__ = ["desk", "service"]
 
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
 GATED = """
@@ -192,6 +195,20 @@ def test_a_rehearsal_without_a_bound_is_no_configuration(
     monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
     said = run("rehearse")
     assert (said.code, said.err.count("\n")) == (78, 1) and told in said.err
+
+
+def test_an_arena_of_models_lives_within_the_budget_of_the_day(
+    desk: Desk, service: Counting, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('extends = "finvision"\nname = "mine"\n[rehearsal.arena]\ndays = 1\nmin_return = -0.5\n')
+    desk(LOCAL_PRICE + "[budget]\nask_above = 0.00001\nusd_per_day = 0.0001\n")
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
+    asked = run("rehearse")
+    assert asked.code == 2 and "Forecast for the rehearsal:" in asked.err and "--yes runs it" in asked.err
+    reached = run("rehearse", "--yes")
+    assert reached.code == 75 and "budget.usd_per_day of $0.00 is reached" in reached.err
+    assert service.requests == [] and not places.desk_rehearsal("demo").exists()
 
 
 def test_a_preset_without_one_says_so(run: Run, fresh: Path) -> None:
