@@ -60,7 +60,7 @@ class Exchanges:
         if is_crypto(symbol):
             quote = re.split("[-/]", symbol)[-1]
             return Exchange(calendar=AROUND_THE_CLOCK, currency=quote, periods=365)
-        _, dot, suffix = symbol.rpartition(".")
+        _, dot, suffix = symbol.upper().rpartition(".")
         known = _by_suffix()
         if not dot:
             if symbol.isdigit():

@@ -228,3 +228,4 @@ def test_pairs_of_coins_trade_around_the_clock(symbol: str) -> None:
 def test_classes_of_shares_are_no_exchange_and_no_pair(symbol: str) -> None:
     assert not is_crypto(symbol)
     assert LISTED.of(symbol).currency == ("SEK" if symbol.endswith(".ST") else "USD")
+    assert LISTED.of(symbol.lower()) == LISTED.of(symbol)
