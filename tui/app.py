@@ -24,7 +24,7 @@ from tui.screens.frame import FramedScreen
 from tui.snapshot import circumstances
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from textual.screen import Screen
 
@@ -63,8 +63,12 @@ class PaperdeskApp(App[str]):
     }
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
-    def __init__(self, open_desk: DeskOpener, backtest: Target, *, images: Path, plain: bool = False) -> None:
-        """`images` is the folder for screenshots; `plain` keeps to ASCII."""
+    def __init__(
+        self, open_desk: DeskOpener, backtest: Target, *, images: Path, plain: bool = False, options: Sequence[str] = ()
+    ) -> None:
+        """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
+        command, for those that the app runs beside itself."""
+        self.options = options
         self.bridge = Bridge(open_desk, backtest)
         self._images = images
         super().__init__()

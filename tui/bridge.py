@@ -239,6 +239,7 @@ class DeskApp(Protocol):
     """The app, as its screens know it."""
 
     bridge: Bridge
+    options: Sequence[str]
 
     def keep_image(self, name: str, image: bytes) -> Path:
         """Write a picture; return its path. Raises OSError."""

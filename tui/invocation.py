@@ -45,6 +45,12 @@ class Invocation:
         return variables or places.config_file().exists()
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """The configuration and the desk as options of another call."""
+        named = (("--config", self.config_file), ("--desk", self.desk))
+        return tuple(text for name, value in named if value is not None for text in (name, value))
+
+    @property
     def desk_name(self) -> str:
         """The desk of this call. The configuration is read, and checked, only where there is one: that is what takes
         longest in a command that prints a document. Raises ConfigError."""

@@ -15,6 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine import places
+from engine.app.arena_record import load_document, played_arenas
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, desk_schedule
@@ -41,6 +42,7 @@ from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
 from engine.reports.documents.set_up import Finding
 from engine.reports.settings_text import costs_text, short_costs
 from engine.services import FetchOptions, Services
@@ -305,6 +307,14 @@ class OpenDesk:
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         return await load_desk(self._services, context.session, held)
+
+    def arenas(self) -> tuple[str, ...]:
+        """The ids of arenas that were played, the latest first."""
+        return played_arenas()
+
+    def arena(self, run: str) -> Row:
+        """The document of an arena. Raises MissingData and MalformedData."""
+        return load_document(run)
 
     def paint(self, chart: ChartSpec) -> bytes:
         """A chart as the PNG that a model is shown; takes a second."""

@@ -6,7 +6,7 @@ Source: Agent Trading Arena §3, §4.2 [R3, R4, R5].
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
@@ -15,8 +15,9 @@ from engine.arena.chat import ChatMessage
 from engine.arena.market import Market
 from engine.arena.players import Player
 from engine.arena.rules import ArenaRules
-from engine.arena.values import Refusal
+from engine.arena.values import OpenAtClose, Refusal
 from engine.arena.view import view_of
+from engine.domain.order import Side
 
 
 @dataclass(slots=True)
@@ -25,12 +26,14 @@ class Table:
 
     wealth: by agent, of the beginning and of every close, shares at the price they were bought back at included.
     refused: counts of refused orders by agent and reason.
+    books: orders that were open at each close, best first by stock and side.
     """
 
     market: Market
     messages: list[ChatMessage] = field(default_factory=list)
     wealth: dict[str, list[Decimal]] = field(default_factory=dict)
     refused: dict[str, dict[str, int]] = field(default_factory=dict)
+    books: list[OpenAtClose] = field(default_factory=list)
 
 
 async def play(
@@ -48,6 +51,7 @@ async def play(
         await _talk(table, players, unsaid)
         for _ in range(rules.rounds):
             await _round(table, players, seed)
+        table.books += _open_orders(market)
         market.close_day()
         await _look_back(table, players)
         yield table
@@ -89,6 +93,13 @@ async def _round(table: Table, players: Mapping[str, Player], seed: int) -> None
                 counts[refusal.value] = counts.get(refusal.value, 0) + 1
             players[agent].answered(wish, refusal)
     market.end_round()
+
+
+def _open_orders(market: Market) -> Iterator[OpenAtClose]:
+    for name, listing in market.listings.items():
+        for side in Side:
+            for one in listing.book.orders(side):
+                yield OpenAtClose(market.day, name, side, one.order.agent, one.limit, one.remaining)
 
 
 async def _look_back(table: Table, players: Mapping[str, Player]) -> None:

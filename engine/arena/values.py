@@ -90,3 +90,15 @@ class Flow:
     amount: Decimal
     stock: str | None = None
     shares: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAtClose:
+    """An order that was open when a day's last round was over, and was canceled at the close; `price` is its limit."""
+
+    day: int
+    stock: str
+    side: Side
+    agent: str
+    price: Decimal
+    quantity: int

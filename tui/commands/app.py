@@ -40,6 +40,7 @@ def run(invocation: Invocation) -> None:
         partial(run_in_process, invocation=invocation),
         plain=plain,
         images=places.data_dir() / "screenshots",
+        options=invocation.options,
     )
     remains = app.run()
     if app.bug is not None:

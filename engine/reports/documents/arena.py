@@ -105,6 +105,7 @@ def arena_document(report: ArenaReport) -> Row:
             for name, listing in market.listings.items()
         ],
         **tape,
+        "books": [{**asdict(one), "side": one.side.value, "price": money(one.price)} for one in report.table.books],
         "market": {
             **figures,
             "difference": fmean(returns) - trend if returns and trend is not None else None,

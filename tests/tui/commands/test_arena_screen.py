@@ -1,0 +1,59 @@
+"""The Arena screen shows a recorded arena day by day, as its document has it, and plays a new one."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_book_screen import cells
+from tests.tui.conftest import opened, until
+from tui.arena_day import ArenaDay
+
+
+def day(pilot: Pilot[Any]) -> ArenaDay:
+    """The day that is shown."""
+    found: ArenaDay = pilot.app.screen.day  # type: ignore[attr-defined]
+    return found
+
+
+async def test_days_of_a_recorded_arena(run: Run, desk: Path) -> None:
+    arena = ("arena", "--preset", "paper", "--agents", "controls", "--days", "6", "--seed", "3")
+    document = (await asyncio.to_thread(run, *arena, "--run", "one", "--json")).json  # it has a loop of its own
+    assert sum(one["quantity"] for one in document["books"]) > 0
+    async with opened() as pilot:
+        await pilot.press("8")
+        await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
+        last = day(pilot).agents()
+        await pilot.press("less_than_sign", "less_than_sign")
+        assert day(pilot).number == 4
+        await until(pilot, lambda: bool(cells(pilot, "tape")))
+        tape = cells(pilot, "tape")
+        book = cells(pilot, "orders-open")
+        await pilot.press("left_curly_bracket")
+        assert day(pilot).number == 0
+        begun = day(pilot).agents()
+        await pilot.press("full_stop")
+        await until(pilot, lambda: day(pilot).number == 6)
+        await pilot.press("v", "right_square_bracket")
+    assert {one.name: (str(one.cash), dict(one.shares)) for one in last} == {
+        one["name"]: (one["cash"], one["holdings"]) for one in document["agents"]
+    }
+    assert {one.wealth for one in begun} == {Decimal(one["equity"][0]) for one in document["agents"]}
+    assert len(tape) == len([one for one in document["trades"] if one["day"] == 4])
+    assert len(book) == len([one for one in document["books"] if one["day"] == 4])
+
+
+async def test_a_new_arena_is_played_beside_the_app(desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("8", "ctrl+r")
+        for _ in range(len("paper controls 60 7")):
+            await pilot.press("backspace")
+        await pilot.press(*"ssw controls many 7", "enter")
+        await pilot.press(*["backspace"] * len("many 7"), *"2 7", "enter")
+        await until(pilot, lambda: pilot.app.screen.id is None and bool(getattr(pilot.app.screen, "day", None)))
+        assert (day(pilot).count, day(pilot).document["preset"]) == (2, "ssw")

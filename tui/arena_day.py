@@ -1,0 +1,106 @@
+"""An arena at the close of a day, from its document: anyone can add it up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentAtClose:
+    """One agent at the close of a day: money in the arena's currency, shares by stock, the return since the start."""
+
+    name: str
+    kind: str
+    cash: Decimal
+    shares: Mapping[str, int]
+    wealth: Decimal
+    growth: float
+
+
+@dataclass(frozen=True, slots=True)
+class ArenaDay:
+    """An arena at the close of day `number` of `count`; 0 is the beginning."""
+
+    document: Document
+    number: int
+
+    @property
+    def count(self) -> int:
+        """The days that were played."""
+        days: int = self.document["days"]
+        return days
+
+    @property
+    def title(self) -> str:
+        """Run and preset."""
+        return f"{self.document['run']}  {self.document['preset']}, seed {self.document['seed']}"
+
+    def prices(self) -> dict[str, list[float | None]]:
+        """The price of every stock at the start and at each close so far, then its fundamental value where there is
+        one."""
+        found: dict[str, list[float | None]] = {}
+        for stock in self.document["stocks"]:
+            rows = self._until("prices", stock=stock["name"])
+            found[stock["name"]] = [float(stock["first_price"]), *(float(row["close"]) for row in rows)]
+            if rows and rows[0]["fundamental"] is not None:
+                found[f"{stock['name']} fundamental"] = [None, *(float(row["fundamental"]) for row in rows)]
+        return found
+
+    def wealth(self) -> dict[str, list[float | None]]:
+        """The wealth of every agent at the start and at each close so far."""
+        return {
+            agent["name"]: [float(amount) for amount in agent["equity"][: self.number + 1]]
+            for agent in self.document["agents"]
+        }
+
+    def agents(self) -> list[AgentAtClose]:
+        """Every agent, the wealthiest first."""
+        cash: dict[str, Decimal] = {agent["name"]: Decimal(0) for agent in self.document["agents"]}
+        shares: dict[str, dict[str, int]] = {name: {} for name in cash}
+        begun = [flow for flow in self.document["flows"] if flow["kind"] == "initial" and not self.number]
+        for flow in begun or self._until("flows"):
+            cash[flow["agent"]] += Decimal(flow["amount"])
+            if "shares" in flow:
+                held = shares[flow["agent"]]
+                held[flow["stock"]] = held.get(flow["stock"], 0) + flow["shares"]
+        for trade in self._until("trades"):
+            for name, sign, cost in ((trade["buyer"], 1, "cost_buyer"), (trade["seller"], -1, "cost_seller")):
+                cash[name] -= sign * trade["quantity"] * Decimal(trade["price"]) + Decimal(trade[cost])
+                shares[name][trade["stock"]] = shares[name].get(trade["stock"], 0) + sign * trade["quantity"]
+        found = []
+        for agent in self.document["agents"]:
+            name, equity = agent["name"], agent["equity"]
+            now = Decimal(equity[min(self.number, len(equity) - 1)])
+            grown = float(now / Decimal(equity[0]) - 1) if Decimal(equity[0]) else 0.0
+            found.append(AgentAtClose(name, agent["kind"], cash[name], shares[name], now, grown))
+        return sorted(found, key=lambda one: -one.wealth)
+
+    def trades(self) -> Sequence[Document]:
+        """The trades of the day, the latest first; at the beginning none."""
+        return [row for row in self.document["trades"] if row["day"] == self.number][::-1]
+
+    def book(self) -> Sequence[Document]:
+        """The orders that were open at the close of the day, by stock, asks above bids."""
+        rows = [row for row in self.document.get("books", ()) if row["day"] == self.number]
+        return sorted(rows, key=lambda row: (row["stock"], row["side"] == "BUY", -Decimal(row["price"])))
+
+    def messages(self) -> Sequence[Document]:
+        """The messages so far, the latest first."""
+        return self._until("messages")[::-1]
+
+    def strategies(self, agent: str) -> Sequence[Document]:
+        """The strategies of an agent so far, the latest first."""
+        rows = next(one["strategies"] for one in self.document["agents"] if one["name"] == agent)
+        return [row for row in rows if row["day"] <= self.number][::-1]
+
+    def _until(self, part: str, **wanted: str) -> list[Document]:
+        return [
+            row
+            for row in self.document[part]
+            if row["day"] <= self.number and all(row[name] == value for name, value in wanted.items())
+        ]

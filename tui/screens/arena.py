@@ -1,0 +1,242 @@
+"""Arena: a closed market day by day, with prices, wealth, tape, book, chat and strategies; begun and played here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+
+from engine.errors import PaperdeskError
+from tui.arena_day import ArenaDay, Document
+from tui.keys import ARENA, bindings
+from tui.screens.ask import AskScreen
+from tui.screens.frame import FramedScreen
+from tui.snapshot import Snapshot
+from tui.subcommand import run_command
+from tui.widgets import arena_tables
+from tui.widgets.pane_text import TextPane
+from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.table import Cell, Row, Table
+
+SPEEDS = (1, 2, 5, 10, 30, 60)
+"""Days in a second while it plays."""
+PARTS = ("chat", "strategies")
+DEFAULT = "paper controls 60 7"
+
+
+def arena_of_text(text: str) -> tuple[str, str, int, int]:
+    """Preset, table, days and seed as they are typed. Raises ValueError that says how."""
+    words = text.split()
+    if len(words) != 4 or not all(word.isdecimal() for word in words[2:]) or int(words[2]) < 1:
+        raise ValueError(f"write preset, table, days and seed, such as: {DEFAULT}")
+    return words[0], words[1], int(words[2]), int(words[3])
+
+
+class ArenaScreen(FramedScreen):
+    """One arena at the close of a day; < > { } . and \\ go through its days."""
+
+    MODE = ARENA
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ARENA)]
+    TABLE = "traders"
+    PANES = ("quoted", "wealth", "traders", "tape", "orders-open", "chat", "arenas")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.day: ArenaDay | None = None
+        self._stock = 0
+        self._part = PARTS[0]
+        self._speed = 0
+        self._stepped = 0.0
+        self._listed = False
+
+    def compose_body(self) -> ComposeResult:
+        """Mount curves, tables and texts."""
+        with Horizontal(id="arena"):
+            with Vertical(classes="column half"):
+                yield CurvePlot(id="quoted", classes="pane")
+                yield CurvePlot(id="wealth", classes="pane")
+                yield Table(arena_tables.AGENTS, title="Agents", empty="no arena yet", id="traders", classes="pane")
+            with Vertical(classes="column half"):
+                yield Table(arena_tables.TAPE, title="Tape", empty="no trade on this day", id="tape", classes="pane")
+                yield Table(
+                    arena_tables.BOOK, title="Open at the close", empty="no order", id="orders-open", classes="pane"
+                )
+                yield TextPane(title="Chat", id="chat", classes="pane")
+                yield Table(
+                    arena_tables.ARENAS,
+                    title="Arenas",
+                    empty="none yet:\nctrl+r plays one",
+                    id="arenas",
+                    classes="pane",
+                )
+
+    def on_mount(self) -> None:
+        """Focus the list of arenas."""
+        self.focus_pane("arenas")
+
+    def show_body(self, view: Snapshot) -> None:
+        """List the arenas once the desk is open; go on where it plays."""
+        if view.services is not None and not self._listed:
+            self._listed = True
+            self._list()
+        if self._speed and self.day is not None:
+            due = int((time.monotonic() - self._stepped) * self._speed)
+            if due:
+                self._stepped += due / self._speed
+                self._go_to(self.day.number + due)
+            if self.day.number == self.day.count:
+                self._speed = 0
+
+    @work(group="list", exclusive=True, exit_on_error=False)
+    async def _list(self) -> None:
+        services = self._view.services
+        assert services is not None
+        names = await asyncio.to_thread(services.arenas)
+        rows = [Row(name, (Cell(name),)) for name in names]
+        self.query_one("#arenas", Table).show(rows, "none yet:\nctrl+r plays one")
+        if names and self.day is None:
+            self._open(names[0])
+
+    @on(Table.Opened, "#arenas")
+    def _opened(self, event: Table.Opened) -> None:
+        self._open(event.key)
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _open(self, run: str) -> None:
+        services = self._view.services
+        assert services is not None
+        try:
+            self._show(await asyncio.to_thread(services.arena, run))
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=5)
+
+    def _show(self, document: Document) -> None:
+        if "agents" not in document:
+            self.notify("these are repeats: open one of them", timeout=4)
+            return
+        self.day = ArenaDay(document, document["days"])
+        self._speed = self._stock = 0
+        self._show_day()
+
+    def _go_to(self, number: int) -> None:
+        if self.day is not None and number != self.day.number:
+            self.day = ArenaDay(self.day.document, max(0, min(self.day.count, number)))
+            self._show_day()
+
+    def _show_day(self) -> None:
+        day = self.day
+        if day is None:
+            return
+        agents = day.agents()
+        self.query_one("#traders", Table).show(arena_tables.agents(agents))
+        self.query_one("#tape", Table).show(arena_tables.tape(day))
+        self.query_one("#orders-open", Table).show(arena_tables.book(day))
+        labels = [str(number) for number in range(day.count + 1)]
+        prices, quoted = day.prices(), self.query_one("#quoted", CurvePlot)
+        stocks = [stock["name"] for stock in day.document["stocks"]]
+        stock = stocks[self._stock % len(stocks)]
+        quoted.show(
+            PlotData({name: prices[name] for name in (stock, f"{stock} fundamental") if name in prices}, labels)
+        )
+        quoted.border_title = f"Price of {stock}  [ ] stock"
+        quoted.border_subtitle = f"day {day.number} of {day.count}{f'  {self._speed}x' if self._speed else ''}"
+        grown, leaders = day.wealth(), [one.name for one in agents[:6]]
+        self.query_one("#wealth", CurvePlot).show(PlotData({name: grown[name] for name in leaders}, labels))
+        self.query_one("#wealth").border_title = "Wealth of the first six"
+        self.query_one("#traders").border_title = Content(f"Agents  {day.title}")
+        self._show_text()
+
+    def _show_text(self) -> None:
+        pane, day = self.query_one("#chat", TextPane), self.day
+        if day is None:
+            return
+        agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
+        chat = self._part == PARTS[0]
+        pane.show(arena_tables.chat(day) if chat else arena_tables.strategies(day, agent))
+        pane.border_title = "CHAT  strategies" if chat else "chat  STRATEGIES"
+        pane.border_subtitle = "v the other"
+
+    @on(Table.Moved, "#traders")
+    def _moved(self) -> None:
+        self._show_text()
+
+    # Keys
+
+    def action_part(self) -> None:
+        """Show the chat, or the strategies of the agent under the cursor."""
+        self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
+        self._show_text()
+
+    def action_symbol(self, step: int) -> None:
+        """Show the price of the next stock, or of the one before."""
+        self._stock += step
+        self._show_day()
+
+    def action_past_step(self, by: int) -> None:
+        """Go by one day; while it plays, faster or slower."""
+        if self._speed:
+            place = SPEEDS.index(self._speed) + by
+            self._speed = SPEEDS[max(0, min(len(SPEEDS) - 1, place))]
+        elif self.day is not None:
+            self._go_to(self.day.number + by)
+
+    def action_past_session(self, by: int) -> None:
+        """Go by ten days."""
+        if self.day is not None:
+            self._go_to(self.day.number + 10 * by)
+
+    def action_past_play(self) -> None:
+        """Play from here, from the start at the end; again: stop."""
+        if self.day is None:
+            return
+        if self._speed:
+            self._speed = 0
+            return
+        if self.day.number == self.day.count:
+            self._go_to(0)
+        self._speed, self._stepped = SPEEDS[2], time.monotonic()
+
+    def action_past_date(self) -> None:
+        """Ask for a day, and go to it."""
+
+        def answered(text: str | None) -> None:
+            if text:
+                self._go_to(int(text))
+
+        self.app.push_screen(AskScreen("Go to a day", "a number", check=int), answered)
+
+    def action_present(self) -> None:
+        """Go to the last day; the desk to the present."""
+        super().action_present()
+        if self.day is not None:
+            self._go_to(self.day.count)
+
+    def action_start(self) -> None:
+        """Ask for an arena, and play it."""
+
+        def answered(text: str | None) -> None:
+            if text:
+                self._play(*arena_of_text(text))
+
+        self.app.push_screen(
+            AskScreen("A new arena: preset, table, days, seed", DEFAULT, text=DEFAULT, check=arena_of_text),
+            answered,
+        )
+
+    @work(group="play", exclusive=True, exit_on_error=False)
+    async def _play(self, preset: str, table: str, days: int, seed: int) -> None:
+        arguments = ("arena", "--preset", preset, "--agents", table, "--days", str(days), "--seed", str(seed))
+        self.notify(f"paperdesk {' '.join(arguments)}", markup=False, timeout=4)
+        try:
+            document = await run_command(self.desk_app.options, *arguments)
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=8)
+            return
+        self._show(document)
+        self._list()

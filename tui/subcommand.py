@@ -1,0 +1,42 @@
+"""A command of ours in a process of its own, with a lower priority than the app: what it computes starves no key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engine.errors import PaperdeskError
+
+LOWER = 10
+"""Steps of niceness."""
+
+
+class CommandFailed(PaperdeskError):
+    """A command did not end with 0; its message is what it said."""
+
+
+async def run_command(options: Sequence[str], *arguments: str) -> Mapping[str, Any]:
+    """Run `paperdesk` with global options and arguments, and return the JSON document that it prints. Raises
+    CommandFailed. The process ends with the task that waits for it."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from tui.cli import main; main()", *options, *arguments, "--json"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    if hasattr(os, "setpriority"):
+        os.setpriority(os.PRIO_PROCESS, process.pid, LOWER)
+    try:
+        out, said = await process.communicate()
+    except asyncio.CancelledError:
+        process.kill()
+        raise
+    if process.returncode:
+        lines = said.decode(errors="replace").strip().splitlines()
+        raise CommandFailed(lines[-1].removeprefix("paperdesk: ") if lines else f"it ended with {process.returncode}")
+    document: Mapping[str, Any] = json.loads(out)
+    return document

@@ -1,0 +1,115 @@
+"""Rows of the Arena screen: agents, tape, book, and texts of chat and strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.content import Content
+
+from tui import amounts
+from tui.arena_day import AgentAtClose, ArenaDay
+from tui.plain_text import one_line, printable
+from tui.widgets.agent_panes import MUTED
+from tui.widgets.desk_tables import ACTION_INKS, signed
+from tui.widgets.table import Cell, Column, Row
+
+AGENTS = (
+    Column(title="#", right=True),
+    Column(title="AGENT", max_width=14),
+    Column(title="WEALTH", right=True),
+    Column(title="RETURN", right=True),
+    Column(title="CASH", right=True, drop_order=2),
+    Column(title="SHARES", max_width=24, drop_order=3),
+    Column(title="KIND", stretch=True, min_width=8, drop_order=4),
+)
+TAPE = (
+    Column(title="ROUND", right=True),
+    Column(title="STOCK", max_width=6),
+    Column(title="QTY", right=True),
+    Column(title="PRICE", right=True),
+    Column(title="BUYER", max_width=12, drop_order=1),
+    Column(title="SELLER", max_width=12, drop_order=2),
+)
+BOOK = (
+    Column(title="STOCK", max_width=6),
+    Column(title="SIDE", max_width=4),
+    Column(title="PRICE", right=True),
+    Column(title="QTY", right=True),
+    Column(title="AGENT", max_width=12, drop_order=1),
+)
+ARENAS = (Column(title="ARENA", stretch=True, min_width=12),)
+
+
+def agents(rows: Iterable[AgentAtClose]) -> list[Row]:
+    """A row per agent, the wealthiest first."""
+    return [
+        Row(
+            one.name,
+            (
+                Cell(str(place), "muted", place),
+                Cell(one.name, "strong"),
+                Cell(amounts.money(one.wealth), order=one.wealth),
+                signed(amounts.percent(one.growth), one.growth),
+                Cell(amounts.money(one.cash), order=one.cash),
+                Cell("  ".join(f"{stock} {count}" for stock, count in one.shares.items() if count), "muted"),
+                Cell(one_line(one.kind), "muted"),
+            ),
+        )
+        for place, one in enumerate(rows, 1)
+    ]
+
+
+def tape(day: ArenaDay) -> list[Row]:
+    """A row per trade of the day."""
+    return [
+        Row(
+            str(place),
+            (
+                Cell(str(one["round"]), "muted", one["round"]),
+                Cell(one["stock"], "strong"),
+                Cell(f"{one['quantity']:,}", order=one["quantity"]),
+                Cell(one["price"], order=float(one["price"])),
+                Cell(one["buyer"]),
+                Cell(one["seller"]),
+            ),
+        )
+        for place, one in enumerate(day.trades())
+    ]
+
+
+def book(day: ArenaDay) -> list[Row]:
+    """A row per order that was open at the close."""
+    return [
+        Row(
+            str(place),
+            (
+                Cell(one["stock"], "strong"),
+                Cell(one["side"], ACTION_INKS[one["side"]]),
+                Cell(one["price"], order=float(one["price"])),
+                Cell(f"{one['quantity']:,}", order=one["quantity"]),
+                Cell(one["agent"]),
+            ),
+        )
+        for place, one in enumerate(day.book())
+    ]
+
+
+def chat(day: ArenaDay) -> Content:
+    """The messages so far; those that are invented are marked, which the agents never see."""
+    parts: list[str | tuple[str, str]] = []
+    for one in day.messages():
+        truth = {True: "", False: "  invented", None: "  not judged"}[one["truth"]]
+        parts += [(f"day {one['day']}  {one['agent']}{truth}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
+    return Content.assemble(*parts) if parts else Content.styled("Nobody has said anything: rules do not chat.", MUTED)
+
+
+def strategies(day: ArenaDay, agent: str) -> Content:
+    """The strategies of an agent so far, each with its score and what it was written from."""
+    parts: list[str | tuple[str, str]] = [(f"{agent}\n\n", "bold")]
+    for one in day.strategies(agent):
+        score = "not used yet" if one["score"] is None else f"score {one['score']:+.2f} %"
+        parent = "" if one["parent"] is None else f", written from that of day {one['parent']}"
+        parts += [(f"day {one['day']}  {score}{parent}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
+    if len(parts) == 1:
+        parts.append((f"{agent} is a rule and has no strategies.", MUTED))
+    return Content.assemble(*parts)
