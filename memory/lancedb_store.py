@@ -8,8 +8,8 @@ of its own, so a process that uses a store is spawned, never forked.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import ModuleType
@@ -34,8 +34,13 @@ from memory.record import MemoryRecord, Touch
 
 RECORDS, TOUCHES, LOCK = "records", "touches", "memory.lock"
 
-COMPACT_FROM = 40
-"""Number of small files, of both tables together, from which `optimize` is due: about a week of trading days."""
+COMPACT_FROM = 30
+"""Number of small files, of both tables together, from which `optimize` is due: about a week of trading days. Each
+comes with a version and a record of its transaction, so a store has some three times as many files at most."""
+
+KEPT = timedelta(seconds=1)
+"""Age from which versions before the last are dropped. Readers take a fraction of that; one that is slower reads the
+last version again."""
 
 # What the system says when it cannot take more: no space, a file size limit, a quota.
 _FULL = re.compile(r"os error (28|27|122)\b|no space left|file too large|quota exceeded", re.IGNORECASE)
@@ -111,13 +116,12 @@ class LanceStore:
 
     def records(self) -> list[MemoryRecord]:
         """All records, in the order of their sequence. Raises StoreDamaged where a file cannot be read."""
-        with self._guarded("read"):
-            return arrow_rows.records_of(self._records_table.to_arrow().sort_by("sequence"))
+        return arrow_rows.records_of(self._read(lambda: self._records_table.to_arrow().sort_by("sequence")))
 
     def record(self, record_id: str) -> MemoryRecord | None:
         """A record by its id, or None."""
-        with self._guarded("read"):
-            result = self._records_table.search().where(f"id = '{_quoted(record_id)}'").limit(1).to_arrow()
+        wanted = f"id = '{_quoted(record_id)}'"
+        result = self._read(lambda: self._records_table.search().where(wanted).limit(1).to_arrow())
         return next(iter(arrow_rows.records_of(result)), None)
 
     def touches(self, record_id: str | None = None) -> list[Touch]:
@@ -145,8 +149,8 @@ class LanceStore:
             for touch in fresh.values():
                 known.setdefault(touch.record_id, []).append(touch)
 
-    def optimize(self, keep: timedelta = timedelta(minutes=10)) -> StoreReport:
-        """Compact both tables and drop versions older than `keep`, at which readers may still be.
+    def optimize(self, keep: timedelta = KEPT) -> StoreReport:
+        """Compact both tables and drop versions older than `keep` with their files.
 
         Raises StoreError where the compaction failed or changed nothing: the store is complete, but it will grow slow.
         """
@@ -238,10 +242,19 @@ class LanceStore:
         lines: dict[str, list[Touch]] = {}
         if self._touches_table is None:
             return lines
-        with self._guarded("read"):
-            for touch in arrow_rows.touches_of(self._touches_table.to_arrow().sort_by("sequence")):
-                lines.setdefault(touch.record_id, []).append(touch)
+        for touch in arrow_rows.touches_of(self._read(lambda: self._touches_table.to_arrow().sort_by("sequence"))):
+            lines.setdefault(touch.record_id, []).append(touch)
         return lines
+
+    def _read(self, take: Callable[[], Any]) -> Any:
+        """Rows of a table. A reader whose version the writer has dropped meanwhile reads the last one."""
+        if not self.writable:
+            with suppress(Exception):  # Lance has no one type for a file that is gone; a damaged one fails again below
+                return take()
+            with self._guarded("opened"):
+                self._records_table, self._touches_table = self._table(RECORDS), self._table(TOUCHES)
+        with self._guarded("read"):
+            return take()
 
     def _count_small_files(self) -> int:
         tables = [table for table in (self._records_table, self._touches_table) if table is not None]

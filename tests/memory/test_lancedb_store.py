@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,7 @@ def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> N
 
 READER = """
 import sys
+from datetime import timedelta
 from pathlib import Path
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
@@ -301,6 +303,39 @@ def test_small_files_ask_to_be_put_together(tmp_path: Path) -> None:
         assert memory.scored_records(40) == stood
     with opened(tmp_path, writing=True) as memory:
         assert not memory.needs_compaction
+
+
+def test_a_long_life_leaves_few_files(tmp_path: Path) -> None:
+    most = 0
+    store = LanceStore(tmp_path, EMBEDDER, writing=True)
+    with LayeredMemory(store, EMBEDDER, PRESET) as memory:
+        for day in range(1, 66):
+            memory.remember([news(f"of day {day}")], day)
+            memory.cite([scored.record.id for scored in memory.scored_records(day)][:1], day, f"decision {day}")
+            most = max(most, sum(path.is_file() for path in tmp_path.rglob("*")))
+            if memory.needs_compaction:
+                store.optimize(keep=timedelta(milliseconds=1))
+                assert sum(path.is_file() for path in tmp_path.rglob("*")) < most
+        stood = memory.scored_records(65)
+    assert most < 150
+    with opened(tmp_path, writing=False) as reader:
+        assert reader.scored_records(65) == stood
+
+
+@pytest.mark.filterwarnings("ignore:optimize.cleanup_older_than=0:UserWarning")
+def test_a_reader_reads_on_whose_version_is_gone(tmp_path: Path) -> None:
+    with opened(tmp_path, writing=True) as memory:
+        memory.remember([news("one")], 1)
+        memory.remember([news("two")], 2)
+    reader = LanceStore(tmp_path, EMBEDDER, writing=False)
+    reader._records_table.checkout(2)  # as in the middle of a read: before the second commit
+    assert len(reader.records()) == 1
+    writer = LanceStore(tmp_path, EMBEDDER, writing=True)
+    writer.optimize(keep=timedelta(0))
+    writer.close()
+    with pytest.raises(Exception, match=r"(?i)not found"):
+        reader._records_table.to_arrow()
+    assert sorted(record.text for record in reader.records()) == ["one", "two"]
 
 
 def test_a_failed_compaction_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
