@@ -38,7 +38,7 @@ COMPACT_FROM = 30
 """Number of small files, of both tables together, from which `optimize` is due: about a week of trading days. Each
 comes with a version and a record of its transaction, so a store has some three times as many files at most."""
 
-KEPT = timedelta(seconds=1)
+RETAINED = timedelta(seconds=1)
 """Age from which versions before the last are dropped. Readers take a fraction of that; one that is slower reads the
 last version again."""
 
@@ -149,7 +149,7 @@ class LanceStore:
             for touch in fresh.values():
                 known.setdefault(touch.record_id, []).append(touch)
 
-    def optimize(self, keep: timedelta = KEPT) -> StoreReport:
+    def optimize(self, keep: timedelta = RETAINED) -> StoreReport:
         """Compact both tables and drop versions older than `keep` with their files.
 
         Raises StoreError where the compaction failed or changed nothing: the store is complete, but it will grow slow.
