@@ -51,9 +51,8 @@ def decisions_document(
         for row, one in zip(row_json.decisions(shown, opinions), shown, strict=True)
     ]
     runs = {one.key.run for one in shown}
-    changed = {} if records.kind == "backtest" else changes_by_run(records.reader)
-    told = {run: row for run, row in changed.items() if run in runs}
-    return {**records.head, "count": len(made), "decisions": rows, "changed": told}
+    changed = {} if records.kind == "backtest" else changes_by_run(records.reader, runs)
+    return {**records.head, "count": len(made), "decisions": rows, "changed": changed}
 
 
 @dataclass(frozen=True, slots=True)

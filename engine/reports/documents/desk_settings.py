@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 from engine.journal.entries import RunEntry
@@ -36,9 +36,17 @@ def changed_since(reader: JournalReader, run: str) -> Row | None:
     return None
 
 
-def changes_by_run(reader: JournalReader) -> dict[str, Row]:
-    """The changes of every run that has any."""
-    return {entry.id: row for entry, row in _changes(reader) if row is not None}
+def changes_by_run(reader: JournalReader, runs: Collection[str]) -> dict[str, Row]:
+    """The changes of those of the runs that have any; no run before the first of them is read but for one."""
+    found: dict[str, Row] = {}
+    ahead = set(runs)
+    for entry, row in _changes(reader):
+        if not ahead and entry.id not in runs:
+            break
+        ahead.discard(entry.id)
+        if row is not None and entry.id in runs:
+            found.setdefault(entry.id, row)
+    return found
 
 
 def _changes(reader: JournalReader) -> Iterator[tuple[RunEntry, Row | None]]:
