@@ -99,15 +99,16 @@ LEANS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LayerLeaning:
-    """A layer's memories in the order of recall with the worth of each, from -1 to 1; `lean` is their mean tilt, to
-    which a text that takes no side adds nothing."""
+    """A layer's memories in the order of recall with the worth of each, from -1 to 1; `lean` is the mean tilt of its
+    texts, to which one that takes no side adds nothing. Past moves of the price are no texts about the asset."""
 
     layer: str
     rows: tuple[tuple[Recollection, float], ...]
 
     @property
     def lean(self) -> float:
-        return sum(_tilt(memory, worth) for memory, worth in self.rows) / len(self.rows)
+        tilts = [_tilt(memory, worth) for memory, worth in self.rows if memory.kind != "price"]
+        return sum(tilts) / len(tilts) if tilts else 0.0
 
     @property
     def weighed(self) -> float:
@@ -119,7 +120,7 @@ class LayerLeaning:
         """The weight and the tilt of each event: the memory's score by the layer's weight, and the worth of its text.
         The owner's own reflections are no events: they repeat what they have read."""
         weight = LAYER_WEIGHT.get(self.layer, 1.0)
-        return [(weight * max(0.0, m.score), _tilt(m, worth)) for m, worth in self.rows if not is_reflection(m)]
+        return [(weight * max(0.0, m.score), _tilt(m, worth)) for m, worth in self.rows if _is_event(m)]
 
     def preferences(self, traits: Traits) -> Sequence[float]:
         """The weight that a character gives to the kind of each event, in their order."""
@@ -129,6 +130,10 @@ class LayerLeaning:
         """Up to so many memories of a direction, the strongest first; with direction 0 the strongest of either."""
         fit = [(m, worth) for m, worth in self.rows if worth and (worth * direction > 0 or not direction)]
         return [memory for memory, _ in sorted(fit, key=lambda pair: -abs(pair[1]))[:count]]
+
+
+def _is_event(memory: Recollection) -> bool:
+    return memory.kind != "price" and not is_reflection(memory)
 
 
 def _tilt(memory: Recollection, worth: float) -> float:

@@ -146,6 +146,7 @@ def test_a_budget_is_never_crossed_and_the_bench_goes_on_to_the_unbroken_result(
     assert gone.code == 65 and "there is no bench of that name" in gone.err
 
 
+@pytest.mark.slow
 def test_an_outage_pauses_a_bench_of_two_processes_and_nothing_is_asked_twice(
     bench: Callable[..., Said], service: Trader, tmp_path: Path
 ) -> None:
