@@ -13,6 +13,7 @@ from pathlib import Path
 
 from engine import places
 from engine.app.drill.practice import DESK
+from engine.journal.schema import VERSIONS
 
 _PRICES = re.compile(r"prices of (\S+) on (\S+) times (\S+)")
 
@@ -50,6 +51,7 @@ class Damage:
     def _journal_newer(self) -> None:
         with closing(sqlite3.connect(self._copied_journal())) as connection:
             connection.execute("PRAGMA user_version = 9999")
+            connection.execute(f"INSERT INTO {VERSIONS} (version, earlier, schema) VALUES (9999, 0, x'00')")
             connection.commit()
 
     def _journal_text(self) -> None:
