@@ -91,6 +91,8 @@ class _Exchange:
             await self._reconsider(number, said)
             if self._settings.stop == "no-change" and {o: c.advice for o, c in self.cases.items()} == before:
                 return DebateEnd.NO_CHANGE
+        if len(self.cases) < 2:
+            return DebateEnd.ALONE
         return DebateEnd.AGREEMENT if self._agreed else DebateEnd.ROUNDS
 
     def held(self, ended: DebateEnd, before: bool) -> HeldDebate:
