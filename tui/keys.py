@@ -15,7 +15,8 @@ _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"]}
 """The screens by mode: key and name on the tab, and `module:class`, imported when it is first shown."""
 DESK, CHART, AGENTS, BOOK = "desk", "chart", "agents", "book"
-DECISIONS, BACKTEST, ARENA, OPS = "decisions", "backtest", "arena", "ops"
+DECISIONS, MEMORY, BACKTEST = "decisions", "memory", "backtest"
+ARENA, OPS = "arena", "ops"
 
 MOVES: tuple[tuple[str, str], ...] = (
     ("j k, arrows", "Row down, row up"),

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from engine.app.models import Through, build_models
 from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
+from engine.app.stored_memory import select_memory
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
@@ -41,6 +42,7 @@ from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume,
 from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
+from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.set_up import Finding
@@ -307,6 +309,22 @@ class OpenDesk:
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         return await load_desk(self._services, context.session, held)
+
+    def memories(self, run: str | None, session: date | None) -> Row:
+        """The memories of the desk, or of a backtest, alive at a session's end (None: now). Raises MissingData
+        where nothing is remembered, and what opening a memory raises."""
+        selected = select_memory(self._services, run)
+        if selected.missing:
+            raise MissingData(selected.missing)
+        chosen, today = MemoryFilter(session=session), self.clock.now().date()
+        with selected.stored.opened() as memory:
+            return list_document(selected.head, memory, selected.stored.calendar, chosen, today=today)
+
+    def lifeline(self, run: str | None, memory_id: str) -> Row:
+        """Every change of a memory. Raises as `memories` does."""
+        selected = select_memory(self._services, run)
+        with selected.stored.opened() as memory:
+            return lifeline_document(selected.head, memory, selected.stored.calendar, memory_id)
 
     def arenas(self) -> tuple[str, ...]:
         """The ids of arenas that were played, the latest first."""

@@ -1,0 +1,34 @@
+"""The Memory screen lists what `memory list` prints, also of the past, and one memory's life-line."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from connectors.wiring.services import services
+from engine.app.runs import run_daily
+from engine.config import load_config
+from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.test_agents_screen import text
+from tests.tui.commands.test_book_screen import cells
+from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import opened, until
+
+
+async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) -> None:
+    config = load_config(None).config
+    for session in SESSIONS[:2]:
+        await asyncio.to_thread(lambda: asyncio.run(run_daily(services(config), session)))  # noqa: B023
+    now = run("memory", "list", "--limit", "0", "--json").json
+    then = run("memory", "list", "--session", str(SESSIONS[0]), "--limit", "0", "--json").json
+    async with opened() as pilot:
+        await pilot.press("6")
+        await until(pilot, lambda: len(cells(pilot, "memories")) == now["count"])
+        await until(pilot, lambda: now["memories"][0]["text"][:20] in text(pilot, "recorded"))
+        await pilot.press("slash", *"orvl", "enter")
+        symbol = [one for one in now["memories"] if "orvl" in f"{one['symbol']} {one['text']}".lower()]
+        await until(pilot, lambda: len(cells(pilot, "memories")) == len(symbol))
+        await pilot.press("slash", *["backspace"] * 4, "enter", "left_curly_bracket")
+        await arrived(pilot)
+        await until(pilot, lambda: len(cells(pilot, "memories")) == then["count"])
+    assert then["count"] < now["count"]
