@@ -14,7 +14,6 @@ from engine.journal.reader import JournalReader
 from engine.messages.events import Event
 from engine.reports.documents.account import measured_closes
 from engine.reports.documents.records import Records
-from engine.reports.documents.timeline import session_events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +65,9 @@ def opening_of(records: Records) -> Opening:
 
 def _opening_of_backtest(records: Records, reader: JournalReader) -> Opening:
     """The last session of a backtest, its events made from its rows."""
+    # The agents' registry is behind it, which a desk's records do not need.
+    from engine.reports.documents.timeline import session_events
+
     run = reader.run(records.run or "")
     points = sorted(reader.equity(run.id, records.part), key=lambda point: point.session)
     decisions = reader.decisions(run.id)
