@@ -188,14 +188,23 @@ def no_waiting_for_a_broker() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[date], Path]:
-    """Data folders of the demo market through a day, each written once: for reading alone."""
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[date], Path]]:
+    """Data folders of the demo market through a day, each written once: for reading alone, which is checked."""
     from tests.data_folders import write_demo
+
+    def stamps(folder: Path) -> dict[Path, tuple[int, int]]:
+        found = {path: path.stat() for path in folder.rglob("*")}
+        return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in found.items()}
+
+    made: dict[Path, dict[Path, tuple[int, int]]] = {}
 
     @cache
     def written(through: date) -> Path:
         folder = tmp_path_factory.mktemp("demo") / "data"
         asyncio.run(write_demo(folder, through))
+        made[folder] = stamps(folder)
         return folder
 
-    return written
+    yield written
+    for folder, before in made.items():
+        assert stamps(folder) == before, f"a test wrote into {folder}, which others read"
