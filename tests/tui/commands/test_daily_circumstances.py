@@ -32,7 +32,16 @@ from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought, or
 
 FRIDAY = datetime(2025, 3, 7, 21, 5, tzinfo=UTC)
 """Five minutes after a close; the offline analysts buy on the Monday that follows."""
+THROUGH = date(2025, 7, 11)
+"""Last day of the desk's data."""
 Open = Callable[..., SandboxServer]
+
+
+@pytest.fixture
+def own_data(demo_folder: Callable[[date], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The desk reads, and may write, a copy of the data that other tests read as well."""
+    folder = shutil.copytree(demo_folder(THROUGH), tmp_path / "data")
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(folder))
 
 
 @pytest.fixture
@@ -40,7 +49,7 @@ def opened(open_broker: OpenBroker) -> Open:
     """Opens the desk's broker at a moment; over a data folder, or over the demo market of any day."""
 
     def at(moment: datetime = FRIDAY, *, any_day: bool = False) -> SandboxServer:
-        through = None if any_day else date(2025, 7, 11)
+        through = None if any_day else THROUGH
         return open_broker(moment, through=through, symbols=("ORVL", "HLXM"), more="timeout = 20\n")
 
     return at
@@ -282,6 +291,7 @@ def test_a_symbol_that_is_held_and_renamed_halts_the_desk_with_both_names(run: R
     assert "| halted: " in report and "## Differences" in report
 
 
+@pytest.mark.usefixtures("own_data")
 def test_a_renamed_symbol_is_fetched_once_it_is_adopted(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +334,7 @@ def test_a_symbol_without_a_bar_is_frozen_and_the_others_go_on(
     assert run("--daily").code == 0
 
 
+@pytest.mark.usefixtures("own_data")
 def test_a_strangers_order_and_what_it_bought(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     server = opened()
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
@@ -349,6 +360,7 @@ def test_a_strangers_order_and_what_it_bought(run: Run, opened: Open, monkeypatc
     assert run("--daily").code == 0
 
 
+@pytest.mark.usefixtures("own_data")
 def test_an_account_with_foreign_shares_is_opened_with_their_prices(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
