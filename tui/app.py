@@ -64,10 +64,18 @@ class PaperdeskApp(App[str]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
 
     def __init__(
-        self, open_desk: DeskOpener, backtest: Target, *, images: Path, plain: bool = False, options: Sequence[str] = ()
+        self,
+        open_desk: DeskOpener,
+        backtest: Target,
+        *,
+        images: Path,
+        plain: bool = False,
+        options: Sequence[str] = (),
+        leaving: Callable[[], None] = lambda: None,
     ) -> None:
         """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
-        command, for those that the app runs beside itself."""
+        command, for those that the app runs beside itself; `leaving` is called when it begins to end."""
+        self._leaving = leaving
         self.options = options
         self.bridge = Bridge(open_desk, backtest)
         self._images = images
@@ -140,6 +148,7 @@ class PaperdeskApp(App[str]):
 
     async def action_quit(self) -> None:
         """End what runs, within two seconds."""
+        self._leaving()
         self.bridge.stop()
         ended = await asyncio.to_thread(self.bridge.wait, LEAVE_WITHIN)
         self.exit("" if ended else "the desk was still at work and was left; its journal holds what was done")

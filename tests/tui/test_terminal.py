@@ -151,6 +151,18 @@ def test_a_bug_is_one_line_under_a_terminal_as_it_was(opened: Callable[..., Term
     assert terminal.modes() == "0 1 0"
 
 
+def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> None:
+    stuck = (
+        "import threading; from textual.drivers._writer_thread import WriterThread; "
+        "WriterThread.stop = lambda self: threading.Event().wait(); "
+    )
+    terminal = opened(120, 40, stuck)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    os.kill(terminal.program(), signal.SIGHUP)
+    terminal.until(lambda text: "ENDED 130" in text)
+    assert terminal.modes() == "0 1 0"
+
+
 def daily(home: Path) -> None:
     """`paperdesk --daily` in a process of its own, as cron runs it."""
     command = [sys.executable, "-c", "from tui.cli import main; main()", "--daily"]

@@ -33,7 +33,9 @@ def run(invocation: Invocation) -> None:
         os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
     from engine import places
     from tui.app import PaperdeskApp
+    from tui.leaving import Watchdog
 
+    watchdog = Watchdog()
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     app = PaperdeskApp(
         partial(open_desk, invocation),
@@ -41,8 +43,12 @@ def run(invocation: Invocation) -> None:
         plain=plain,
         images=places.data_dir() / "screenshots",
         options=invocation.options,
+        leaving=watchdog.start,
     )
-    remains = app.run()
+    try:
+        remains = app.run()
+    finally:
+        watchdog.stop()
     if app.bug is not None:
         raise app.bug
     if remains:

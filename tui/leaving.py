@@ -1,0 +1,38 @@
+"""The end of an app that cannot end by itself: its terminal may be gone while something still waits to write to it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from threading import Timer
+
+WITHIN = 6.0
+"""Seconds that the app has to end once it was asked to; its own work is ended within two."""
+PLAIN = "\x1b[?1003l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[?25h"
+"""Mouse reporting and bracketed paste off, the usual screen and cursor back."""
+LEFT = 130
+"""Exit code of a process that was ended from outside."""
+
+
+class Watchdog:
+    """Ends the process some seconds after the app was asked to end, unless it has ended by then."""
+
+    def __init__(self, seconds: float = WITHIN) -> None:
+        self._timer = Timer(seconds, _end)
+        self._timer.daemon = True
+
+    def start(self) -> None:
+        """Begin to count; a second call changes nothing."""
+        with suppress(RuntimeError):
+            self._timer.start()
+
+    def stop(self) -> None:
+        """The app has ended."""
+        self._timer.cancel()
+
+
+def _end() -> None:
+    with suppress(OSError):
+        os.write(sys.stderr.fileno(), PLAIN.encode())
+    os._exit(LEFT)
