@@ -230,12 +230,12 @@ class PortfolioOrder(Part):
 
     symbol: str
     """The ticker of the stock."""
+    reason: Sentence
+    """The reason, in at most 30 words."""
     action: Literal["BUY", "SELL"]
     """BUY or SELL."""
     percent: Annotated[int, Field(strict=True, ge=1, le=100)]
     """Percent of the portfolio to trade, a whole number."""
-    reason: Sentence
-    """The reason, in at most 30 words."""
 
 
 class PortfolioDecision(Answer):

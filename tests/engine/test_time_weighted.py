@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import CONVENTIONS, convention
+from engine.domain.exchanges import Exchanges
 from engine.domain.ledger import carried_forward
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch
 from engine.reports.performance import Measure, profit
 
+NEW_YORK = Exchanges().of("AAA")
 FIRST = date(2024, 2, 5)
 DAYS = [FIRST + timedelta(days=n) for n in range(12)]
 MONEY = st.integers(-90_000_00, 900_000_00).map(lambda cents: Decimal(cents) / 100)
@@ -69,7 +71,7 @@ def test_a_desk_that_holds_nothing_earns_nothing_whatever_comes_or_goes(come: di
             decisions=(),
             adoptions=tuple(adoptions),
         )
-        metrics = Measure(convention("desk"), ["AAA"]).of_run(stretch)
+        metrics = Measure(convention("desk"), ["AAA"], NEW_YORK).of_run(stretch)
         assert (metrics["total_return"], metrics["max_drawdown"], metrics["win_rate"]) == (0, 0, 0)
 
 
@@ -145,7 +147,7 @@ def test_every_convention_measures_what_was_decided(name: str) -> None:
     )
     flows = (transfer(DAYS[3], -400 * prices[3]), transfer(DAYS[7], 500 * prices[7]))
     plain = tuple(EquityPoint(d, 800 * p, replace(books[0]), {"AAA": p}) for d, p in zip(DAYS, prices, strict=True))
-    measure = Measure(convention(name), ["AAA"])
+    measure = Measure(convention(name), ["AAA"], NEW_YORK)
     ours = measure.of_run(Stretch(initial_value=points[0].value, equity=points[1:], fills=(), cash_flows=flows))
     theirs = measure.of_run(Stretch(initial_value=plain[0].value, equity=plain[1:]))
     assert ours.keys() == theirs.keys()
@@ -182,7 +184,7 @@ def test_shares_that_were_brought_in_are_nobodys_profit() -> None:
         initial_value=Decimal(1000), equity=tuple(points), fills=(), cash_flows=flows, decisions=(), adoptions=adoptions
     )
     assert (profit(stretch, "AAA"), profit(stretch, "BBB")) == (100, 0)
-    of_symbol = Measure(convention("desk"), ["AAA", "BBB"]).of_symbol(stretch, "AAA")
+    of_symbol = Measure(convention("desk"), ["AAA", "BBB"], NEW_YORK).of_symbol(stretch, "AAA")
     assert of_symbol["total_return"] == pytest.approx(0.1)
 
 

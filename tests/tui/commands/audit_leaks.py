@@ -41,7 +41,8 @@ class Shell:
 AT_IMPORT = (
     SOURCE
     + """
-TEXT = open(FILE).read()
+with open(FILE) as file:
+    TEXT = file.read()
 
 class AtImport:
     def weights(self, view):
