@@ -1,4 +1,4 @@
-"""Draws the README's picture, the Desk screen of the demo desk: `python -m tests.tui.readme_picture`."""
+"""Draws the pictures of the README and of docs/pictures from the demo desk: `python -m tests.tui.readme_picture`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,29 @@ import re
 import tempfile
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "desk.svg"
-SESSIONS = (date(2025, 3, 10), date(2025, 3, 11), date(2025, 3, 12), date(2025, 3, 13))
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+SESSIONS = (
+    *(date(2025, 2, day) for day in (24, 25, 26, 27, 28)),
+    *(date(2025, 3, day) for day in (3, 4, 5, 6, 7, 10, 11, 12, 13)),
+)
+SCREENS = {"2": "chart", "3": "agents", "4": "book", "5": "decisions", "6": "memory", "8": "arena", "9": "ops"}
+"""The screens by key; the Desk is drawn twice, in the present and in the past."""
+
+
+def keep(app: Any, name: str) -> None:
+    """Write what the screen shows. No font is fetched from anywhere: the reader's own monospaced one will do."""
+    svg = re.sub(r"@font-face\s*\{.*?\}", "", app.export_screenshot(title="Paperdesk"), flags=re.DOTALL)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
 
 
 async def draw() -> None:
-    """Runs the demo desk for some sessions and then, in the app, for one more; writes what the screen shows."""
+    """Runs the demo desk for some sessions and then, in the app, for one more; writes what the screens show."""
     from connectors.wiring.services import services
+    from engine.app.arena import run_arena
+    from engine.app.arena_record import ArenaSpec
     from engine.app.desk_runner import OpenDesk
     from engine.app.runs import run_daily
     from engine.config import Config
@@ -24,17 +39,26 @@ async def draw() -> None:
     config = Config()
     for session in SESSIONS:
         await run_daily(services(config), session)
+    spec = ArenaSpec(run="arena", preset="ssw", agents="controls", seed=7)
+    await asyncio.to_thread(run_arena, services(config), spec)
     app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None, images=Path())
     async with app.run_test(size=(132, 40)) as pilot:
         await pilot.pause(4)
         await pilot.press("r")
-        await pilot.pause(8)
+        await pilot.pause(12)
         await pilot.press("j")
         await pilot.pause(1)
-        PICTURE.parent.mkdir(parents=True, exist_ok=True)
-        svg = app.export_screenshot(title="Paperdesk")
-        # No font is fetched from anywhere: the reader's own monospaced one will do.
-        PICTURE.write_text(re.sub(r"@font-face\s*\{.*?\}", "", svg, flags=re.DOTALL), encoding="utf-8")
+        keep(app, "desk")
+        await pilot.press(*["left_curly_bracket"] * 3)
+        await pilot.pause(3)
+        await pilot.press(*["greater_than_sign"] * 30)
+        await pilot.pause(3)
+        keep(app, "past")
+        await pilot.press("left_curly_bracket")
+        for key, name in SCREENS.items():
+            await pilot.press(key)
+            await pilot.pause(3)
+            keep(app, name)
 
 
 if __name__ == "__main__":
