@@ -211,8 +211,9 @@ class DeskFollower:
         if isinstance(message, OrderHint) and self._touched is not None:
             self._touched.set()
 
-    async def _read_desk(self, services: OpenDesk) -> None:
-        """Read journal and market anew; what the running cycle has answered meanwhile stays."""
+    async def _read_desk(self, services: OpenDesk, *, another: bool = False) -> None:
+        """Read journal and market anew; what the running cycle has answered meanwhile stays, unless it is another
+        journal."""
         from engine.reports.documents.opening import Opening, opening_of
 
         opening, stored = Opening(), self.desk
@@ -221,7 +222,7 @@ class DeskFollower:
             stored = opening_state(opening)
         except PaperdeskError as error:  # the market can be shown all the same
             self.trouble = one_line(str(error))
-        if self.desk.run:
+        if self.desk.run and not another:
             signals = {**stored.signals, **self.desk.signals}
             self.desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
         else:
@@ -272,10 +273,8 @@ class DeskFollower:
                 self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened
             await self._take(event, services)
         at_work = self.desk.running or (self.runner is not None and self.runner.busy)
-        if growth.another:
-            self.desk = DeskState()
         if growth.another or (growth.changed and not growth.events and not at_work):
-            await self._read_desk(services)
+            await self._read_desk(services, another=growth.another)
         self._give_up(services)
 
     def _give_up(self, services: OpenDesk) -> None:
