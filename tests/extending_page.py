@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,3 +47,6 @@ def own_broker() -> Iterator[None]:
             yield
         finally:
             connectors.__path__.pop()
+            # Whoever asks for them later would get those of a folder that is gone.
+            for name in [name for name in sys.modules if name.startswith("connectors.inmemory")]:
+                del sys.modules[name]
