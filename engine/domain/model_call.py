@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -55,6 +57,12 @@ class Message:
     role: Literal["user", "assistant"]
     text: str
     charts: tuple[ChartSpec, ...] = ()
+
+
+def prompt_hash(system: str, messages: Sequence[Message]) -> str:
+    """SHA-256 of a question, charts by fingerprint: equal questions have equal hashes."""
+    turns = [[m.role, m.text, [chart.fingerprint() for chart in m.charts]] for m in messages]
+    return hashlib.sha256(json.dumps([system, turns], separators=(",", ":")).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

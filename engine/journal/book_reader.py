@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import date, datetime
 
-from engine.domain.order import Fill, OrderState, is_final
+from engine.domain.order import Fill, Order, OrderState, is_final
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.journal.database import reading
 from engine.journal.entries import BoundAccount, Holding, OrderEntry, OrderMove
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import equity_of
+from engine.journal.rows import command_of, equity_of, value_of
+from engine.messages.commands import Edit, OrderCommand, in_force
 
 ORDERS = """
     SELECT orders.*, state.state FROM orders
@@ -24,10 +27,42 @@ class BookReader(RowReader):
     def orders(
         self, run: str | None = None, symbol: str | None = None, session: date | None = None, open_only: bool = False
     ) -> tuple[OrderEntry, ...]:
-        """Orders in their present state, by decision session; `open_only` leaves out those that nothing can follow."""
+        """Orders in their present state and size, by decision session; `open_only` leaves out those that nothing can
+        follow."""
         final = ", ".join(f"'{state}'" for state in OrderState if is_final(state))
         orders = f"{ORDERS} AND state.state NOT IN ({final})" if open_only else ORDERS
-        return self._values(OrderEntry, orders, {"run": run, "symbol": symbol, "session": session}, "orders.rowid")
+        narrow, values = where({"run": run, "symbol": symbol, "session": session})
+        edits = self._edits()
+        entries = (
+            value_of(OrderEntry, row, decided=None)
+            for row in self._rows(f"{orders}{narrow} ORDER BY orders.rowid", *values)
+        )
+        return tuple(
+            replace(entry, order=edits[entry.order.id].applied(entry.order), decided=entry.order)
+            if entry.order.id in edits
+            else entry
+            for entry in entries
+        )
+
+    def edited(self, order: Order) -> Order:
+        """An order in the size that an operator has given it, or as it is."""
+        edit = self._edits().get(order.id)
+        return order if edit is None else edit.applied(order)
+
+    def order_commands(self, order_ids: Collection[str] | None = None) -> tuple[tuple[datetime, OrderCommand], ...]:
+        """Every command about an order, in the order in which they were given, each with its time; `order_ids` narrows
+        to these orders."""
+        ids = () if order_ids is None else tuple(order_ids)
+        narrow = "" if order_ids is None else f"WHERE json_extract(json, '$.order_id') IN ({', '.join('?' * len(ids))})"
+        given = map(command_of, self._rows(f"SELECT * FROM commands {narrow} ORDER BY seq", *ids))
+        return tuple((time, command) for time, command in given if isinstance(command, OrderCommand))
+
+    def _edits(self) -> Mapping[str, Edit]:
+        """The last edit that holds of every order that has one, by order id."""
+        if not self._rows("SELECT 1 FROM commands WHERE type = ? LIMIT 1", Edit.__name__):
+            return {}
+        held = ((name, command) for name, given in in_force(self.order_commands()).items() for _, command in given)
+        return {name: command for name, command in held if isinstance(command, Edit)}
 
     def order_moves(self, order_id: str) -> tuple[OrderMove, ...]:
         """The life of an order, state by state."""

@@ -8,6 +8,7 @@ from decimal import Decimal
 from engine.domain.brokerage import Activity
 from engine.domain.order import MOVES, Fill, Order, OrderState
 from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.errors import InvariantBroken
 from engine.journal.entries import BoundAccount, OrderEntry, OrderMove
 from engine.journal.rows import position_rows, row_of
 from engine.journal.store import Condition, RowStore
@@ -20,7 +21,7 @@ class BookWriter(RowStore):
         """An order is about to be sent; False where the journal has it already (an id is burnt for ever: go on from
         its present state). Raises InvariantBroken for another order under the same id."""
         row, before = (
-            row_of(entry, "order") | row_of(entry.order, "state"),
+            row_of(entry, "order", "decided") | row_of(entry.order, "state"),
             self._find("orders", {"id": entry.order.id}),
         )
         if before is not None:
@@ -34,14 +35,18 @@ class BookWriter(RowStore):
     def order_moved(self, order: Order, time: datetime, *, filled: Decimal = Decimal(0), detail: str = "") -> None:
         """An order entered its present state. Raises InvariantBroken where the journal's state of it cannot go
         there."""
-        before = [state.value for state in OrderState if order.state in MOVES[state]]
-        legal = Condition(
-            f"""(SELECT state FROM order_states WHERE order_id = ? ORDER BY seq DESC LIMIT 1)
-            IN ({", ".join("?" * len(before))})""",
-            (order.id, *before),
-            f"order {order.id} is not in the journal, or cannot become {order.state} from its present state",
-        )
-        self._write_if("order_states", row_of(OrderMove(order.id, time, order.state, filled, detail)), legal)
+        self._write_if("order_states", row_of(OrderMove(order.id, time, order.state, filled, detail)), _legal(order))
+
+    def order_submitting(self, order: Order, time: datetime, *, seen: int) -> bool:
+        """An order is about to be sent; False where a command came after the number `seen`, which has to be read before
+        anything is sent. Raises InvariantBroken as `order_moved` does."""
+        legal, last = _legal(order), "(SELECT coalesce(max(seq), 0) FROM commands)"
+        unchanged = Condition(f"{legal.sql} AND {last} = ?", (*legal.values, seen))
+        if self._insert_now_if("order_states", row_of(OrderMove(order.id, time, order.state)), unchanged):
+            return True
+        if self._last("commands") == seen:
+            raise InvariantBroken(legal.complaint)
+        return False
 
     def fill(self, run: str, fill: Fill, execution: str | None = None) -> bool:
         """A trade happened. `execution` is the broker's id of it, where there is one: an execution that is reported
@@ -93,3 +98,14 @@ class BookWriter(RowStore):
             order = self._find("orders", {"id": order_id})
             self._owners[order_id] = "" if order is None else order["owner"]
         return self._owners[order_id]
+
+
+def _legal(order: Order) -> Condition:
+    """The condition that the journal's state of an order can go to its present one."""
+    before = [state.value for state in OrderState if order.state in MOVES[state]]
+    return Condition(
+        f"""(SELECT state FROM order_states WHERE order_id = ? ORDER BY seq DESC LIMIT 1)
+        IN ({", ".join("?" * len(before))})""",
+        (order.id, *before),
+        f"order {order.id} is not in the journal, or cannot become {order.state} from its present state",
+    )

@@ -20,6 +20,9 @@ from engine.journal.schema import CHAIN, CHAINED, VERSIONS
 GENESIS = bytes(32)
 """The hash before the first row."""
 
+LINK_BYTES = 16
+"""Bytes of a row's hash that its link keeps and the next row's hash covers; up to version 13 all 32."""
+
 _KEPT = frozenset({str, int, bytes, type(None)})
 """Types of values that SQLite stores as they are, in columns that were made for them."""
 
@@ -69,7 +72,7 @@ class Chain:
                         values = cursor.fetchone()
                     else:
                         values = in_order((*row, None, number))
-                    before = row_hash(before, source, number, values)
+                    before = row_hash(before, source, number, values)[:LINK_BYTES]
                     seq += 1
                     links.append((seq, source, number, before))
             cursor.executemany(f"INSERT INTO {CHAIN} (seq, source, row, hash) VALUES (?, ?, ?, ?)", links)

@@ -12,10 +12,12 @@ from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
+from engine.journal.answer_rows import answer_of, chart_of, request_hash_of
 from engine.journal.database import reading
 from engine.journal.entries import AnswerEntry, CallCost, Recalled, UnansweredEntry
+from engine.journal.recalled_columns import recalled_rows
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import answer_of, chart_of, request_hash_of, row_of, stored, value_of
+from engine.journal.rows import row_of, stored, value_of
 from engine.journal.schema import ALL_INPUTS
 
 
@@ -98,7 +100,7 @@ class DecisionReader(RowReader):
         together, values = where(row_of(key))
         for row in self._rows(f"SELECT * FROM recalls{together}", *values):
             with reading(row):
-                found = json.loads(row["memories"])
+                found = recalled_rows(row["memories"])
             return tuple(value_of(Recalled, row | one | self._memory(one["memory"])) for one in found)
         # Each had a row of its own up to version 12.
         select = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
@@ -152,10 +154,10 @@ class DecisionReader(RowReader):
             raise MalformedData(f"the journal {self.path} lacks the memory {name}: restore a backup")
         return found[0]
 
-    def _chart(self, fingerprint: str) -> ChartSpec:
-        found = self._rows("SELECT * FROM charts WHERE fingerprint = ?", fingerprint)
+    def _chart(self, name: str) -> ChartSpec:
+        found = self._rows("SELECT * FROM charts WHERE fingerprint = ?", name)
         if not found:
-            raise MalformedData(f"the journal {self.path} lacks the chart {fingerprint}: restore a backup")
+            raise MalformedData(f"the journal {self.path} lacks the chart {name}: restore a backup")
         return chart_of(found[0])
 
 

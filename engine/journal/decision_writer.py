@@ -9,9 +9,11 @@ from engine.domain.debate import Debate
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.json_text import to_json
 from engine.domain.recollection import Recollection
+from engine.journal.answer_rows import answer_row, charts_in, request_columns
 from engine.journal.entries import AnswerEntry, UnansweredEntry
 from engine.journal.packing import THREAD
-from engine.journal.rows import answer_row, charts_in, request_columns, row_of, stored
+from engine.journal.recalled_columns import recalled_columns
+from engine.journal.rows import row_of
 from engine.journal.schema import ALL_INPUTS, DECISION_KEY
 from engine.journal.store import RowStore
 
@@ -29,10 +31,10 @@ class DecisionWriter(RowStore):
                 return False
         system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
         self._write_content("prompts", system, {"hash": system, "text": entry.system})
-        for fingerprint, chart in charts_in(entry).items():
-            if fingerprint not in self._contents:
-                row = {"fingerprint": fingerprint, "json": to_json(chart), "about": f"{chart.symbol} {chart.kind}"}
-                self._write_content("charts", fingerprint, row)
+        for name, chart in charts_in(entry).items():
+            if name not in self._contents:
+                row = {"fingerprint": name, "json": to_json(chart), "about": f"{chart.symbol} {chart.kind}"}
+                self._write_content("charts", name, row)
         self._write(("answers", answer_row(entry, system)))
         return True
 
@@ -61,14 +63,12 @@ class DecisionWriter(RowStore):
         key = row_of(rests.key)
         if any(self._find(table, key) is not None for table in ("recalls", "recollections")):
             return False
-        found = []
-        for memory in {memory.id: memory for memory in memories}.values():
+        found = {memory.id: memory for memory in memories}.values()
+        for memory in found:
             text = {"id": memory.id, "kind": memory.kind, "written": memory.session, "text": memory.text}
             self._write_content("memories", memory.id, text | {THREAD: rests.key.symbol})
-            figures = row_of(memory, "kind", "session", "text") | {"cited": memory.id in rests.evidence}
-            found.append({name: stored(value) for name, value in figures.items()})
         if found:
-            self._write(("recalls", key | {"memories": found}))
+            self._write(("recalls", key | {"memories": recalled_columns(found, frozenset(rests.evidence))}))
         return True
 
     def inputs(self, run: str, cycle: int, seen: Mapping[str, Sequence[bytes]]) -> None:

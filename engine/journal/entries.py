@@ -111,11 +111,12 @@ class AnswerEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEntry:
-    """An order in its present state, and the run that intended it.
+    """An order in its present state and size, and the run that intended it.
 
     cycle: the number of the cycle that decided it.
     time: when it was intended, UTC.
     owner: the owner of the decision that it carries out, empty where that is not recorded.
+    decided: the order in the size that was decided, where an operator has edited it; else None.
     """
 
     order: Order
@@ -124,6 +125,7 @@ class OrderEntry:
     cycle: int
     time: datetime
     owner: str = ""
+    decided: Order | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ THREAD = "thread"
 
 WINDOW, NEAR = 32_000, 12_000
 """Bytes of a thread that a leading row, and any other, is compressed against: more takes longer and finds little."""
-MOST_LED = 48
+MOST_LED = 128
 _PRIMERS = {
     "events": b'{"detail":"","order_id":"","side":"BUY","state":"acknowledged","session":"20","symbol":"}'
     b'{"action":"HOLD","cut":"","owner":"desk","reason":"HOLD by the rule \\"","session":"20","size":"0","symbol":"'

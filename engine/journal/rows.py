@@ -18,21 +18,17 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey, Opinion, Proposal
 from engine.domain.json_text import from_json, to_json, type_hints, typed
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, UnansweredCall, Usage
+from engine.domain.model_call import UnansweredCall, Usage
 from engine.domain.order import Order
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.recollection import Recollection
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken
 from engine.journal.database import UNREADABLE, damaged, reading
-from engine.journal.entries import AnswerEntry, Holding
+from engine.journal.entries import Holding
 from engine.messages import commands
-
-SAME = "="
-"""In an answer's row: `raw` is what `text` says as JSON, `answer` is what `raw` says."""
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -133,106 +129,11 @@ def equity_of(row: Mapping[str, Any], holdings: Iterable[Holding]) -> EquityPoin
     return value_of(EquityPoint, row, portfolio=portfolio, prices=prices)
 
 
-def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
-    """Every chart of an answer by its fingerprint, those of its question first."""
-    shown = (*entry.charts, *(chart for message in entry.messages for chart in message.charts))
-    return {chart.fingerprint(): chart for chart in shown}
-
-
-def chart_of(row: Mapping[str, Any]) -> ChartSpec:
-    """A chart from its row."""
-    with reading(row):
-        return from_json(ChartSpec, row["json"] if row.get("packed") is None else unpacked(row["packed"]))
-
-
-def answer_row(entry: AnswerEntry, system: str) -> Row:
-    """An answer as a row that names its system prompt by hash and its charts by fingerprint."""
-
-    def names(shown: Iterable[ChartSpec]) -> list[str]:
-        return [chart.fingerprint() for chart in shown]
-
-    result, failure = entry.result, entry.result.failure
-    raw, text = stored(result.answer), stored(result.text)
-    of_entry = row_of(entry, "result", "answer", "messages", "charts")
-    return (
-        of_entry
-        | row_of(result, "answer", "failed")
-        | request_columns(result.request_hash)
-        | {
-            "system": system,
-            "messages": [[message.role, message.text, names(message.charts)] for message in entry.messages],
-            "charts": names(entry.charts),
-            "answer": SAME if raw is not None and stored(entry.answer) == raw else entry.answer,
-            "raw": SAME if raw is not None and _canonical(text) == raw else raw,
-            "text": text,
-            "failure": None if failure is None else failure.kind,
-            "failure_detail": None if failure is None else failure.detail,
-        }
-    )
-
-
-def request_columns(request_hash: str) -> Row:
-    """The hash of a request as an answer's row has it: its bytes, or as it is where it is not 64 hexadecimal digits."""
-    digits = len(request_hash) == 64 and set(request_hash) <= set("0123456789abcdef")
-    return {"request_hash": "" if digits else request_hash, "request": bytes.fromhex(request_hash) if digits else None}
-
-
-def request_hash_of(row: Mapping[str, Any]) -> str:
-    """The hash of a request from an answer's row; up to version 12 it was a text always."""
-    found: str = row["request_hash"] if row["request"] is None else row["request"].hex()
-    return found
-
-
-def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerEntry:
-    """An answer from its row joined with its system prompt; `chart` gives a chart by its fingerprint."""
-    with reading(row):
-        failure, texts = row["failure"], texts_of(row)
-        result = value_of(
-            ModelResult,
-            row,
-            request_hash=request_hash_of(row),
-            answer=texts["raw"],
-            failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
-            text=texts["text"],
-            failed=(),
-        )
-        messages = tuple(Message(role, text, tuple(map(chart, shown))) for role, text, shown in texts["messages"])
-        shown_first = tuple(map(chart, json.loads(row["charts"])))
-    return value_of(
-        AnswerEntry,
-        row,
-        system=row["system_text"],
-        messages=messages,
-        result=result,
-        answer=texts["answer"],
-        charts=shown_first,
-    )
-
-
 def command_of(row: Mapping[str, Any]) -> tuple[datetime, commands.Command]:
     """A command from its row, with its time."""
     with reading(row):
         kind: type[commands.Command] = getattr(commands, row["type"])
         return datetime.fromisoformat(row["time"]), from_json(kind, row["json"])
-
-
-def texts_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Messages, text, raw and checked answer of an answer's row; those of version 7 to 12 are one compressed object."""
-    if row.get("packed") is not None:
-        found: Mapping[str, Any] = json.loads(unpacked(row["packed"]))
-        return found
-    raw = _canonical(row["text"]) if row["raw"] == SAME else row["raw"]
-    answer = raw if row["answer"] == SAME else row["answer"]
-    columns = {"messages": row["messages"], "raw": raw, "answer": answer}
-    return {name: None if text is None else json.loads(text) for name, text in columns.items()} | {"text": row["text"]}
-
-
-def _canonical(text: str) -> str | None:
-    """The JSON of a text as the journal writes it; None for a text that is none."""
-    try:
-        return to_json(json.loads(text))
-    except (ValueError, RecursionError):
-        return None
 
 
 def _moment(time: datetime) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -13,10 +12,11 @@ from engine.domain.run import RunKind
 from engine.errors import MissingData
 from engine.journal.database import reading
 from engine.journal.entries import Note, RunEntry
+from engine.journal.event_rows import event_of
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import command_of
 from engine.messages.commands import Command
-from engine.messages.events import Event, from_plain
+from engine.messages.events import Event
 
 COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "equity", "notes")
 
@@ -101,7 +101,11 @@ class RunReader(RowReader):
         """The events after a number, at most `limit`, each with its own number: ask again from the last one."""
         narrow, values = where({"run": run}, "seq > ?")
         rows = self._rows(f"SELECT * FROM events{narrow} ORDER BY seq LIMIT ?", *values, seq, limit)
-        return tuple((row["seq"], _event_of(row)) for row in rows)
+        return tuple((row["seq"], event_of(row, self._answer)) for row in rows)
+
+    def _answer(self, seq: int) -> Mapping[str, Any]:
+        """The row of an answer by its number. Raises LookupError."""
+        return self._rows("SELECT * FROM answers WHERE seq = ?", seq)[0]
 
     def event_index(self) -> tuple[tuple[int, str, str], ...]:
         """The number, the run and the kind of every event, in order, without its content."""
@@ -124,32 +128,20 @@ class RunReader(RowReader):
         number: int | None = self._rows(ended, *[session.isoformat()] * 2)[0]["seq"]
         return number
 
-    def commands(
-        self, *kinds: type[Command], about: Collection[str] | None = None
-    ) -> tuple[tuple[datetime, Command], ...]:
-        """Every command of the kinds, in order, each with its time; carried out or not. `about` narrows to the orders
-        of these ids."""
-        narrow = "" if about is None else f" AND json_extract(json, '$.order_id') IN ({_places(about)})"
-        return self._commands(kinds, f"{narrow} ORDER BY seq", *(about or ()))
+    def commands(self, *kinds: type[Command]) -> tuple[tuple[datetime, Command], ...]:
+        """Every command of the kinds, in order, each with its time; carried out or not."""
+        return self._commands(kinds, "ORDER BY seq")
 
     def last_command(self, *kinds: type[Command]) -> tuple[datetime, Command] | None:
         """The last command of the kinds with its time, or None: one quick query, whoever has written it."""
-        return next(iter(self._commands(kinds, " ORDER BY seq DESC LIMIT 1")), None)
+        return next(iter(self._commands(kinds, "ORDER BY seq DESC LIMIT 1")), None)
 
-    def _commands(
-        self, kinds: Collection[type[Command]], further: str, *values: str
-    ) -> tuple[tuple[datetime, Command], ...]:
+    def last_command_number(self) -> int:
+        """The number of the last command of any kind, 0 where there is none."""
+        number: int = self._rows("SELECT coalesce(max(seq), 0) AS last FROM commands")[0]["last"]
+        return number
+
+    def _commands(self, kinds: Sequence[type[Command]], order: str) -> tuple[tuple[datetime, Command], ...]:
         names = [kind.__name__ for kind in kinds]
-        rows = self._rows(f"SELECT * FROM commands WHERE type IN ({_places(names)}){further}", *names, *values)
+        rows = self._rows(f"SELECT * FROM commands WHERE type IN ({', '.join('?' * len(names))}) {order}", *names)
         return tuple(map(command_of, rows))
-
-
-def _places(values: Collection[Any]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _event_of(row: Mapping[str, Any]) -> Event:
-    with reading(row):
-        # The columns say the rest; events of before they were packed say all of it.
-        columns = {name: row[name] for name in ("run", "type")}
-        return from_plain(columns | json.loads(row["json"]))

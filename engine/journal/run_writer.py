@@ -9,15 +9,16 @@ from typing import Any
 
 from engine.domain.json_text import to_json
 from engine.domain.market import Dropped
+from engine.domain.order import OrderState
 from engine.domain.run import ModelUse, RunKind, RunOutcome, WindowLook
 from engine.errors import InvariantBroken
 from engine.journal.entries import RunEntry
-from engine.journal.packing import THREAD
-from engine.journal.rows import packed, row_of
+from engine.journal.event_rows import event_row
+from engine.journal.rows import Row, packed, row_of
 from engine.journal.schema import LIVE, TEST
 from engine.journal.store import Condition, RowStore
-from engine.messages.commands import Command
-from engine.messages.events import Event, to_plain
+from engine.messages.commands import Command, OrderCommand
+from engine.messages.events import AgentAnswered, Event
 
 RUN_STATE = ("outcome", "value", "detail", "model", "extra")
 """Fields of a run that change: each state is a row of its own."""
@@ -84,15 +85,30 @@ class RunWriter(RowStore):
     def event(self, event: Event) -> None:
         """Something happened; events that may be lost are not stored."""
         if event.durable:
-            kind = type(event).__name__
-            row = {"run": event.run, "time": "", "type": kind, THREAD: getattr(event, "symbol", "")}
-            plain = {name: value for name, value in to_plain(event).items() if name not in ("run", "type")}
-            self._write(("events", row | {"json": to_json(plain)}))
+            self._write(("events", event_row(event, self._answer_before(event))))
+
+    def _answer_before(self, event: Event) -> Row | None:
+        """The last answer that an event may be about, None where none was committed."""
+        if not isinstance(event, AgentAnswered):
+            return None
+        about = {"run": event.run, "session": event.session, "symbol": event.symbol, "owner": event.owner}
+        return self._find("answers", about, latest="seq")
 
     def command(self, command: Command, time: datetime) -> int:
         """An operator or a schedule gave a command; returns its number."""
         row = {"time": time, "type": type(command).__name__, "json": to_json(command)}
         return self._insert_numbered("commands", row)
+
+    def order_command(self, command: OrderCommand, time: datetime) -> bool:
+        """An operator gave a command about an order, which takes effect by being there; False where the order is on its
+        way, or ended, and nothing about it can count any more."""
+        row = {"time": time, "type": type(command).__name__, "json": to_json(command)}
+        unsent = Condition(
+            "NOT EXISTS (SELECT 1 FROM order_states WHERE order_id = ? AND state != ?)",
+            (command.order_id, OrderState.INTENDED.value),
+        )
+        number = self._insert_now_if("commands", row, unsent)
+        return bool(number) and self.command_done(number, time)
 
     def command_done(self, seq: int, time: datetime) -> bool:
         """A command was carried out; False where another process had done so already."""
@@ -101,7 +117,7 @@ class RunWriter(RowStore):
             AND NOT EXISTS (SELECT 1 FROM command_states WHERE command = ? AND state = 'done')""",
             (seq, seq),
         )
-        return self._insert_now_if("command_states", {"command": seq, "time": time, "state": "done"}, waits)
+        return bool(self._insert_now_if("command_states", {"command": seq, "time": time, "state": "done"}, waits))
 
     def looks(self, looks: Iterable[WindowLook]) -> None:
         """A strategy or a preset was evaluated on windows, all looks or none."""

@@ -185,8 +185,8 @@ class RowStore:
         with self._transaction():
             return self._insert(table, tuple(row), [_stored(row)])
 
-    def _insert_now_if(self, table: str, row: Row, condition: Condition) -> bool:
-        """Add a row at once where its condition holds; False where it does not."""
+    def _insert_now_if(self, table: str, row: Row, condition: Condition) -> int:
+        """Add a row at once where its condition holds, and return its number; 0 where it does not hold."""
         with self._transaction():
             return self._insert_if(table, _stored(row), condition)
 
@@ -245,8 +245,8 @@ class RowStore:
         number: int = self._db.conn.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
         return number
 
-    def _insert_if(self, table: str, row: Row, condition: Condition) -> bool:
-        """Add a row; False where its condition does not hold."""
+    def _insert_if(self, table: str, row: Row, condition: Condition) -> int:
+        """Add a row and return its number; 0 where its condition does not hold."""
         if table in PACKED:
             row = self._packer.packed(table, row, self._last(table) + 1)
         row = {**row, **self._mark(table)}
@@ -255,8 +255,8 @@ class RowStore:
         if done.rowcount == 1 and done.lastrowid is not None:
             self._packer.inserted()
             self._written.append(Written(table, done.lastrowid, tuple(row), [tuple(row.values())]))
-            return True
-        return False
+            return done.lastrowid
+        return 0
 
     def _mark(self, table: str) -> Row:
         """The number of the journal's last event, for rows of a desk; asked within the transaction that writes them."""

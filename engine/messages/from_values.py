@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
-from engine.domain.decision import Decision, Opinion
+from engine.domain.decision import Decision, DecisionKey, Opinion
+from engine.domain.model_call import ModelResult
 from engine.domain.order import Fill
 from engine.domain.run import EquityPoint
-from engine.messages.events import DecisionMade, OpinionFormed, OrderFilled, SessionSettled
+from engine.messages.answer_text import answer_text
+from engine.messages.events import AgentAnswered, DecisionMade, OpinionFormed, OrderFilled, SessionSettled
+
+
+def agent_answered(
+    time: datetime,
+    key: DecisionKey,
+    step: str,
+    *,
+    result: ModelResult,
+    outcome: str,
+    reason: str,
+    answer: Mapping[str, Any] | None,
+) -> AgentAnswered:
+    """The event of one call for the question `step`; `outcome`, `reason` and `answer` are those of an AnswerEntry."""
+    return AgentAnswered(
+        run=key.run,
+        time=time,
+        session=key.session,
+        symbol=key.symbol,
+        owner=key.owner,
+        step=step,
+        text=f"{outcome}: {reason}" if answer is None else answer_text(answer),
+        model=result.model,
+        abstained=outcome == "abstained",
+        cached=result.cached,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cost=result.cost,
+        seconds=result.latency,
+    )
 
 
 def opinion_formed(time: datetime, opinion: Opinion) -> OpinionFormed:

@@ -10,11 +10,14 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
+from engine.journal.answer_rows import request_hash_of, texts_of
 from engine.journal.copies import backup
 from engine.journal.migrations import MIGRATIONS
 from engine.journal.packing import PACKED, Unpacker
-from engine.journal.rows import request_hash_of, texts_of
+from engine.journal.reader import JournalReader
+from engine.journal.recalled_columns import recalled_rows
 from engine.journal.schema import APPLICATION, DECISION_KEY
+from engine.messages.events import to_plain
 
 LAST_STATE = "SELECT {column} FROM newer.{states} WHERE {key} = {table}.{named} ORDER BY seq DESC LIMIT 1"
 UPDATED = {
@@ -75,6 +78,9 @@ def _value(table: str, column: str, known: set[str]) -> str:
 
 def _unpack(path: Path) -> None:
     """Put the texts of a journal where they stood before they were packed, without a word to its chain."""
+    with JournalReader(path) as reader:
+        events = {seq: to_plain(event) for seq, event in reader.events_after(limit=-1)}
+        prompts = [answer.prompt_hash for answer in reader.answers()]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.row_factory = sqlite3.Row
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
@@ -86,12 +92,13 @@ def _unpack(path: Path) -> None:
         }
         for row in (row for rows in plain.values() for row in rows):
             unpacker.unpack(row)
-        for row in plain["answers"]:
+        for row, prompt in zip(plain["answers"], prompts, strict=True):
             texts = texts_of(row)
             row |= {name: None if texts[name] is None else json.dumps(texts[name]) for name in ("raw", "answer")}
+            row["prompt_hash"] = prompt
             row["request_hash"] = request_hash_of(row)
         for row in plain["events"]:
-            said = {"run": row["run"], "type": row["type"]} | json.loads(row["json"])
+            said = events[row["seq"]]
             row |= {"json": json.dumps(said), "time": said["time"]}
         for row in plain["chunks"]:
             row["data"] = zlib.compress(row["text"].encode())
@@ -110,7 +117,7 @@ def _unpack(path: Path) -> None:
                 )
         for row in plain["recalls"]:
             key = {name: row[name] for name in (*DECISION_KEY, "event")}
-            for memory in json.loads(row["memories"]):
+            for memory in recalled_rows(row["memories"]):
                 each = key | memory
                 connection.execute(
                     f"INSERT INTO recollections ({', '.join(each)}) VALUES ({', '.join('?' * len(each))})",

@@ -140,9 +140,11 @@ def difference(one: Difference) -> Row:
     return {"what": one.what} | known | {"note": one.note or None}
 
 
-def order(entry: Order) -> Row:
-    """An order in its present state; either `quantity` (shares) or `notional` (money, costs included) was asked for."""
-    return fields(entry, "id", "session", "symbol", "side", "quantity", "notional", "state")
+def order(entry: Order, decided: Order | None = None) -> Row:
+    """An order in its present state; either `quantity` (shares) or `notional` (money, costs included) was asked for.
+    `edited_from` is its size before an operator edited it, null where none did."""
+    known = fields(entry, "id", "session", "symbol", "side", "quantity", "notional", "state")
+    return known | {"edited_from": None if decided is None else fields(decided, "quantity", "notional")}
 
 
 def run(entry: RunEntry) -> Row:

@@ -18,6 +18,9 @@ from engine.journal.results import trail
 from engine.journal.writer import JournalWriter
 from tests.engine.old_journals import as_version
 
+THIRD = 0.333333
+"""A figure of a memory as it is kept."""
+
 NEWS = Recollection(
     id="a1",
     kind="news",
@@ -59,8 +62,9 @@ def test_memories_are_read_as_they_were_written_and_say_what_was_cited(
             # A run that was killed and goes on says the same again.
             assert not journal.recalled(decision, memories)
     with JournalReader(path) as reader:
-        assert trail(reader, made.key).recalled == (Recalled(NEWS, False, "default"), Recalled(REPORT, True, "default"))
-        assert trail(reader, later.key).recalled == (Recalled(faded, False, "default"),)
+        news, old_news = (replace(memory, relevancy=THIRD) for memory in (NEWS, faded))
+        assert trail(reader, made.key).recalled == (Recalled(news, False, "default"), Recalled(REPORT, True, "default"))
+        assert trail(reader, later.key).recalled == (Recalled(old_news, False, "default"),)
     kept = sqlite3.connect(path)
     assert kept.execute("SELECT count(*) FROM memories").fetchone() == (2,)
     for table in ("memories", "recalls"):
@@ -81,4 +85,5 @@ def test_decisions_from_before_there_were_recollections_have_none(
     with JournalWriter(path) as journal:
         assert journal.recalled(a_decision(), (NEWS,))
     with JournalReader(path) as reader:
-        assert trail(reader, a_decision().key).recalled == (Recalled(NEWS, False, "default"),)
+        kept = replace(NEWS, relevancy=THIRD)
+        assert trail(reader, a_decision().key).recalled == (Recalled(kept, False, "default"),)

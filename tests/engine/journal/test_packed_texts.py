@@ -20,6 +20,7 @@ from engine.journal.packing import MOST_LED
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.events import AgentAnswered
+from engine.messages.from_values import agent_answered
 
 FIRST = date(2024, 3, 4)
 STORY = (
@@ -59,6 +60,19 @@ def event_of(entry: AnswerEntry) -> AgentAnswered:
         output_tokens=2,
         cost=None,
         seconds=0.5,
+    )
+
+
+def published(entry: AnswerEntry) -> AgentAnswered:
+    """The event that a run publishes a moment after an answer."""
+    return agent_answered(
+        entry.time + timedelta(microseconds=250),
+        entry.key,
+        entry.agent,
+        result=entry.result,
+        outcome=entry.outcome,
+        reason=entry.reason,
+        answer=entry.answer,
     )
 
 
@@ -115,3 +129,26 @@ def test_a_lost_text_is_named_by_whoever_rests_on_it(path: Path, an_answer: Call
         rows.execute("DELETE FROM answers WHERE seq = 1")
     with JournalReader(path) as reader, pytest.raises(MalformedData, match=r"seq 2, .* symbol AAA"):
         reader.answers(written[1].key)
+
+
+def test_the_event_of_an_answer_names_its_row(path: Path, an_answer: Callable[..., AnswerEntry]) -> None:
+    failed = replace(an_answer(failed=True), agent="chart", reason="refused: no")
+    written = [*answers(an_answer(), 3, ("AAA",)), failed]
+    with JournalWriter(path) as journal:
+        for entry in written:
+            journal.answer(entry)
+            journal.event(published(entry))
+        journal.event(event_of(written[-1]))  # says something else than the answer
+    expected = [*map(published, written), event_of(written[-1])]
+    with JournalReader(path) as reader:
+        assert [event for _, event in reader.events_after(limit=-1)] == expected
+        assert reader.events_after(2, limit=1) == ((3, expected[2]),)
+    with JournalReader(path, at=2) as reader:
+        assert [event for _, event in reader.events_after()] == expected[:2]
+    with closing(sqlite3.connect(path)) as rows, rows:
+        sizes = [size for (size,) in rows.execute("SELECT length(packed) + length(json) FROM events ORDER BY seq")]
+        assert max(sizes[:4]) < 60 < sizes[4]
+        rows.execute("DROP TRIGGER answers_no_delete")
+        rows.execute("DELETE FROM answers WHERE seq = 4")
+    with JournalReader(path) as reader, pytest.raises(MalformedData, match="seq 4"):
+        reader.events_after(3)
