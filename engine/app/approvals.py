@@ -1,38 +1,51 @@
-"""Approval and veto of orders that wait: the orders that an answer is given on, and their states afterwards."""
+"""Approval, veto, edit and undo of orders that wait: the orders that an answer is given on, and their states
+afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import Literal
 
-from engine.domain.order import Order, OrderState
+from engine.domain.order import Order, OrderSize, OrderState
 from engine.domain.run import TradingMode
 from engine.errors import MissingData, PaperdeskError, UsageError
-from engine.execution.controls import approve, veto
+from engine.execution.controls import give
+from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
+from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto
 from engine.reports.documents.control_state import AnsweredOrder, ControlState, OpenOrder, Waiting
-from engine.reports.documents.controls import control_state
+from engine.reports.documents.controls import control_state, waiting_document
+from engine.reports.documents.order_effect import OrderEffect
 from engine.reports.documents.records import records_in
-from engine.reports.documents.row_json import minute
+from engine.reports.documents.row_json import Row, minute
 
-Answer = Literal["approve", "veto"]
+Answer = Literal["approve", "veto", "undo"]
 
 APPROVABLE = (Waiting.APPROVAL, Waiting.VETOED, Waiting.APPROVED)
-VETOABLE = (*APPROVABLE, Waiting.LATE)
+ANSWERABLE: Mapping[Answer, Collection[Waiting]] = {
+    "approve": APPROVABLE,
+    "veto": (*APPROVABLE, Waiting.LATE),
+    "undo": APPROVABLE,
+}
+"""The states of an order that an answer is taken in."""
+DONE: Mapping[Answer, str] = {"approve": "approved", "veto": "vetoed", "undo": "taken back"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDesk:
-    """A desk whose orders are approved or vetoed.
+    """A desk whose orders are answered by an operator.
 
     desk: its name.
     journal: the journal's file.
     mode: auto, ask or observe.
     stays_until: the moment (UTC) from which an order of a decision session can no longer be sent.
     now: UTC by this machine's clock; None where the time is the broker's, who judges it when an order is sent.
+    edit: the edit that gives an order another size; raises UsageError where the limits do not allow it.
+    effects: the effects of open orders on the portfolio by order id, where prices are had.
     submit: carries out the answers that the journal has: sends what is approved, ends what is vetoed or too late.
     """
 
@@ -41,6 +54,8 @@ class ApprovalDesk:
     mode: TradingMode
     stays_until: Callable[[date], datetime]
     now: datetime | None
+    edit: Callable[[str, OrderSize], Edit]
+    effects: Callable[[Iterable[Order]], Mapping[str, OrderEffect]]
     submit: Callable[[], Awaitable[object]]
 
     def state(self) -> ControlState:
@@ -54,6 +69,13 @@ class ApprovalDesk:
             raise UsageError(f"the desk {self.desk} {why}")
         with records_in(self.journal, self.desk) as records:
             return control_state(records.reader, asks=True, stays_until=self.stays_until, now=self.now)
+
+
+def waiting_orders(desk: ApprovalDesk) -> Row:
+    """The document of the orders that wait, with the effect of each. Raises as `ApprovalDesk.state` does."""
+    state = desk.state()
+    effects = desk.effects([one.order for one in state.waiting]) if state.waiting else {}
+    return waiting_document(desk.desk, state, effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,33 +92,51 @@ class Answered:
 
 
 async def answer_orders(
-    desk: ApprovalDesk, answer: Answer, order_ids: Collection[str] | None, *, now: datetime, reason: str = ""
+    desk: ApprovalDesk,
+    answer: Answer,
+    order_ids: Collection[str] | None,
+    *,
+    now: datetime,
+    reason: str = "",
+    size: OrderSize | None = None,
 ) -> Answered:
     """Write an answer on orders, by id or symbol (None: on all that wait), and carry it out at once. A veto needs
-    nobody for that: whoever sends reads it first. Raises UsageError for a desk that does not ask, MissingData for a
-    name that the journal does not know."""
+    nobody for that: whoever sends reads it first. An approval may come with another `size` for one order. Raises
+    UsageError for a desk that does not ask and for a size that cannot be, MissingData for a name that the journal does
+    not know."""
     state = desk.state()
-    taken, answered = _selected(desk, state, answer, None if order_ids is None else _named(state, order_ids))
+    names = None if order_ids is None else _named(state, answer, order_ids)
+    taken, answered = _selected(desk, state, answer, names)
+    if size is not None and len(taken) + len(answered) != 1:
+        raise UsageError("a size is for one order: name one that waits")
+    if not taken:
+        return Answered(answered)
+    commands: list[OrderCommand] = []
+    if size is not None:
+        commands.append(await asyncio.to_thread(desk.edit, taken[0].id, size))
+    commands += [_command(answer, one.id, " ".join(reason.split())) for one in taken]
+    late = {command.order_id for command in give(desk.journal, commands, now)}
     error = None
-    if taken:
-        names = [order.id for order in taken]
-        if answer == "approve":
-            approve(desk.journal, names, now)
-        else:
-            veto(desk.journal, names, now, " ".join(reason.split()))
+    if answer != "undo":
         try:
             await desk.submit()
         except PaperdeskError as problem:
             error = problem if answer == "approve" else None
-        answered += _carried_out(desk.journal, taken, answer)
-    return Answered(answered, error)
+    return Answered([*answered, *_carried_out(desk, [one.id for one in taken], answer, late)], error)
 
 
-def _named(state: ControlState, names: Collection[str]) -> list[str]:
-    """The ids of orders that are named by their ids, or by a symbol: all that wait for it."""
+def _command(answer: Answer, order_id: str, reason: str) -> OrderCommand:
+    if answer == "approve":
+        return Approve(order_id)
+    return Undo(order_id) if answer == "undo" else Veto(order_id, reason)
+
+
+def _named(state: ControlState, answer: Answer, names: Collection[str]) -> list[str]:
+    """The ids of orders that are named by their ids, or by a symbol: all of it that wait, or can be undone."""
+    meant = [one.order for one in state.orders if (one.undoable if answer == "undo" else one.waits)]
     found = []
     for name in names:
-        of_symbol = [one.order.id for one in state.waiting if one.order.symbol == name.upper()]
+        of_symbol = [order.id for order in meant if order.symbol == name.upper()]
         found += of_symbol or [name]
     return found
 
@@ -106,28 +146,32 @@ def _selected(
 ) -> tuple[list[Order], list[AnsweredOrder]]:
     """The orders that the answer can be given on, and those on which it is not taken."""
     if order_ids is None:
-        return [one.order for one in state.waiting], []
+        return [one.order for one in state.orders if (one.undoable if answer == "undo" else one.waits)], []
     still_open = {one.order.id: one for one in state.orders}
     ended = _ended(desk, state, [name for name in order_ids if name not in still_open])
     taken, refused = [], []
     for name in dict.fromkeys(order_ids):
-        if name in ended:
-            filled = ended[name].state is OrderState.FILLED
-            refused.append(AnsweredOrder(ended[name], f"{ended[name].state} already", filled is (answer == "veto")))
-        elif still_open[name].state in (APPROVABLE if answer == "approve" else VETOABLE):
-            taken.append(still_open[name].order)
+        one = still_open.get(name)
+        if one is None:
+            order, decided = ended[name].order, ended[name].decided
+            no = answer == "undo" or (order.state is OrderState.FILLED) is (answer == "veto")
+            refused.append(AnsweredOrder(order, f"{order.state} already", no, decided))
+        elif one.state not in ANSWERABLE[answer]:
+            refused.append(_refusal(one, answer))
+        elif answer == "undo" and not one.undoable:
+            refused.append(AnsweredOrder(one.order, "nothing to take back", decided=one.decided))
         else:
-            refused.append(_refusal(still_open[name], answer))
+            taken.append(one.order)
     return taken, refused
 
 
-def _ended(desk: ApprovalDesk, state: ControlState, order_ids: Sequence[str]) -> dict[str, Order]:
+def _ended(desk: ApprovalDesk, state: ControlState, order_ids: Sequence[str]) -> dict[str, OrderEntry]:
     if not order_ids:
         return {}
-    known: dict[str, Order] = {}
+    known: dict[str, OrderEntry] = {}
     if desk.journal.is_file():
         with JournalReader(desk.journal) as reader:
-            known = {entry.order.id: entry.order for entry in reader.orders()}
+            known = {entry.order.id: entry for entry in reader.orders()}
     for name in sorted(order_ids):
         if name not in known:
             waiting = ", ".join(one.order.id for one in state.waiting) or "(none)"
@@ -137,22 +181,29 @@ def _ended(desk: ApprovalDesk, state: ControlState, order_ids: Sequence[str]) ->
 
 def _refusal(one: OpenOrder, answer: Answer) -> AnsweredOrder:
     if one.state in (Waiting.SENT, Waiting.UNKNOWN):
-        return AnsweredOrder(one.order, f"sent already ({one.order.state})", answer == "veto")
+        return AnsweredOrder(one.order, f"sent already ({one.order.state})", answer != "approve", one.decided)
     assert one.until is not None  # an order that was not sent stays for a time
-    return AnsweredOrder(one.order, f"too late since {minute(one.until)}, it is not sent any more", refused=True)
+    late = f"too late since {minute(one.until)}, it is not sent any more"
+    return AnsweredOrder(one.order, late, refused=True, decided=one.decided)
 
 
-def _carried_out(journal: Path, orders: Sequence[Order], answer: Answer) -> Iterator[AnsweredOrder]:
-    """Orders once an answer was written and whatever could be done was done."""
-    with JournalReader(journal) as reader:
-        states = {entry.order.id: entry.order.state for entry in reader.orders()}
-        details = {order.id: reader.order_moves(order.id)[-1].detail for order in orders}
-    done = "approved" if answer == "approve" else "vetoed"
-    for order in orders:
-        state, detail = states[order.id], details[order.id]
-        if state is OrderState.INTENDED:
-            yield AnsweredOrder(order, f"{done}, not sent yet" if answer == "approve" else done)
-        elif state in (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED):
-            yield AnsweredOrder(order, f"{state}: {detail}" if detail else f"{state}", answer == "approve")
-        else:
-            yield AnsweredOrder(order, f"{done}, {state}")
+def _carried_out(
+    desk: ApprovalDesk, order_ids: Sequence[str], answer: Answer, late: Collection[str]
+) -> Iterator[AnsweredOrder]:
+    """Orders once an answer was written and whatever could be done was done; `late` are those that were on their way
+    before it was written."""
+    waiting = {one.order.id: one.state for one in desk.state().orders}
+    with JournalReader(desk.journal) as reader:
+        entries = {entry.order.id: entry for entry in reader.orders()}
+        details = {order_id: reader.order_moves(order_id)[-1].detail for order_id in order_ids}
+    for order_id in order_ids:
+        order, detail, refused = entries[order_id].order, details[order_id], False
+        state = f"{DONE[answer]}, {order.state}"
+        if order_id in late:
+            state, refused = f"sent already ({order.state})", answer != "approve"
+        elif order.state is OrderState.INTENDED:
+            unsent = {"approve": "approved, not sent yet", "veto": "vetoed"}
+            state = unsent.get(answer, f"{DONE[answer]}: {waiting[order_id]}")
+        elif order.state in (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED):
+            state, refused = f"{order.state}: {detail}" if detail else f"{order.state}", answer == "approve"
+        yield AnsweredOrder(order, state, refused, entries[order_id].decided)

@@ -45,9 +45,10 @@ def resume_desk(desk: str, now: datetime) -> Row:
 
 
 def approval_desk(services: Services) -> ApprovalDesk:
-    """The configured desk, whose orders are approved or vetoed. Raises as `controlled_journal` does."""
+    """The configured desk, whose orders an operator answers. Raises as `controlled_journal` does."""
     from engine.app.approvals import ApprovalDesk
     from engine.app.runs import submit_approved
+    from engine.app.waiting_orders import limited_edit, order_effects
 
     return ApprovalDesk(
         desk=services.desk,
@@ -55,5 +56,7 @@ def approval_desk(services: Services) -> ApprovalDesk:
         mode=services.config.broker.mode,
         stays_until=partial(controls.stays_until, services.desk_calendar(services.symbols), services.symbols),
         now=None if services.goes_by_broker else services.clock.now(),
+        edit=partial(limited_edit, services),
+        effects=partial(order_effects, services),
         submit=partial(submit_approved, services),
     )

@@ -16,20 +16,25 @@ from pathlib import Path
 
 from engine import places
 from engine.app.arena_record import load_document, played_arenas
+from engine.app.demo_history import demo_history
+from engine.app.demo_time import DemoTime, begin, begins_after
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, desk_schedule
-from engine.app.market_data import fetch, held_symbols, known_closes, load_desk, load_run
+from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
+from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.app.stored_memory import select_memory
+from engine.app.waiting_orders import limited_edit
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
 from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
 from engine.execution import controls
@@ -38,7 +43,21 @@ from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.bus import Bus
-from engine.messages.commands import Approve, Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle, Shutdown, Veto
+from engine.messages.commands import (
+    Approve,
+    Command,
+    Edit,
+    Halt,
+    MemoryChange,
+    OrderCommand,
+    PauseCycle,
+    ResizeOrder,
+    Resume,
+    ResumeCycle,
+    RunCycle,
+    Shutdown,
+    Veto,
+)
 from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock, LanguageModel, LiveFeed
 from engine.preset import load_preset
@@ -47,7 +66,7 @@ from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.set_up import Finding
 from engine.reports.settings_text import costs_text, short_costs
-from engine.services import FetchOptions, Services
+from engine.services import Services
 from engine.session.schedule import next_run
 
 Gate = Callable[[], Awaitable[None]]
@@ -87,13 +106,20 @@ class DeskRunner:
         clock: Clock,
         journal: Path,
         submit: Callable[[Publish], Awaitable[None]],
+        *,
+        edit: Callable[[str, OrderSize], Edit],
+        undo_seconds: float,
     ) -> None:
-        """`run_cycle` and `submit` are those of OpenDesk."""
+        """`run_cycle`, `submit`, `edit` and `undo_seconds` are those of OpenDesk."""
         self._bus = bus
         self._run_cycle = run_cycle
         self._clock = clock
         self._journal = journal
         self._submit = submit
+        self._edit, self._undo_seconds = edit, undo_seconds
+        self._answers = 0
+        """Answers so far: the orders that were answered are sent some seconds after the last one."""
+        self._leaving = asyncio.Event()
         self._controls: set[asyncio.Task[None]] = set()
         # Controls are written in the order in which they came; orders are sent by one task at a time.
         self._writing = asyncio.Lock()
@@ -159,7 +185,7 @@ class DeskRunner:
             case ResumeCycle():
                 self._open.set()
                 self._notice("info", "resumed")
-            case Halt() | Resume() | Approve() | Veto():
+            case Halt() | Resume() | OrderCommand() | ResizeOrder():
                 control = asyncio.create_task(self._guarded(self._control(command)), name="control")
                 self._controls.add(control)
                 control.add_done_callback(self._controls.discard)
@@ -188,11 +214,25 @@ class DeskRunner:
     async def _control(self, command: Command) -> None:
         async with self._writing:
             # In a thread: the journal's lock may be held by another process for a moment.
-            done = await asyncio.to_thread(controls.carry_out, self._journal, command, self._clock.now())
+            done = await asyncio.to_thread(self._write, command)
         self._notice("warning" if isinstance(command, Halt) else "info", done)
         if isinstance(command, Approve | Veto):
             self._unsent = True
-            await self._submit_answered()
+            if await self._is_last_answer():
+                await self._submit_answered()
+
+    def _write(self, command: Command) -> str:
+        if isinstance(command, ResizeOrder):
+            command = self._edit(command.order_id, command.size)
+        return controls.carry_out(self._journal, command, self._clock.now())
+
+    async def _is_last_answer(self) -> bool:
+        """Wait as long as an answer can be undone; True where no other came meanwhile, or the desk is being left."""
+        self._answers += 1
+        answer = self._answers
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._leaving.wait(), self._undo_seconds)
+        return answer == self._answers
 
     async def _submit_answered(self) -> None:
         async with self._sending:
@@ -219,7 +259,8 @@ class DeskRunner:
         await self._open.wait()
 
     async def _end(self) -> None:
-        """Cancel the cycle; operator controls are still carried out."""
+        """Cancel the cycle; operator controls are still carried out, at once."""
+        self._leaving.set()
         at_work = set(self._controls)
         if self._cycle is not None and not self._cycle.done():
             self._cycle.cancel()
@@ -239,7 +280,9 @@ class OpenDesk:
     label: the label of the model that decides, such as `rules, not a language model`.
     steps: the questions that its agents are asked about a symbol, in order, by their names in events.
     journal: the journal's file, which is not there before the first run.
-    clock: this machine's, or the broker's.
+    clock: this machine's, the broker's, or a demo desk's own.
+    history: the recorded history of a demo desk; None for every other desk.
+    has_own_clock: True for a demo desk, which goes on to its next session when it is asked to.
     follows_broker: True where the clock is a local broker's, which may be moved at any time.
     feed: live prices and news; None where there are none.
     watches: True where its cycles run on a schedule while it is open.
@@ -248,12 +291,16 @@ class OpenDesk:
     default_costs: fills, slippage and commission of that backtest, in a few words.
     costs: those of the desk's own orders.
     rehearsal: says why the desk may not trade its account before a rehearsal.
+    backtests: those of any day that lie on this machine.
+    undo_seconds: for so long an answer on an order can be undone before it is carried out.
+    notify: True where orders that wait are announced outside of the screen.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, *, demo: bool = False) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
-        prices of a new account. Raises UsageError or ConfigError for a desk that could not run, TryAgainLater where an
-        older journal is in use, MissingData without prices, and as MarketFetch does."""
+        prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. Raises
+        UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
+        MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services = services
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
@@ -262,18 +309,25 @@ class OpenDesk:
         if older_version(self.journal) is not None:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
-        self.clock: Clock = desk_clock(services)
+        if demo:
+            begin(services)
+        self.history = demo_history(services) if demo else None
+        self._demo = None if begins_after(services) is None else DemoTime(services)
+        self.has_own_clock = self._demo is not None
+        self.clock: Clock = desk_clock(services) if self._demo is None else self._demo.clock
         service = services.broker
         self.follows_broker = service is not None and services.goes_by_broker and service.settings.is_local
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
         self.watches = config.watch.in_app
-        _bring_prices(services)
+        bring_prices(services)
         self.default_backtest = default_spec(services)
         self.default_costs = short_costs(cost_settings(services, self.default_backtest))
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
         self.rehearsal = RehearsalCheck(services)
+        self.backtests = RecordedBacktests(services)
+        self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
 
     def costs_of(self, spec: RunSpec) -> str:
         """Fills, costs and cash that a backtest would have. Raises UsageError for a convention or a preset that there
@@ -306,9 +360,15 @@ class OpenDesk:
     async def market(self) -> Market:
         """All data of the desk's symbols through the last completed session; read anew at every call."""
         with DeskJournal(self.desk) as journal:
+            if self._demo is not None:
+                self._demo.follow(journal.reader)
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         return await load_desk(self._services, context.session, held)
+
+    def configuration(self) -> Row:
+        """Every value of the configuration that is in force, by section."""
+        return self._services.config.model_dump(mode="json")
 
     def memories(self, run: str | None, session: date | None) -> Row:
         """The memories of the desk, or of a backtest, alive at a session's end (None: now). Raises MissingData
@@ -325,6 +385,12 @@ class OpenDesk:
         selected = select_memory(self._services, run)
         with selected.stored.opened() as memory:
             return lifeline_document(selected.head, memory, selected.stored.calendar, memory_id)
+
+    def change_memory(self, memory_id: str, change: MemoryChange, reason: str) -> Row:
+        """Pin a memory of the desk, forget it, or take that back. Raises as the use case does."""
+        from engine.app.memory_control import change_memory
+
+        return change_memory(self._services, memory_id, change, reason=reason, now=self.clock.now())
 
     def arenas(self) -> tuple[str, ...]:
         """The ids of arenas that were played, the latest first."""
@@ -346,14 +412,22 @@ class OpenDesk:
         """The prices of symbols up to the last close of some records, as `paperdesk why` counts them."""
         return known_closes(self._services, records, symbols)
 
+    def next_session(self) -> str:
+        """Have a demo desk's clock go on to the end of the session after the last one that it decided; return the
+        reason why it cannot, or an empty text. Raises what JournalReader raises."""
+        if self._demo is None:
+            return "only a demo desk goes on by a key: this one goes by the sessions of its market"
+        with DeskJournal(self.desk) as journal:
+            return self._demo.go_on(journal.reader)
+
     async def run_cycle(self, publish: Publish, gate: Gate) -> None:
         """Run the desk for the last completed session, and publish everything from RunStarted to RunFinished; `gate`
         is awaited before every question to a model. A finished session is noticed and left alone. Raises
         PaperdeskError."""
         done = await run_daily(self._by_clock(), publish=publish, through=lambda model: Gated(model, gate))
         if isinstance(done, Finished):
-            text = f"{done.session} is decided already; the next cycle follows its next session"
-            publish(Noticed(done.run, self.clock.now(), "info", text))
+            following = "n runs the next session" if self.has_own_clock else "the next cycle follows its next session"
+            publish(Noticed(done.run, self.clock.now(), "info", f"{done.session} is decided already; {following}"))
 
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises
@@ -364,6 +438,10 @@ class OpenDesk:
 
         await DeskWatch(self._services, publish, on_message, turn).run()
 
+    def edit(self, order_id: str, size: OrderSize) -> Edit:
+        """The edit that gives an open order another size. Raises as `limited_edit` does."""
+        return limited_edit(self._services, order_id, size)
+
     async def submit(self, publish: Publish) -> None:
         """Send the orders that the journal has as approved, and end those that are vetoed or too late. Raises
         PaperdeskError, TryAgainLater where a run is at work."""
@@ -372,17 +450,3 @@ class OpenDesk:
     def _by_clock(self) -> Services:
         """The services by the desk's clock."""
         return replace(self._services, clock=self.clock)
-
-
-def _bring_prices(services: Services) -> None:
-    """Fetch the bars of symbols that have none yet, where the broker brings data: a new account has nothing to show.
-    Raises MissingData for a folder without prices that somebody else has to fill, and as MarketFetch does."""
-    folder, broker = services.data_folder, services.broker
-    if folder is None:
-        return
-    prices = folder / "prices"
-    missing = [symbol for symbol in services.symbols if not (prices / f"{symbol}.csv").is_file()]
-    if missing and services.config.data.refresh and broker is not None and broker.registration.brings_data:
-        asyncio.run(fetch(services, "bars", FetchOptions(folder=folder), missing))
-    elif missing and not prices.is_dir():
-        raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")

@@ -115,6 +115,14 @@ class Order:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class OrderSize:
+    """A size as an operator names it: shares or, with `money`, an amount in the quote currency."""
+
+    number: Decimal
+    money: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
     """An executed trade.

@@ -6,7 +6,7 @@ whatever process it was given. The last one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from engine.domain.order import OrderState
 from engine.errors import InvariantBroken
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock, session_after
-from engine.messages.commands import Approve, Command, Halt, Resume, Veto
+from engine.messages.commands import Approve, Command, Edit, Halt, OrderCommand, Resume, Undo, Veto, in_force
 from engine.ports import Calendar
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Halted:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The last command about an order: approved, or (False) vetoed, when (UTC), and the reason of a veto."""
+    """The last answer on an order: approved, or (False) vetoed, when (UTC), and the reason of a veto."""
 
     approved: bool
     time: datetime
@@ -55,14 +55,21 @@ def halted(reader: JournalReader) -> Halted | None:
 
 
 def approvals(reader: JournalReader, order_ids: Collection[str] | None = None) -> Mapping[str, Approval]:
-    """The last approval or veto by order id; `order_ids` narrows to these, which is quick however many there were."""
+    """The last approval or veto that holds by order id; `order_ids` narrows to these, which is quick however many there
+    were."""
+    return answers_of(in_force(reader.order_commands(order_ids)))
+
+
+def answers_of(held: Mapping[str, Sequence[tuple[datetime, OrderCommand]]]) -> Mapping[str, Approval]:
+    """The last approval or veto by order id among commands that hold."""
     last: dict[str, Approval] = {}
-    for time, command in reader.commands(Approve, Veto, about=order_ids):
-        match command:
-            case Approve(order_id):
-                last[order_id] = Approval(True, time)
-            case Veto(order_id, reason):
-                last[order_id] = Approval(False, time, reason)
+    for order_id, given in held.items():
+        for time, command in given:
+            match command:
+                case Approve():
+                    last[order_id] = Approval(True, time)
+                case Veto(reason=reason):
+                    last[order_id] = Approval(False, time, reason)
     return last
 
 
@@ -104,19 +111,16 @@ def resume(journal: Path, now: datetime) -> Halted | None:
     return before
 
 
-def approve(journal: Path, order_ids: Iterable[str], now: datetime) -> None:
-    """Write down that orders may be sent. Raises what JournalWriter raises."""
-    _give(journal, map(Approve, order_ids), now)
-
-
-def veto(journal: Path, order_ids: Iterable[str], now: datetime, reason: str = "") -> None:
-    """Write down that orders must not be sent. Raises what JournalWriter raises."""
-    _give(journal, (Veto(order_id, reason) for order_id in order_ids), now)
+def give(journal: Path, commands: Iterable[OrderCommand], now: datetime) -> tuple[OrderCommand, ...]:
+    """Write commands about orders, each of which takes effect by being there. Returns those that came too late: the
+    order is on its way, or ended. Raises what JournalWriter raises."""
+    with _writing(journal) as writer:
+        return tuple(command for command in commands if not writer.order_command(command, now))
 
 
 def carry_out(journal: Path, command: Command, now: datetime) -> str:
-    """Do what a Halt, Resume, Approve or Veto asks for, and return the result as a sentence. Raises InvariantBroken for
-    any other command, and what JournalWriter raises."""
+    """Do what a Halt, a Resume or a command about an order asks for, and return the result as a sentence. Raises
+    InvariantBroken for any other command, and what JournalWriter raises."""
     match command:
         case Halt(reason):
             halted_since, new = halt(journal, now, reason)
@@ -127,22 +131,26 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
             )
         case Resume():
             return "the desk goes on" if resume(journal, now) is not None else "the desk is not halted"
-        case Approve(order_id) | Veto(order_id) if (state := _settled_state(journal, order_id)) is not None:
-            return f"{order_id} is {state} already"
-        case Approve(order_id) | Veto(order_id):
-            _give(journal, [command], now)
-            return f"{'approved' if isinstance(command, Approve) else 'vetoed'}: {order_id}"
+        case OrderCommand(order_id):
+            late = give(journal, [command], now)
+            return (
+                f"{order_id} is {_state(journal, order_id)} already" if late else f"{_DONE[type(command)]}: {order_id}"
+            )
         case _:
             raise InvariantBroken(f"{type(command).__name__} is no operator control")
 
 
-def _settled_state(journal: Path, order_id: str) -> OrderState | None:
-    """The state of an order that is no longer only intended, so that no command about it can count; else None."""
-    if not journal.exists():
-        return None
+_DONE: Mapping[type[OrderCommand], str] = {
+    Approve: "approved",
+    Veto: "vetoed",
+    Edit: "edited",
+    Undo: "taken back",
+}
+
+
+def _state(journal: Path, order_id: str) -> OrderState:
     with JournalReader(journal) as reader:
-        state = next((entry.order.state for entry in reader.orders() if entry.order.id == order_id), None)
-    return None if state is OrderState.INTENDED else state
+        return reader.order_moves(order_id)[-1].state
 
 
 def _writing(journal: Path) -> JournalWriter:
@@ -150,10 +158,3 @@ def _writing(journal: Path) -> JournalWriter:
     from engine.journal.writer import JournalWriter
 
     return JournalWriter(journal, wait=PATIENCE)
-
-
-def _give(journal: Path, commands: Iterable[Command], now: datetime) -> None:
-    """Write commands down, each done at once: it takes effect by being there and waits for nobody."""
-    with _writing(journal) as writer:
-        for command in commands:
-            writer.command_done(writer.command(command, now), now)

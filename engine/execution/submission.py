@@ -19,6 +19,7 @@ from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.portfolio import ZERO
 from engine.domain.run import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
+from engine.execution.account_limits import Price, cash_floor, shortfall
 from engine.execution.controls import Halted, approvals, halted
 from engine.execution.limits import cost
 from engine.execution.venue import Venue
@@ -35,8 +36,6 @@ LOOKUPS = (0.5, 2.0, 5.0)
 TRANSIT = timedelta(minutes=1)
 """Time before the next close at which the last order is sent: one that arrives after it would wait for another
 session."""
-
-Price = Callable[[Symbol], Decimal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +142,7 @@ class Submission(OrderRoute):
         whether an order arrived: the next run looks it up again. One that the broker does not take keeps its cash
         reserved, and the others are sent before that is raised."""
         portfolio = self.venue.portfolio
-        prices = {symbol: price(symbol) for symbol in portfolio.positions}
-        # What short positions brought has to be there to buy them back.
-        floor = portfolio.value(prices) * self.cash_floor + portfolio.short_value(prices)
-        bounds = _Bounds(price, floor, until)
+        bounds = _Bounds(price, cash_floor(portfolio, price, self.cash_floor), until)
         submitted: list[Order] = []
         waiting: list[Order] = []
         stopped: Halted | None = None
@@ -181,8 +177,6 @@ class Submission(OrderRoute):
             order, gate = await self._gate(order, bounds)
             if gate is not _Gate.OPEN:
                 return order, gate
-            if order.state is not OrderState.SUBMITTING:
-                order = self._write(order.moved(OrderState.SUBMITTING))
             try:
                 return await self._placed(order), _Gate.OPEN
             except (TryAgainLater, NetworkError, DataError) as error:
@@ -219,17 +213,25 @@ class Submission(OrderRoute):
         raise _kind_of(problem)(f"it is not known whether order {order.id} arrived ({problem}): run again later")
 
     async def _gate(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
-        """The gate of an order at this moment; one that can never pass again is ended with the reason."""
-        order, gate = self._controls_and_time(order, bounds)
-        if gate is not _Gate.OPEN:
-            return order, gate
-        if order.symbol in self.frozen:
-            return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars are not usable")
-        restriction = await self.venue.restriction(order.symbol) or await self._shortfall(order, bounds)
-        if restriction:
-            return self._ended(order, OrderState.CANCELED, restriction)
-        # Asking the broker takes its time: an operator's command that came meanwhile counts, and so does a close.
-        return self._controls_and_time(order, bounds)
+        """The gate of an order at this moment: open once the order is written as being submitted. One that can never
+        pass again is ended with the reason. A command that comes while the broker is asked is read before that."""
+        while True:
+            seen = self.reader.last_command_number()
+            order, gate = self._controls_and_time(self.reader.edited(order), bounds)
+            if gate is not _Gate.OPEN:
+                return order, gate
+            if order.symbol in self.frozen:
+                return self._ended(order, OrderState.CANCELED, f"{order.symbol} is frozen: its bars are not usable")
+            restriction = await self.venue.restriction(order.symbol) or await self._shortfall(order, bounds)
+            if restriction:
+                return self._ended(order, OrderState.CANCELED, restriction)
+            # Asking the broker takes its time: a close that came meanwhile counts.
+            order, gate = self._controls_and_time(order, bounds)
+            if gate is not _Gate.OPEN or order.state is OrderState.SUBMITTING:
+                return order, gate
+            submitting = order.moved(OrderState.SUBMITTING)
+            if self.journal.order_submitting(submitting, self.clock.now(), seen=seen):
+                return submitting, gate
 
     def _controls_and_time(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
         """The gate by the operator's commands so far and by the time that is left."""
@@ -250,19 +252,8 @@ class Submission(OrderRoute):
 
     async def _shortfall(self, order: Order, bounds: _Bounds) -> str:
         """The cash or shares that the account lacks for an order beside what is open there; empty where nothing."""
-        power = await self.venue.refresh()
-        if order.side is Side.BUY and power.held.get(order.symbol, ZERO) < 0:
-            return ""
-        if order.side is Side.BUY:
-            left = power.cash - power.reserved - cost(order, bounds.price(order.symbol))
-            if left < bounds.floor:
-                return f"it would leave {left:.2f} in cash, and {bounds.floor:.2f} has to stay"
-            return ""
-        free = power.held.get(order.symbol, ZERO) - power.queued.get(order.symbol, ZERO)
-        wanted = order.quantity or ZERO
-        if self.allow_short or wanted <= free:
-            return ""
-        return f"it would sell {wanted.normalize():f} shares, and {max(free, ZERO).normalize():f} are free to be sold"
+        price = bounds.price(order.symbol)
+        return shortfall(order, await self.venue.refresh(), price, floor=bounds.floor, allow_short=self.allow_short)
 
     def _too_late(self, until: datetime | None) -> str:
         """The reason why nothing of the run can be sent any more; empty where it still can."""

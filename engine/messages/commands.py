@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
 
+from engine.domain.order import Order, OrderSize
 from engine.domain.run import RunSpec
+
+
+class MemoryChange(StrEnum):
+    """Change that an operator makes to a memory."""
+
+    PIN = "pin"
+    UNPIN = "unpin"
+    FORGET = "forget"
+    RESTORE = "restore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,13 @@ class StartBacktest(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeBacktest(Command):
+    """Go on with a backtest that was stopped or killed, where its journal ends."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
 class StopBacktest(Command):
     """Stop the running backtest; its results so far are kept."""
 
@@ -54,20 +76,72 @@ class Resume(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Approve(Command):
-    """Approve a waiting order."""
+class OrderCommand(Command):
+    """Base of commands about an order that was not sent yet."""
 
     order_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Veto(Command):
+class Approve(OrderCommand):
+    """Approve a waiting order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Veto(OrderCommand):
     """Refuse a waiting order."""
 
-    order_id: str
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMemory(Command):
+    """Pin a memory of the desk to its layer, forget it, or take that back."""
+
+    memory_id: str
+    change: MemoryChange
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit(OrderCommand):
+    """Change the size of an order: `quantity` in shares or `notional` in the quote currency, as the order has it."""
+
+    quantity: Decimal | None = None
+    notional: Decimal | None = None
+
+    def applied(self, order: Order) -> Order:
+        """The order in its new size."""
+        return replace(order, quantity=self.quantity, notional=self.notional)
+
+
+@dataclass(frozen=True, slots=True)
+class ResizeOrder(Command):
+    """Edit an order to a size as an operator names it; the desk makes an Edit of it, or refuses."""
+
+    order_id: str
+    size: OrderSize
+
+
+@dataclass(frozen=True, slots=True)
+class Undo(OrderCommand):
+    """Take back the last approval, veto or edit of an order that still holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shutdown(Command):
     """Finish the requests in flight and stop."""
+
+
+def in_force(
+    commands: Iterable[tuple[datetime, OrderCommand]],
+) -> Mapping[str, Sequence[tuple[datetime, OrderCommand]]]:
+    """The commands that hold by order id, each with its time, in the order in which they were given: an Undo takes back
+    the last one before it."""
+    found: defaultdict[str, list[tuple[datetime, OrderCommand]]] = defaultdict(list)
+    for time, command in commands:
+        if not isinstance(command, Undo):
+            found[command.order_id].append((time, command))
+        elif found[command.order_id]:
+            found[command.order_id].pop()
+    return found

@@ -35,12 +35,18 @@ class Waiting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OpenOrder:
-    """An order that something can still follow; `until` (UTC) is when it is too late to send it, None where it was
-    sent."""
+    """An order that something can still follow.
+
+    until: when it is too late to send it, UTC; None where it was sent.
+    decided: the order in the size that was decided, where an operator has edited it; else None.
+    undoable: True where an answer or an edit can be taken back.
+    """
 
     order: Order
     state: Waiting
     until: datetime | None = None
+    decided: Order | None = None
+    undoable: bool = False
 
     @property
     def waits(self) -> bool:
@@ -65,7 +71,7 @@ class ControlState:
         if not any(one.order.id in answers for one in self.waiting):
             return self
         orders = (
-            replace(one, state=Waiting.APPROVED if answers[one.order.id] else Waiting.VETOED)
+            replace(one, state=Waiting.APPROVED if answers[one.order.id] else Waiting.VETOED, undoable=True)
             if one.waits and one.order.id in answers
             else one
             for one in self.orders
@@ -75,8 +81,10 @@ class ControlState:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredOrder:
-    """An order that was approved or vetoed: its state now, in words; `refused` where the answer was not taken."""
+    """An order that was answered: its state now, in words; `refused` where the answer was not taken, `decided` as in
+    OpenOrder."""
 
     order: Order
     state: str
     refused: bool = False
+    decided: Order | None = None

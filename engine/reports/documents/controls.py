@@ -1,17 +1,20 @@
-"""Halt and open orders of a desk, as `paperdesk halt`, `resume`, `approve` and `veto` print them and the app asks."""
+"""Halt and open orders of a desk, as `paperdesk halt`, `resume`, `approve`, `veto` and `undo` print them and the
+app asks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 
 from engine.domain.order import Order, OrderState
-from engine.execution.controls import Approval, Halted, approvals, halted, not_sent
+from engine.execution.controls import Approval, Halted, answers_of, halted, not_sent
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
+from engine.messages.commands import in_force
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import AnsweredOrder, ControlState, OpenOrder, Waiting
+from engine.reports.documents.order_effect import OrderEffect, effect_row
 from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
@@ -29,26 +32,32 @@ def control_state(
     if reader is None:
         return ControlState()
     entries = reader.orders(open_only=True)
-    answers = approvals(reader, [entry.order.id for entry in entries])
-    found = [_open(entry.order, asks, answers.get(entry.order.id), stays_until, now) for entry in entries]
+    held = in_force(reader.order_commands([entry.order.id for entry in entries]))
+    answers = answers_of(held)
+    found = []
+    for entry in entries:
+        order = entry.order
+        until = stays_until(order.session) if order.state is OrderState.INTENDED else None
+        state = _waiting(
+            order, asks, answers.get(order.id), late=until is not None and now is not None and now >= until
+        )
+        undoable = until is not None and bool(held.get(order.id))
+        found.append(OpenOrder(order, state, until, entry.decided, undoable))
     return ControlState(halted(reader), tuple(sorted(found, key=lambda one: not one.waits)))
 
 
-def _open(
-    order: Order, asks: bool, answer: Approval | None, stays_until: Callable[[date], datetime], now: datetime | None
-) -> OpenOrder:
+def _waiting(order: Order, asks: bool, answer: Approval | None, *, late: bool) -> Waiting:
     if order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN):
-        return OpenOrder(order, Waiting.UNKNOWN)
+        return Waiting.UNKNOWN
     if order.state is not OrderState.INTENDED:
-        return OpenOrder(order, Waiting.SENT)
-    until = stays_until(order.session)
+        return Waiting.SENT
     if answer is not None and not answer.approved:
-        return OpenOrder(order, Waiting.VETOED, until)
-    if now is not None and now >= until:
-        return OpenOrder(order, Waiting.LATE, until)
+        return Waiting.VETOED
+    if late:
+        return Waiting.LATE
     if not asks:
-        return OpenOrder(order, Waiting.HELD_BACK, until)
-    return OpenOrder(order, Waiting.APPROVAL if answer is None else Waiting.APPROVED, until)
+        return Waiting.HELD_BACK
+    return Waiting.APPROVAL if answer is None else Waiting.APPROVED
 
 
 def halt_document(desk: str, journal: Path, *, changed: bool) -> Row:
@@ -76,13 +85,14 @@ def resume_document(desk: str, journal: Path, before: Halted | None) -> Row:
     return {**head, "was_halted": row_json.halt(before), "not_sent": _orders(unsent)}
 
 
-def waiting_document(desk: str, state: ControlState) -> Row:
-    """The orders that wait for approval, and how long each stays."""
+def waiting_document(desk: str, state: ControlState, effects: Mapping[str, OrderEffect]) -> Row:
+    """The orders that wait for approval, how long each stays, and what it would do: its effect by order id."""
     rows = [
         {
-            **row_json.order(one.order),
+            **row_json.order(one.order, one.decided),
             "reason": one.order.reason,
             "stays_until": None if one.until is None else one.until.isoformat(),
+            "effect": effect_row(effects.get(one.order.id)),
         }
         for one in state.waiting
     ]
@@ -91,7 +101,7 @@ def waiting_document(desk: str, state: ControlState) -> Row:
 
 def answered_document(desk: str, state: ControlState, answered: Iterable[AnsweredOrder]) -> Row:
     """Orders that were approved or vetoed; `stands` is the state that each came to."""
-    rows = [{**row_json.order(one.order), "stands": one.state, "refused": one.refused} for one in answered]
+    rows = [{**row_json.order(one.order, one.decided), "stands": one.state, "refused": one.refused} for one in answered]
     for row in rows:
         del row["state"]  # that of before
     return {**_head(desk), "halted": row_json.halt(state.halted), "orders": rows}
@@ -102,4 +112,4 @@ def _head(desk: str) -> Row:
 
 
 def _orders(entries: Iterable[OrderEntry]) -> list[Row]:
-    return [row_json.order(entry.order) for entry in entries]
+    return [row_json.order(entry.order, entry.decided) for entry in entries]

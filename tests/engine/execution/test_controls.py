@@ -90,7 +90,7 @@ def test_a_halt_before_the_first_run_makes_a_journal_that_is_sound_and_without_a
 def test_an_open_reader_sees_another_processs_halt_while_a_writer_is_open(journal: Path) -> None:
     with JournalWriter(journal) as writer, JournalReader(journal) as reader:
         assert controls.halted(reader) is None
-        subprocess.run([sys.executable, "-c", HALTS, str(journal)], cwd=REPO, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", HALTS, str(journal)], cwd=REPO, check=True, timeout=600)
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
         writer.run_started(RunEntry(id="r", kind=RunKind.DAILY, name="demo", started=NOW))
         assert controls.halted(reader) == controls.Halted(minutes(1), "from elsewhere")
@@ -109,9 +109,9 @@ def test_an_approval_waits_for_the_write_lock_and_is_then_written(journal: Path)
 
 
 def test_the_last_answer_on_an_order_counts(journal: Path) -> None:
-    controls.approve(journal, ["o1", "o2"], minutes(1))
-    controls.veto(journal, ["o2", "o3"], minutes(2), "too much")
-    controls.approve(journal, ["o3"], minutes(3))
+    controls.give(journal, map(Approve, ["o1", "o2"]), minutes(1))
+    controls.give(journal, [Veto("o2", "too much"), Veto("o3", "too much")], minutes(2))
+    controls.give(journal, map(Approve, ["o3"]), minutes(3))
     with JournalReader(journal) as reader:
         assert controls.approvals(reader) == {
             "o1": controls.Approval(True, minutes(1)),

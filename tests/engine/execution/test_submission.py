@@ -17,6 +17,7 @@ from engine.domain.run import TradingMode
 from engine.errors import UsageError
 from engine.execution import controls
 from engine.journal.reader import JournalReader
+from engine.messages.commands import Approve, Veto
 from tests.engine.account.accounts import DAYS, BrokerClockOf, Desk, assert_equal
 from tests.engine.desks import hold, trade
 
@@ -138,12 +139,12 @@ def test_ask_sends_what_is_approved_cancels_what_is_vetoed_and_lets_the_rest_wai
     assert posted(desk) == []
     asked = len(desk.model.requests)
 
-    controls.approve(desk.journal, [first.orders[0].id], now(desk))
+    controls.give(desk.journal, map(Approve, [first.orders[0].id]), now(desk))
     second = desk.run()
     assert (second.outcome, [order.symbol for order in second.waiting]) == ("waiting", ["BBB"])
     assert posted(desk) == ["AAA"]
 
-    controls.veto(desk.journal, [first.orders[1].id], now(desk), "too much of it")
+    controls.give(desk.journal, [Veto(first.orders[1].id, "too much of it")], now(desk))
     third = desk.run()
     assert (third.outcome, third.waiting) == ("done", ())
     assert states(desk) == {"AAA": OrderState.ACKNOWLEDGED, "BBB": OrderState.CANCELED}
@@ -156,7 +157,7 @@ def test_what_waits_expires_with_its_session_approved_too_late_or_not(tmp_path: 
     desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     first = desk.run()
     desk.next_close()
-    controls.approve(desk.journal, [first.orders[0].id], now(desk))
+    controls.give(desk.journal, map(Approve, [first.orders[0].id]), now(desk))
     desk.run()
     assert set(states(desk).values()) == {OrderState.EXPIRED}
     assert posted(desk) == []
@@ -165,7 +166,7 @@ def test_what_waits_expires_with_its_session_approved_too_late_or_not(tmp_path: 
 def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_reason(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     first = desk.run()
-    controls.approve(desk.journal, [order.id for order in first.orders], now(desk))
+    controls.give(desk.journal, map(Approve, [order.id for order in first.orders]), now(desk))
     # The run settles the withdrawal, and its floor is a share of what is left.
     desk.local.control_request("POST", "/sandbox/transfers", {"amount": "-91000"})
     result = desk.run()
@@ -264,8 +265,10 @@ def test_an_order_that_might_arrive_after_the_close_is_not_sent(tmp_path: Path) 
 def test_a_veto_while_the_broker_is_asked_still_counts(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path, script=both, mode=TradingMode.ASK)
     orders = desk.run().orders
-    controls.approve(desk.journal, [order.id for order in orders], now(desk))
-    vetoing = Watching(desk, "open_orders", 2, lambda: controls.veto(desk.journal, [orders[0].id], now(desk), "no"))
+    controls.give(desk.journal, map(Approve, [order.id for order in orders]), now(desk))
+    vetoing = Watching(
+        desk, "open_orders", 2, lambda: controls.give(desk.journal, [Veto(orders[0].id, "no")], now(desk))
+    )
     desk.wrap = lambda inner: vetoing
     assert desk.run().outcome == "done"
     assert posted(desk) == ["BBB"]

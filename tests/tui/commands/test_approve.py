@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,43 @@ def test_on_a_halted_desk_an_approval_waits_and_the_run_after_the_halt_sends(
     assert run("resume", "--desk", desk).code == 0
     assert run("--daily", "--desk", desk, "--json").json["outcome"] == "done"
     assert set(states(run, desk).values()) == {"acknowledged"}
+
+
+def test_an_edit_is_held_against_the_limits_said_everywhere_and_can_be_undone(
+    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = waiting[0]
+    at, symbol, price = ("--desk", order["desk"]), order["symbol"], Decimal(order["effect"]["price"])
+    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", order["seed"])
+    assert Decimal(order["effect"]["shares"]) == round(Decimal(order["notional"]) / price, 4)
+    assert order["effect"]["before"] == 0 and 0 < order["effect"]["after"] < 0.11
+    assert "  Price  " in run("approve", *at).out
+    for size, complaint in (
+        (("--quantity", "100000"), "keeps its size: it would leave -"),
+        (("--amount", "0.5"), "less than the smallest order"),
+        (("--quantity", "-1"), "above zero"),
+        (("--quantity", "x"), "is no number"),
+    ):
+        refused = run("approve", symbol, *size, *at)
+        assert refused.code == 2 and complaint in refused.err
+    assert run("approve", "--all", "--quantity", "3", *at).code == 2
+    run("halt", *at)
+    amount = f"{3 * price:.2f}"
+    approved = run("approve", symbol, "--quantity", "3", *at, "--json").json["orders"][0]
+    assert (approved["notional"], approved["edited_from"]["notional"]) == (amount, order["notional"])
+    assert approved["stands"] == "approved, not sent yet"
+    edited = f"for {Decimal(amount):,.2f} (edited from {Decimal(order['notional']):,.2f} by the operator)"
+    for command in (("orders",), ("why", symbol, order["session"]), ("status",)):
+        assert edited in " ".join(run(*command, *at).out.split()), command
+    undone = run("undo", symbol, *at)
+    assert undone.code == 0 and edited in undone.out and undone.out.splitlines()[0].endswith("taken back: waits")
+    assert f"for {Decimal(order['notional']):,.2f}: taken back: waits" in run("undo", symbol, *at).out
+    assert run("undo", order["id"], *at).out.splitlines()[0].endswith("nothing to take back")
+    run("resume", *at)
+    assert run("approve", symbol, "--amount", amount, *at).out.endswith(": approved, acknowledged\n")
+    assert run("undo", order["id"], *at).code == 1
+    sent = next(one for one in run("orders", *at, "--json").json["orders"] if one["id"] == order["id"])
+    assert (sent["notional"], sent["state"]) == (amount, "acknowledged")
 
 
 def test_while_a_run_is_at_work_an_approval_waits_for_it_to_read(run: Run, waiting: list[dict[str, Any]]) -> None:

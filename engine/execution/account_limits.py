@@ -1,0 +1,72 @@
+"""Limits that an account sets to one order: cash that has to stay, shares that are free to be sold; and the size that
+an operator gives to an order under the same limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import ROUND_DOWN, Decimal
+
+from engine.domain.decimal_text import plain
+from engine.domain.market import Symbol
+from engine.domain.order import Order, OrderSize, Side
+from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, Portfolio
+from engine.errors import UsageError
+from engine.execution.limits import ONE, SMALLEST_ORDER, cost
+from engine.execution.venue import BuyingPower
+from engine.messages.commands import Edit
+
+Price = Callable[[Symbol], Decimal]
+
+
+def cash_floor(portfolio: Portfolio, price: Callable[[Symbol], Decimal], fraction: Decimal) -> Decimal:
+    """The cash, in the quote currency, that buys must leave: a fraction of the portfolio's value, and what short
+    positions brought, which has to be there to buy them back."""
+    prices = {symbol: price(symbol) for symbol in portfolio.positions}
+    return portfolio.value(prices) * fraction + portfolio.short_value(prices)
+
+
+def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decimal, allow_short: bool) -> str:
+    """The cash or shares that an account lacks for an order at a price, beside what is open there, in a sentence; empty
+    where nothing is lacking. A buy must leave `floor` in cash."""
+    if order.side is Side.BUY and power.held.get(order.symbol, ZERO) < 0:
+        return ""
+    if order.side is Side.BUY:
+        left = power.cash - power.reserved - cost(order, price)
+        return "" if left >= floor else f"it would leave {left:.2f} in cash, and {floor:.2f} has to stay"
+    free = power.held.get(order.symbol, ZERO) - power.queued.get(order.symbol, ZERO)
+    wanted = order.quantity or ZERO
+    if allow_short or wanted <= free:
+        return ""
+    return f"it would sell {wanted.normalize():f} shares, and {max(free, ZERO).normalize():f} are free to be sold"
+
+
+def buying_power(portfolio: Portfolio, orders: Iterable[Order], price: Price) -> BuyingPower:
+    """The buying power of a portfolio beside open orders, at prices that the orders rest on."""
+    reserved, queued = ZERO, dict[Symbol, Decimal]()
+    for order in orders:
+        if order.side is Side.BUY:
+            reserved += cost(order, price(order.symbol))
+        else:
+            queued[order.symbol] = queued.get(order.symbol, ZERO) + (order.quantity or ZERO)
+    held = {symbol: position.quantity for symbol, position in portfolio.positions.items()}
+    return BuyingPower(portfolio.cash, reserved, held, queued)
+
+
+def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
+    """The edit that gives an order another size, in the unit that the order has: shares become an amount, and an amount
+    shares, at `price`. Raises UsageError for a size that cannot be traded."""
+    wanted = size.number
+    if not wanted.is_finite() or wanted <= 0:
+        raise UsageError(f"an order needs a size above zero, not {wanted}: a veto keeps it from being sent")
+    value = wanted if size.money else wanted * price
+    if value < SMALLEST_ORDER:
+        raise UsageError(f"{value:.2f} is less than the smallest order, {SMALLEST_ORDER}")
+    if order.notional is not None:
+        return Edit(order.id, notional=value.quantize(CENT, ROUND_DOWN))
+    assert order.quantity is not None  # it has one of the two
+    whole = order.quantity == order.quantity.to_integral_value()
+    quantity = (wanted / price if size.money else wanted).quantize(ONE if whole else SHARE_STEP, ROUND_DOWN)
+    if not quantity or (not size.money and quantity != wanted):
+        step = "whole shares" if whole else f"steps of {SHARE_STEP} shares"
+        raise UsageError(f"{order.symbol}: {plain(wanted)} does not come to {step}, in which this order is sized")
+    return Edit(order.id, quantity=quantity)

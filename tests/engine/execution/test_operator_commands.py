@@ -1,0 +1,192 @@
+"""Approve, veto, edit and undo in any order, between runs and within them, with kills: an order is sent once at most,
+in the size that the operator gave last, and never where the last answer was no approval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.domain.order import Order, OrderSize, OrderState, Side
+from engine.domain.portfolio import Portfolio, Position
+from engine.domain.run import TradingMode
+from engine.errors import UsageError
+from engine.execution.account_limits import buying_power, edit_of, shortfall
+from engine.execution.controls import give
+from engine.journal.reader import JournalReader
+from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto
+from tests.engine.account.accounts import DAYS, Desk
+from tests.engine.desks import trade
+from tests.engine.execution.test_submission import now
+
+Make = Callable[[str], OrderCommand]
+
+COMMANDS: dict[str, Make] = {
+    "approve": Approve,
+    "veto": lambda order_id: Veto(order_id, "no"),
+    "edit to 3000": lambda order_id: Edit(order_id, notional=Decimal("3000.00")),
+    "edit to 900": lambda order_id: Edit(order_id, notional=Decimal("900.00")),
+    "undo": Undo,
+}
+given_commands = st.tuples(st.sampled_from(sorted(COMMANDS)), st.integers(0, 1))
+calls = st.sampled_from(["account", "open_orders", "place"])
+steps = st.one_of(
+    given_commands.map(lambda command: ("give", command)),
+    st.tuples(
+        st.just("run"), calls, st.integers(1, 4), st.one_of(st.sampled_from(["kill", "kill after"]), given_commands)
+    ),
+)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Disturbed:
+    """A broker at whose Nth request of a name something happens."""
+
+    def __init__(self, inner: Any, step: Any, does: Callable[[Any], None]) -> None:
+        _, self._name, self._left, self._happens = step
+        self._inner, self._does = inner, does
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name != self._name:
+            return method
+
+        async def call(*args: Any) -> Any:
+            self._left -= 1
+            if self._left == 0 and self._happens == "kill":
+                raise Killed
+            if self._left == 0 and self._happens != "kill after":
+                self._does(self._happens)
+            answer = await method(*args)
+            if self._left == 0 and self._happens == "kill after":
+                raise Killed
+            return answer
+
+        return call
+
+
+class Operator:
+    """Gives commands on a desk's two orders, and remembers those that came before the order was on its way."""
+
+    def __init__(self, desk: Desk, orders: Sequence[Order]) -> None:
+        self.desk, self.orders = desk, orders
+        self.held: dict[str, list[OrderCommand]] = {order.id: [] for order in orders}
+
+    def give(self, command: tuple[str, int]) -> None:
+        name, n = command
+        made = COMMANDS[name](self.orders[n].id)
+        if give(self.desk.journal, [made], now(self.desk)):
+            return
+        held = self.held[made.order_id]
+        if not isinstance(made, Undo):
+            held.append(made)
+        elif held:
+            held.pop()
+
+    def run(self) -> None:
+        """A daily run, unless the session is done."""
+        with JournalReader(self.desk.journal) as reader:
+            if reader.finished_run(DAYS[0]) is not None:
+                return
+        self.desk.run()
+
+    def wanted(self, order: Order) -> tuple[bool | None, Decimal | None]:
+        """The last answer on an order, and its amount."""
+        answers = [isinstance(one, Approve) for one in self.held[order.id] if not isinstance(one, Edit)]
+        amounts = [one.notional for one in self.held[order.id] if isinstance(one, Edit)]
+        return (answers or [None])[-1], (amounts or [order.notional])[-1]
+
+
+def check(taken: Sequence[Any]) -> None:
+    """Carry out the steps on a desk with two orders that wait, and compare broker, journal and operator."""
+    with TemporaryDirectory() as folder:
+        desk = Desk(
+            folder=Path(folder), script=lambda one: trade(one, "BUY", 8, "strong uptrend"), mode=TradingMode.ASK
+        )
+        operator = Operator(desk, desk.run().orders)
+        for step in taken:
+            if step[0] == "give":
+                operator.give(step[1])
+                continue
+            desk.wrap = lambda inner, step=step: Disturbed(inner, step, operator.give)  # type: ignore[misc]
+            with suppress(Killed):
+                operator.run()
+            desk.wrap = lambda inner: inner
+        operator.run()
+        posted = {one["client_order_id"]: one for one in desk.local.state()["orders"]}
+        assert len(posted) == len(desk.local.state()["orders"])
+        with JournalReader(desk.journal) as reader:
+            states = {entry.order.id: entry.order.state for entry in reader.orders(session=DAYS[0])}
+        for order in operator.orders:
+            answer, amount = operator.wanted(order)
+            assert (order.id in posted) is bool(answer)
+            expected = {True: OrderState.ACKNOWLEDGED, False: OrderState.CANCELED, None: OrderState.INTENDED}[answer]
+            assert states[order.id] is expected
+            if answer:
+                assert Decimal(posted[order.id]["notional"]) == amount
+
+
+quickly = settings(max_examples=4, deadline=None, derandomize=True, database=None)
+
+
+@quickly
+@given(st.lists(steps, min_size=3, max_size=6))
+def test_an_order_is_sent_once_as_the_operator_wanted_or_not_at_all(taken: list[Any]) -> None:
+    check(taken)
+
+
+@pytest.mark.slow
+@settings(quickly, max_examples=150)
+@given(st.lists(steps, min_size=2, max_size=8))
+def test_an_order_is_sent_once_as_the_operator_wanted_or_not_at_all_at_length(taken: list[Any]) -> None:
+    check(taken)
+
+
+def sized(**size: str) -> Order:
+    return Order(
+        id="o",
+        symbol="AAA",
+        side=Side.SELL,
+        session=DAYS[0],
+        **{name: Decimal(number) for name, number in size.items()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("order", "size", "becomes"),
+    [
+        (sized(quantity="40"), OrderSize(Decimal(25)), {"quantity": Decimal(25)}),
+        (sized(quantity="40"), OrderSize(Decimal("199"), money=True), {"quantity": Decimal(3)}),
+        (sized(quantity="0.5"), OrderSize(Decimal("0.25")), {"quantity": Decimal("0.25")}),
+        (sized(notional="7000.00"), OrderSize(Decimal(25)), {"notional": Decimal("1250.00")}),
+        (sized(notional="7000.00"), OrderSize(Decimal("99.999"), money=True), {"notional": Decimal("99.99")}),
+    ],
+)
+def test_an_edit_keeps_the_unit_of_the_order(order: Order, size: OrderSize, becomes: dict[str, Decimal]) -> None:
+    assert edit_of(order, size, Decimal(50)) == Edit("o", **becomes)
+
+
+@pytest.mark.parametrize(
+    "size", [OrderSize(Decimal(0)), OrderSize(Decimal(-3)), OrderSize(Decimal("2.5")), OrderSize(Decimal("NaN"))]
+)
+def test_a_size_that_cannot_be_traded_is_refused(size: OrderSize) -> None:
+    with pytest.raises(UsageError):
+        edit_of(sized(quantity="40"), size, Decimal(50))
+
+
+def test_other_open_orders_count_against_an_edit() -> None:
+    portfolio = Portfolio(Decimal(1000), {"AAA": Position(Decimal(40), Decimal(50))})
+    power = buying_power(portfolio, [sized(quantity="30")], lambda symbol: Decimal(50))
+    lacking = shortfall(sized(quantity="11"), power, Decimal(50), floor=Decimal(0), allow_short=False)
+    assert lacking == "it would sell 11 shares, and 10 are free to be sold"
+    assert not shortfall(sized(quantity="10"), power, Decimal(50), floor=Decimal(0), allow_short=False)
