@@ -34,9 +34,10 @@ from memory.record import MemoryRecord, Touch
 
 RECORDS, TOUCHES, LOCK = "records", "touches", "memory.lock"
 
-COMPACT_FROM = 30
-"""Number of small files, of both tables together, from which `optimize` is due: about a week of trading days. Each
-comes with a version and a record of its transaction, so a store has some three times as many files at most."""
+COMPACT_FROM = 20
+"""Number of small files, of both tables together, from which `optimize` is due: after a few trading days. Each comes
+with a version and a record of its transaction, and is dropped when `optimize` is due again: a store has some five times
+as many files at most."""
 
 RETAINED = timedelta(seconds=1)
 """Age from which versions before the last are dropped. Readers take a fraction of that; one that is slower reads the

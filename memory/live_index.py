@@ -20,7 +20,7 @@ from memory.lifecycle import LAYERS, NO_LAYER, STEP, Moves
 from memory.partition import DUE, Partition, Rows
 from memory.ports import Matrix
 from memory.presets import MemoryPreset
-from memory.record import Layer, MemoryRecord, State, Touch
+from memory.record import Cause, Layer, MemoryRecord, State, Touch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,7 @@ class ScoredRecord:
     importance: before any scaling (0 to 100).
     access_count: rewards, counted by the preset's rule.
     due: the step of the next possible change; inf if none.
+    pinned: True where it stays in its layer until it is unpinned.
     """
 
     record: MemoryRecord
@@ -40,6 +41,7 @@ class ScoredRecord:
     importance: float
     access_count: int
     due: float
+    pinned: bool
 
 
 class LiveIndex:
@@ -65,7 +67,10 @@ class LiveIndex:
         """Build the index from the store's logs; touches in the order of their sequence."""
         index = cls(preset, dimension)
         last: dict[str, State] = {}
+        pinned: dict[str, bool] = {}
         for touch in touches:
+            if touch.cause in (Cause.PINNED, Cause.UNPINNED):
+                pinned[touch.record_id] = touch.cause is Cause.PINNED
             index.latest = max(index.latest, touch.state.step)
             known = last.get(touch.record_id)
             if known is None or touch.state.step >= known.step:
@@ -78,6 +83,9 @@ class LiveIndex:
             else:
                 alive.append(record)
         index.add(alive, [last.get(record.id, record.birth) for record in alive])
+        for record in alive:
+            if pinned.get(record.id):
+                index.pin(record.id)
         return index
 
     def __contains__(self, record_id: str) -> bool:
@@ -112,6 +120,7 @@ class LiveIndex:
         groups: dict[tuple[str, str, Layer], tuple[list[MemoryRecord], list[State]]] = {}
         for record, state in zip(records, [r.birth for r in records] if states is None else states, strict=True):
             self._note(record)
+            self._purged.discard(record.id)
             if state.layer is not None:
                 mine, theirs = groups.setdefault((record.owner, record.symbol, state.layer), ([], []))
                 mine.append(record)
@@ -128,6 +137,18 @@ class LiveIndex:
         partition.write(row, state)
         self._set_due(partition, np.array([row]), np.array([state.step]))
         self.latest = max(self.latest, state.step)
+
+    def pin(self, record_id: str, pinned: bool = True) -> None:
+        """Keep a live record in its layer, where it neither moves nor fades, or (False) let it go on from there."""
+        partition, row = self._places[record_id]
+        partition.pinned[row] = pinned
+        self._set_due(partition, np.array([row]), np.array([partition.read(row).step]))
+
+    def forget(self, record_id: str) -> None:
+        """Remove a live record."""
+        partition, row = self._places.pop(record_id)
+        partition.remove(np.array([row]))
+        self._purged.add(record_id)
 
     def advance(self, now: float) -> list[Touch]:
         """Apply every change that is due up to `now`, and return the touches by step, then by age of the record."""
@@ -163,6 +184,7 @@ class LiveIndex:
                         importance=formulas.importance(now, state.importance, state.importance_step, rule.alpha),
                         access_count=state.access_count,
                         due=float(partition.column(DUE)[row]),
+                        pinned=bool(partition.pinned[row]),
                     )
                 )
         return sorted(living, key=lambda s: (s.record.owner, s.record.symbol, s.record.born_step, s.record.id))
@@ -249,5 +271,6 @@ class LiveIndex:
             return
         on_floor = partition.floors(rows) == LAYERS.index(partition.layer)
         due = lifecycle.due_steps(self._preset, partition.layer, partition.states(rows), after, on_floor)
+        due[partition.pinned[rows]] = np.inf
         partition.column(DUE)[rows] = due
         self._soonest = min(self._soonest, float(due.min()))

@@ -39,6 +39,7 @@ class Partition:
         self._vectors = np.empty((0, dimension), np.float32)
         self._numbers = np.empty((7, 0))
         self._alive = np.empty(0, np.bool_)
+        self._pinned = np.empty(0, np.bool_)
         self._match_codes = np.empty(0, np.int32)
         self._floors = np.empty(0, np.int8)
         self._decay = DecayTable(rule)
@@ -54,6 +55,11 @@ class Partition:
     def alive(self) -> npt.NDArray[np.bool_]:
         """Mask of the rows whose record is not removed; shape (size,)."""
         return self._alive[: self.size]
+
+    @property
+    def pinned(self) -> npt.NDArray[np.bool_]:
+        """Mask of the rows whose record is pinned to this layer; shape (size,)."""
+        return self._pinned[: self.size]
 
     def column(self, name: int) -> npt.NDArray[np.float64]:
         """A column named above; shape (size,)."""
@@ -100,7 +106,7 @@ class Partition:
         start, end = self.size, self.size + len(records)
         if end > len(self._alive):
             room = max(end, 2 * len(self._alive), 8)
-            for name in ("_vectors", "_alive", "_match_codes", "_floors"):
+            for name in ("_vectors", "_alive", "_pinned", "_match_codes", "_floors"):
                 setattr(self, name, grown(getattr(self, name), room, start))
             self._numbers = np.ascontiguousarray(grown(self._numbers.T, room, start).T)
             self._decay.resize(room)
@@ -111,6 +117,7 @@ class Partition:
         self._numbers[:DUE, start:end] = states
         self._numbers[AVAILABLE, start:end] = [record.available_at for record in records]
         self._alive[start:end] = True
+        self._pinned[start:end] = False
         self._match_codes[start:end] = [codes.setdefault((r.kind, r.labels), len(codes)) for r in records]
         self._floors[start:end] = floors
         self.latest_available = max(self.latest_available, float(self._numbers[AVAILABLE, start:end].max()))
@@ -144,6 +151,7 @@ class Partition:
         self._numbers = np.ascontiguousarray(self._numbers[:, : self.size][:, alive])
         self._match_codes = self._match_codes[alive]
         self._floors = self._floors[alive]
+        self._pinned = self._pinned[alive]
         self._alive = np.ones(len(alive), np.bool_)
         self.records = [self.records[row] for row in alive.tolist()]
         self.size, self.removed = len(alive), 0
@@ -176,7 +184,8 @@ class LayerRows:
         self.starts = np.cumsum([0, *(part.size for part in self.parts)])
         self.rule: LayerRule = preset.rule(layer)
         self._kinds = kinds
-        # What stands under the lower threshold of the shallowest layer has nowhere to sink: it is passed over.
+        # What stands under the lower threshold of the shallowest layer has nowhere to sink: it is passed over, unless
+        # it is pinned.
         self._skips_weak = preset.measure is Measure.RETENTION and layer is LADDER[0]
 
     def hidden(self, part: Partition) -> Mask | None:
@@ -192,7 +201,7 @@ class LayerRows:
         if self._skips_weak:
             recency, importance = self._scored(part, np.arange(part.size))
             scores = formulas.retention_scores(recency, importance * formulas.FULL_IMPORTANCE, self.rule.weights)
-            visible &= scores >= (self.rule.demote_below or 0.0)
+            visible &= (scores >= (self.rule.demote_below or 0.0)) | part.pinned
         return ~visible
 
     def by_partition(self, positions: Rows) -> Iterator[tuple[int, slice | Mask, Rows]]:

@@ -1,4 +1,4 @@
-"""The layered memory: remember, recall, cite, reinforce, sweep. The engine uses nothing else of this package.
+"""The layered memory: remember, recall, cite, reinforce, mark, sweep. The engine uses nothing else of this package.
 
 Two append-only logs, records and touches, with scores as functions of time. So a memory can be read as of any day,
 every change has a cause, and a crash leaves nothing half-decayed. Reading needs no writer: changes that are due by a
@@ -15,18 +15,17 @@ from types import TracebackType
 import numpy as np
 
 from memory import lifecycle
+from memory.birth import new_record
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
 from memory.layer_rank import Hit, LayerRanking
 from memory.lifecycle import RECENCY_STEP as RECENCY
 from memory.live_index import LiveIndex, ScoredRecord
+from memory.marks import Marks, mark, marks_of
 from memory.partition import AVAILABLE, DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, preset_named
 from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, record_id
 from memory.restatement import restated
-
-_BATCH = 1_000
-"""Texts embedded at once by `reembed`."""
 
 
 class LayeredMemory:
@@ -77,7 +76,7 @@ class LayeredMemory:
         new = [(name, item, vector) for (name, item), vector in zip(fresh.items(), vectors, strict=True)]
         earlier = {name: record.id for name, item, vector in new if (record := self._restated(item, vector, now))}
         records = [
-            self._new_record(name, item, now, vector, self._sequence + n)
+            new_record(self.preset, name, item, now, vector, sequence=self._sequence + n)
             for n, (name, item, vector) in enumerate((one for one in new if one[0] not in earlier), 1)
         ]
         if records:
@@ -161,6 +160,42 @@ class LayeredMemory:
             return []
         return self._touch(ids, now, key, lambda state: lifecycle.reward(self.preset, state, sign, float(now)))
 
+    def mark(self, name: str, cause: Cause, now: float, key: str) -> Touch | None:
+        """Pin a record to its layer, unpin it, forget it, or restore a forgotten one; `key` names the occasion.
+
+        A pinned record neither moves between layers nor fades; a forgotten one is never recalled again. Returns the
+        touch; None where the record is marked so already. Raises UnknownRecord, and InvalidRecord for a record that has
+        faded.
+        """
+        self._advance(now)
+        self._flush()
+        marks = self.marks(name, now)
+        made = mark(self.record(name), marks, cause, float(now), key)
+        if made is None:
+            return None
+        (touch,) = self._write([made])
+        if cause is Cause.FORGOTTEN:
+            self._index.forget(name)
+            return touch
+        if cause is Cause.RESTORED:
+            self._index.add([self.record(name)], [touch.state])
+        self._index.write(name, touch.state)
+        self._index.pin(name, cause is Cause.PINNED or (cause is Cause.RESTORED and marks.pinned))
+        return touch
+
+    def marks(self, name: str, now: float) -> Marks:
+        """The marks of a record at a step. Raises UnknownRecord."""
+        return marks_of(self.record(name), self.lifeline(name, now)[1:])
+
+    def forgotten(self, now: float) -> list[tuple[MemoryRecord, Touch]]:
+        """The records that are forgotten by `now`, each with the touch of that, the latest first."""
+        last: dict[str, Touch] = {}
+        for touch in self._store.touches():
+            if touch.cause in (Cause.FORGOTTEN, Cause.RESTORED) and touch.state.step <= now:
+                last[touch.record_id] = touch
+        gone = [touch for touch in last.values() if touch.cause is Cause.FORGOTTEN]
+        return [(self.record(touch.record_id), touch) for touch in sorted(gone, key=lambda one: -one.sequence)]
+
     def alive(self, ids: Iterable[str], *, owner: str = DEFAULT_OWNER) -> list[str]:
         """The ids that name live records of an owner, in order."""
         records = {name: self._index.record(name) for name in ids}
@@ -206,12 +241,12 @@ class LayeredMemory:
         """
         record = self.record(name)
         birth = Touch(name, Cause.BORN, record.birth, record.source, record.sequence)
-        written = [*self._store.touches(name), *(touch for touch in self._pending if touch.record_id == name)]
-        line = [birth, *sorted(written, key=lambda touch: (touch.state.step, touch.sequence))]
+        touches = [*self._store.touches(name), *(touch for touch in self._pending if touch.record_id == name)]
+        written = sorted(touches, key=lambda touch: (touch.state.step, touch.sequence))
         if now is None:
-            return tuple(line)
-        line = [touch for touch in line if touch.state.step <= now]
-        if line:
+            return (birth, *written)
+        line = [touch for touch in (birth, *written) if touch.state.step <= now]
+        if line and not marks_of(record, line[1:]).pinned:
             changes, _ = lifecycle.advance(self.preset, line[-1].state, now, self._index.floor(record))
             line.extend(Touch(name, cause, state) for cause, state in changes)
         return tuple(line)
@@ -301,13 +336,9 @@ class LayeredMemory:
 
     def _flush(self) -> list[Touch]:
         """Write the changes that became due since the last flush."""
-        if not self._pending:
-            return []
-        numbered = self._numbered(self._pending)
-        self._store.append_touches(numbered)
-        self._sequence += len(numbered)
+        written = self._write(self._pending)
         self._pending = []
-        return numbered
+        return written
 
     def _touch(self, ids: Iterable[str], now: float, key: str, change: lifecycle.Change) -> list[Touch]:
         names = list(dict.fromkeys(ids))
@@ -317,12 +348,9 @@ class LayeredMemory:
         self._advance(now)
         self._flush()
         touches = [touch for name in names if (touch := self._changed(name, now, key, change))]
-        numbered = self._numbered(touches)
-        if numbered:
-            self._store.append_touches(numbered)
-            self._sequence += len(numbered)
-            for touch in numbered:
-                self._index.write(touch.record_id, touch.state)
+        numbered = self._write(touches)
+        for touch in numbered:
+            self._index.write(touch.record_id, touch.state)
         return numbered
 
     def _changed(self, name: str, now: float, key: str, change: lifecycle.Change) -> Touch | None:
@@ -338,8 +366,12 @@ class LayeredMemory:
             raise TimeOrder(f"{key}: step {now} is before {state.step}, when {name} last changed")
         return touch
 
-    def _numbered(self, touches: Sequence[Touch]) -> list[Touch]:
-        return [replace(touch, sequence=self._sequence + n) for n, touch in enumerate(touches, 1)]
+    def _write(self, touches: Sequence[Touch]) -> list[Touch]:
+        numbered = [replace(touch, sequence=self._sequence + n) for n, touch in enumerate(touches, 1)]
+        if numbered:
+            self._store.append_touches(numbered)
+            self._sequence += len(numbered)
+        return numbered
 
     def _embed_texts(self, texts: Sequence[str]) -> Sequence[Vector]:
         if not texts:
@@ -369,45 +401,3 @@ class LayeredMemory:
         ]
         earlier = [record for record in earlier if record.kind == item.kind and record.born_step < now]
         return restated(item, vector, earlier, self.embedder, least)
-
-    def _new_record(self, name: str, item: Item, now: float, vector: Vector, sequence: int) -> MemoryRecord:
-        if item.rating is not None and not 0 <= item.rating <= 1:
-            raise InvalidRecord(f"{item.kind} of {item.symbol}: the rating is {item.rating}; give 0 to 1")
-        # The draw is the record's own: the same on every machine and however often it is written.
-        chance = int(name[:13], 16) / 16**13
-        layer, importance = self.preset.initial_state(item.kind, item.rating, item.layer, chance)
-        self.preset.rule(layer)
-        return MemoryRecord(
-            id=name,
-            owner=item.owner,
-            symbol=item.symbol,
-            kind=item.kind,
-            text=item.text,
-            query_text=item.query_text,
-            source=item.source,
-            born_step=float(now),
-            available_at=float(max(now, item.seen_until) if item.seen_until is not None else now),
-            hindsight=item.seen_until is not None,
-            birth_layer=layer,
-            importance=float(importance if item.importance is None else item.importance),
-            rests_on=item.rests_on,
-            labels=item.labels,
-            vector=vector,
-            sequence=sequence,
-        )
-
-
-def reembed(source: Store, target: Store, embedder: Embedder) -> int:
-    """Embed every text anew: copy a store into an empty one made for `embedder`; return the number of records.
-
-    Ids do not depend on vectors, so every lifeline stays as it is. Raises StoreError where the target is not empty.
-    """
-    if target.records():
-        raise StoreError("re-embedding needs an empty place: the target has records already")
-    records = source.records()
-    for start in range(0, len(records), _BATCH):
-        batch = records[start : start + _BATCH]
-        vectors = embedder.embed([record.query_text.strip() or record.text for record in batch])
-        target.append_records([replace(r, vector=row) for r, row in zip(batch, vectors, strict=True)])
-    target.append_touches(source.touches())
-    return len(records)

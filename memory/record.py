@@ -45,6 +45,10 @@ class Cause(StrEnum):
     RESTATED = "restated"
     PAID = "paid"
     COST = "cost"
+    PINNED = "pinned"
+    UNPINNED = "unpinned"
+    FORGOTTEN = "forgotten"
+    RESTORED = "restored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine import places
+from engine.app.memory_changes import follow_changes
 from engine.cycle.recall import TradingMemory
 from engine.errors import ConfigError, DataError, MissingData, TryAgainLater
 from engine.ports import Calendar
@@ -57,8 +58,9 @@ def desk_memory(
     notice: Callable[[str], None],
     on_use: OnUse,
 ) -> Iterator[TradingMemory | None]:
-    """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. Small files
-    are put together at the end where that is due; `notice` hears why they could not be, `on_use` of every call of a
+    """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. What the
+    operator has pinned or forgotten is so before it is recalled. Small files are put together at the end where that is
+    due; `notice` hears why they could not be, `on_use` of every call of a
     remote embedder, which stays within the services' limit. Raises as `memory_errors` says, within the block as
     well."""
     if not remembers(preset):
@@ -71,7 +73,10 @@ def desk_memory(
     with memory_errors(), services.open_embedder(None, on_use, limit=services.limit) as embedder:
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory.constants) as memory:
+            for trouble in follow_changes(memory, services.desk):
+                notice(trouble)
             yield TradingMemory(memory, calendar)
+            follow_changes(memory, services.desk)  # those that were asked for meanwhile
             if memory.needs_compaction:
                 try:
                     memory.optimize()

@@ -117,11 +117,12 @@ def select_memory(services: Services, run: str | None) -> SelectedMemory:
             run = None
         else:
             stored, title = memory_of_run(services, entry), f"backtest {run}"
-    missing = "" if stored.exists else _absence(stored, title)
+    missing = "" if stored.exists else absence(stored, title)
     return SelectedMemory(stored=stored, desk=services.desk, run=run, title=title + note, missing=missing)
 
 
-def _absence(stored: StoredMemory, title: str) -> str:
+def absence(stored: StoredMemory, title: str) -> str:
+    """The reason why a desk or run, by its title, has no memory."""
     if stored.preset is None:
         return f"the {title} has no memory: a rule strategy remembers nothing"
     if "memory" not in load_preset(stored.preset).steps:
@@ -174,7 +175,7 @@ def reembed_memory(services: Services, stored: StoredMemory, spec: str | None, d
     runs or another process writes into the memory, DataError where it cannot be read or written.
     """
     from memory.lancedb_store import LanceStore, store_embedder
-    from memory.recall import reembed
+    from memory.reembed import reembed
 
     place, part, meter = stored.place, part_of(stored.place), CostMeter("")
     with desk_lock(desk) if desk is not None else nullcontext(), memory_errors():

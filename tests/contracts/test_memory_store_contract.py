@@ -14,8 +14,9 @@ from memory.errors import InvalidRecord
 from memory.in_memory_store import InMemoryStore
 from memory.lancedb_store import LanceStore
 from memory.ports import Store
-from memory.recall import LayeredMemory, reembed
+from memory.recall import LayeredMemory
 from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch
+from memory.reembed import reembed
 from tests.memory.chosen_vectors import ChosenVectors
 
 EMBEDDER = ChosenVectors()

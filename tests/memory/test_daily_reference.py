@@ -16,8 +16,11 @@ KINDS = ("news", "news", "news", "8-K", "10-Q", "10-K", "macro", "reflection")
 TOLERANCE = 1e-12
 
 
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("investorbench", "finmem-code", "tradinggpt")]
+
+
 @pytest.mark.parametrize("seed", [1])
-@pytest.mark.parametrize("preset", ["investorbench", "investorbench-code", "finmem-code", "tradinggpt", "desk"])
+@pytest.mark.parametrize("preset", ["investorbench-code", "desk", *LONG])
 def test_500_days_of_random_events(preset: str, seed: int) -> None:
     """About 3,000 events: births at whole and fractional steps, rewards, costs and citations."""
     chance = random.Random(f"{preset} {seed}")

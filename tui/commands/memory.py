@@ -14,7 +14,7 @@ from tui import amounts
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import cut, one_line, table, wrapped
+from tui.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines
 
 if TYPE_CHECKING:
     from engine.app.stored_memory import SelectedMemory
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from memory.presets import MemoryPreset
 
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
-_INDENT = " " * 10
+CHANGES = ("pin", "unpin", "forget", "restore")
+ACTIONS = (LIST, LIFELINE, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED)
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
 @click.command("memory")
 @click.argument(
     "action",
-    metavar="list|lifeline|preview|optimize|export|reembed",
-    type=click.Choice([LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED]),
+    metavar="|".join(ACTIONS),
+    type=click.Choice(ACTIONS),
 )
 @click.argument("what", required=False)
 @click.option("--symbol", metavar="SYMBOL", help="With list: only this symbol's.")
@@ -38,6 +39,10 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 @click.option("--kind", metavar="KIND", help="With list: only this kind, such as news, 10-Q or low-level-reflection.")
 @click.option("--session", type=DAY, metavar="DATE", help="With list: as it was at the end of that session.")
 @limit_option("first")
+@click.option("--forgotten", is_flag=True, help="With list: those that were forgotten, and why.")
+@click.option(
+    "--reason", metavar="TEXT", default="", help="With pin, unpin, forget and restore: why, for its life-line."
+)
 @click.option("--preset", metavar="NAME", help="With preview: whose constants, by name or FILE.toml (default: desk's).")
 @click.option("--embedder", metavar="SPEC", help="With reembed: by what (default: memory.embedder).")
 @json_option
@@ -52,6 +57,8 @@ def memory_command(
     kind: str | None,
     session: date | None,
     limit: int | None,
+    forgotten: bool,
+    reason: str,
     preset: str | None,
     embedder: str | None,
     as_json: bool,
@@ -59,10 +66,12 @@ def memory_command(
     """Shows what the desk remembers, or with --run a backtest; where the desk has no memory, the latest backtest that
     has one.
 
-    list has what is alive, the most important first, with recency and importance as they stand. lifeline ID tells
-    every change of one memory with its cause. preview simulates how long memories live by a preset's constants when
-    nobody cites them. optimize puts the small files of many days together. export FILE writes every memory with its
-    changes, a JSON object a line. reembed turns every text to a vector anew by another embedder (hash-384,
+    list has what is alive, the most important first, with recency and importance as they stand. lifeline ID tells every
+    change of one memory with its cause. pin ID keeps a memory of the desk in its layer, where it neither moves nor
+    fades; forget ID takes it out of every later recall, while the record of it stays; unpin and restore undo them. A
+    run that is at work makes the change when it ends. preview simulates how long memories live by a preset's constants
+    when nobody cites them. optimize puts the small files of many days together. export FILE writes every memory with
+    its changes, a JSON object a line. reembed turns every text to a vector anew by another embedder (hash-384,
     minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. Showing writes nothing.
 
     \b
@@ -70,6 +79,8 @@ def memory_command(
       paperdesk memory list --symbol ORVL --layer deep
       paperdesk memory list --session 2025-03-12 --run backtest-20250701-120000-ab12
       paperdesk memory lifeline 3f29c01a
+      paperdesk memory forget 3f29c01a --reason "another company of that name"
+      paperdesk memory list --forgotten
       paperdesk memory preview --preset investorbench
       paperdesk memory export memories.jsonl
       paperdesk memory reembed --embedder openai:text-embedding-3-small
@@ -77,51 +88,75 @@ def memory_command(
     from engine.reports.documents.memory import MemoryFilter
 
     chosen = MemoryFilter(symbol=None if symbol is None else symbol.upper(), layer=layer, kind=kind, session=session)
-    filtered = chosen != MemoryFilter() or limit is not None
-    _check(action, what, filtered=filtered, preset=preset, embedder=embedder)
+    filtered = chosen != MemoryFilter() or limit is not None or forgotten
+    _check(action, what, filtered=filtered, reason=reason, preset=preset, embedder=embedder)
     if action == PREVIEW:
         _preview(preset or invocation.load().config.desk.preset, as_json)
-        return
-    from engine.app.stored_memory import select_memory
-
-    selected = select_memory(invocation.services(), invocation.run)
-    if action == LIST:
-        _list(selected, chosen, lines_shown(limit, as_json), as_json)
-    elif selected.missing:
-        raise MissingData(selected.missing)
-    elif action == LIFELINE:
-        _lifeline(selected, str(what), as_json)
-    elif action == EXPORT:
-        _export(selected, Path(str(what)).expanduser(), as_json)
+    elif action in CHANGES:
+        _change(invocation, action, str(what), reason, as_json)
     elif action == REEMBED:
-        _reembed(invocation, selected, embedder, as_json)
+        _reembed(invocation, embedder, as_json)
+    elif action == LIST:
+        _list(invocation, chosen, lines_shown(limit, as_json), as_json, forgotten=forgotten)
     else:
-        _optimize(selected, as_json)
+        shows = {LIFELINE: _lifeline, EXPORT: _export, OPTIMIZE: _optimize}
+        shows[action](_existing(invocation), str(what), as_json)
 
 
-def _check(action: str, what: str | None, *, filtered: bool, preset: str | None, embedder: str | None) -> None:
-    if (what is None) == (action in (LIFELINE, EXPORT)):
-        needed = {LIFELINE: "an id: paperdesk memory lifeline ID", EXPORT: "a file: paperdesk memory export FILE"}
-        raise click.UsageError(f"{action} needs {needed[action]}" if what is None else f"{action} takes no {what!r}")
+def _check(
+    action: str, what: str | None, *, filtered: bool, reason: str, preset: str | None, embedder: str | None
+) -> None:
+    if (what is None) == (action in (LIFELINE, EXPORT, *CHANGES)):
+        needed = "a file: paperdesk memory export FILE" if action == EXPORT else f"an id: paperdesk memory {action} ID"
+        raise click.UsageError(f"{action} needs {needed}" if what is None else f"{action} takes no {what!r}")
     if filtered and action != LIST:
-        raise click.UsageError("--symbol, --layer, --kind, --session and --limit belong to list")
+        raise click.UsageError("--symbol, --layer, --kind, --session, --limit and --forgotten belong to list")
+    if reason and action not in CHANGES:
+        raise click.UsageError("--reason belongs to pin, unpin, forget and restore")
     if preset is not None and action != PREVIEW:
         raise click.UsageError("--preset belongs to preview; a memory lives by the preset that it was made with")
     if embedder is not None and action != REEMBED:
         raise click.UsageError("--embedder belongs to reembed; what is remembered goes by memory.embedder")
 
 
-def _list(selected: SelectedMemory, chosen: MemoryFilter, first: int, as_json: bool) -> None:
+def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_json: bool) -> None:
+    from engine.app.memory_control import change_memory
+    from engine.clock import LiveClock
+    from engine.messages.commands import MemoryChange
+
+    invocation.refuse_run()
+    change = MemoryChange(action)
+    document = change_memory(invocation.services(), wanted, change, reason=reason, now=LiveClock().now())
+    show_document(document, as_json, lambda: change_lines(document))
+
+
+def _selected(invocation: Invocation) -> SelectedMemory:
+    from engine.app.stored_memory import select_memory
+
+    return select_memory(invocation.services(), invocation.run)
+
+
+def _existing(invocation: Invocation) -> SelectedMemory:
+    """The selected memory. Raises MissingData where there is none."""
+    selected = _selected(invocation)
+    if selected.missing:
+        raise MissingData(selected.missing)
+    return selected
+
+
+def _list(invocation: Invocation, chosen: MemoryFilter, first: int, as_json: bool, *, forgotten: bool) -> None:
     from contextlib import nullcontext
 
     from engine.clock import LiveClock
     from engine.reports.documents.memory import list_document
 
-    stored, today = selected.stored, LiveClock().now().date()
+    selected, today = _selected(invocation), LiveClock().now().date()
+    stored = selected.stored
     with nullcontext() if selected.missing else stored.opened() as memory:
         document = list_document(selected.head, memory, stored.calendar, chosen, today=today, first=first)
     missing = [selected.missing] if selected.missing else None
-    show_document(document, as_json, lambda: missing or _list_lines(selected.title, document))
+    lines = forgotten_lines if forgotten else list_lines
+    show_document(document, as_json, lambda: missing or lines(selected.title, document))
 
 
 def _lifeline(selected: SelectedMemory, wanted: str, as_json: bool) -> None:
@@ -129,7 +164,7 @@ def _lifeline(selected: SelectedMemory, wanted: str, as_json: bool) -> None:
 
     with selected.stored.opened() as memory:
         document = lifeline_document(selected.head, memory, selected.stored.calendar, wanted)
-    show_document(document, as_json, lambda: _lifeline_lines(document))
+    show_document(document, as_json, lambda: lifeline_lines(document))
 
 
 def _preview(name: str, as_json: bool) -> None:
@@ -139,7 +174,7 @@ def _preview(name: str, as_json: bool) -> None:
     show_document(lives_document(constants), as_json, lambda: _preview_lines(constants))
 
 
-def _optimize(selected: SelectedMemory, as_json: bool) -> None:
+def _optimize(selected: SelectedMemory, _: str, as_json: bool) -> None:
     from dataclasses import asdict
 
     with selected.stored.opened(writing=True) as memory:
@@ -151,19 +186,20 @@ def _optimize(selected: SelectedMemory, as_json: bool) -> None:
     show_document({**selected.head, **asdict(report)}, as_json, lambda: [text])
 
 
-def _export(selected: SelectedMemory, file: Path, as_json: bool) -> None:
+def _export(selected: SelectedMemory, name: str, as_json: bool) -> None:
     from engine.app.stored_memory import export_memory
 
+    file = Path(name).expanduser()
     count = export_memory(selected.stored, file)
     document = {**selected.head, "file": str(file), "count": count}
     show_document(document, as_json, lambda: [f"{file}: {count:,} memories"])
 
 
-def _reembed(invocation: Invocation, selected: SelectedMemory, embedder: str | None, as_json: bool) -> None:
+def _reembed(invocation: Invocation, embedder: str | None, as_json: bool) -> None:
     from engine.app.stored_memory import reembed_memory
     from engine.reports.documents.memory import embedder_document
 
-    services = invocation.services()
+    services, selected = invocation.services(), _existing(invocation)
     made = reembed_memory(services, selected.stored, embedder, selected.desk if selected.run is None else None)
     document = embedder_document(
         selected.head, before=made.before, after=made.after, count=made.count, changed=made.done, use=made.use
@@ -176,78 +212,6 @@ def _reembed(invocation: Invocation, selected: SelectedMemory, embedder: str | N
             yield f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another'
 
     show_document(document, as_json, lines)
-
-
-def _list_lines(title: str, document: Mapping[str, Any]) -> Iterator[str]:
-    """Two lines for each memory: its state and its text."""
-    from engine.reports.documents.memory import SHORT_ID
-
-    console = standard_output()
-    width, shown = min(console.width, 120), document["memories"]
-    heading = f"Memory of {title}, at the end of {document['session'] or 'no session'}"
-    yield from map(console.bold, wrapped(heading, width))
-    if not shown:
-        yield from wrapped(_none_of(document), width)
-        return
-    rows = [
-        (
-            one["id"][:SHORT_ID],
-            one["session"],
-            one["symbol"],
-            one["layer"],
-            f"{one['importance']:.1f}",
-            f"{one['recency']:.2f}",
-            f"{one['rewards']}" if one["rewards"] else "",
-        )
-        for one in shown
-    ]
-    names = ("ID", "WRITTEN", "SYMBOL", "LAYER", "IMPORTANCE", "RECENCY", "REWARDS")
-    head, *lines = table(names, rows, {"IMPORTANCE", "RECENCY", "REWARDS"}, width)
-    yield head
-    for line, one in zip(lines, shown, strict=True):
-        owner = f"{one['owner']}, " if len(document["owners"]) > 1 else ""
-        yield line
-        yield _INDENT + cut(f"{owner}{one['kind']}: {one_line(one['text'])}", width - len(_INDENT))
-    if len(shown) < document["count"]:
-        yield f"the {len(shown)} most important of {document['count']}; --limit 0 shows all"
-
-
-def _none_of(document: Mapping[str, Any]) -> str:
-    if not document["alive"]:
-        return "nothing is alive: it begins later, or has faded by then"
-    kinds, symbols = ", ".join(document["kinds"]), ", ".join(document["symbols"])
-    return f"none of {document['alive']:,} fits; there are {kinds} of {symbols}"
-
-
-def _lifeline_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """A memory and every change of it."""
-    console = standard_output()
-    width = min(console.width, 110)
-    yield console.bold(f"{document['symbol']}  {document['kind']} of {document['session']}  {document['id']}")
-    if document["hindsight"]:
-        known = document["available"]
-        yield f"written in training, with sight of what followed: it can be recalled from {known} on"
-    yield from wrapped(one_line(document["text"]), width)
-    rows = [
-        (
-            change["session"],
-            change["cause"],
-            change["layer"] or "gone",
-            f"{change['importance']:.1f}",
-            f"{change['rewards']}",
-            _cause(change["by"]),
-        )
-        for change in document["changes"]
-    ]
-    yield from table(
-        ("SESSION", "CHANGE", "LAYER", "IMPORTANCE", "REWARDS", "BY"), rows, {"IMPORTANCE", "REWARDS"}, width
-    )
-
-
-def _cause(key: str) -> str:
-    """The cause of a change; of a decision its session."""
-    parts = one_line(key).split()
-    return f"decision of {parts[0]}" if len(parts) == 4 else " ".join(parts)
 
 
 def _preview_lines(constants: MemoryPreset) -> Iterator[str]:

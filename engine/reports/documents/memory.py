@@ -15,6 +15,7 @@ from engine.preset import load_preset
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 from memory.live_index import ScoredRecord
+from memory.marks import Marks
 from memory.presets import PRESETS, MemoryPreset
 from memory.preview import lives
 from memory.recall import LayeredMemory
@@ -33,28 +34,30 @@ class MemoryFilter:
     kind: str | None = None
     session: date | None = None
 
+    def fits(self, record: MemoryRecord) -> bool:
+        """True for a record of the symbol and kind."""
+        return self.symbol in (None, record.symbol) and self.kind in (None, record.kind)
+
     def keeps(self, one: ScoredRecord) -> bool:
         """True for a memory that fits."""
-        record = one.record
-        return (
-            self.symbol in (None, record.symbol)
-            and self.layer in (None, one.layer.value)
-            and self.kind in (None, record.kind)
-        )
+        return self.fits(one.record) and self.layer in (None, one.layer.value)
 
 
 def list_document(
     head: Row, memory: LayeredMemory | None, calendar: Calendar, chosen: MemoryFilter, *, today: date, first: int = 0
 ) -> Row:
-    """The memories that are alive and fit, the most important first; `first` keeps that many (0: all). Raises
-    UsageError for a session that lies in the future."""
+    """The memories that are alive and fit, the most important first; `first` keeps that many (0: all). Beside them
+    those that the operator has forgotten. Raises UsageError for a session that lies in the future."""
     if chosen.session is not None and chosen.session > today:
         raise UsageError(f"{chosen.session} lies in the future: nobody knows what is remembered then")
     alive: Sequence[ScoredRecord] = ()
+    forgotten: list[Row] = []
     now = -math.inf
     if memory is not None:
         now = memory.latest if chosen.session is None else calendar.number(chosen.session) + AFTER
         alive = memory.scored_records(now)
+        gone = [one for one in memory.forgotten(now) if chosen.fits(one[0])]
+        forgotten = [{**_record(record, calendar), "by": touch.key} for record, touch in gone]
     fitting = sorted(
         filter(chosen.keeps, alive), key=lambda one: (-one.importance, -one.record.born_step, one.record.id)
     )
@@ -67,13 +70,13 @@ def list_document(
         "kinds": sorted({one.record.kind for one in alive}),
         "symbols": sorted({one.record.symbol for one in alive}),
         "memories": [_state(one, calendar) for one in fitting[: first or None]],
+        "forgotten": forgotten,
     }
 
 
 def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, wanted: str) -> Row:
-    """Every change of the memory that an id, or enough of its beginning, names. Raises MissingData where it names none,
-    or several."""
-    record = _named(memory.records(), wanted)
+    """Every change of the memory that an id names, as `named` does."""
+    record = named(memory.records(), wanted)
     changes = [_change(touch, calendar) for touch in memory.lifeline(record.id, memory.latest)]
     return {**head, **_record(record, calendar), "changes": changes}
 
@@ -115,7 +118,7 @@ def _state(one: ScoredRecord, calendar: Calendar) -> Row:
     """A memory with its present layer, importance and recency, and the session of its next change (None: never)."""
     return {
         **_record(one.record, calendar),
-        **row_json.fields(one, "layer", "importance", "recency"),
+        **row_json.fields(one, "layer", "importance", "recency", "pinned"),
         "rewards": one.access_count,
         "next_change": str(_session(calendar, one.due)) if math.isfinite(one.due) else None,
     }
@@ -151,7 +154,14 @@ def _session(calendar: Calendar, step: float) -> date:
     return calendar.session_at(int(step))
 
 
-def _named(records: Sequence[MemoryRecord], wanted: str) -> MemoryRecord:
+def change_document(head: Row, record: MemoryRecord, marks: Marks, calendar: Calendar, **done: object) -> Row:
+    """A memory that was pinned, forgotten, or of which that was taken back: its marks now, and what was `done`."""
+    now = {"pinned": marks.pinned, "forgotten": marks.forgotten is not None}
+    return {**head, **_record(record, calendar), **now, **done}
+
+
+def named(records: Sequence[MemoryRecord], wanted: str) -> MemoryRecord:
+    """The record that an id, or enough of its beginning, names. Raises MissingData where it names none, or several."""
     found = [record for record in records if record.id.startswith(wanted.lower())]
     if len(found) == 1:
         return found[0]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from connectors.wiring.services import services
 from engine.app.backtest import run_backtest
@@ -23,6 +24,7 @@ from tests.tui.commands.conftest import BACKTEST, Run, contents
 
 REPO = Path(__file__).resolve().parents[3]
 SESSIONS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
+LATER = date(2024, 4, 15)
 CONFIG = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "TMBK,BXWD"}
 REMEMBERING = "backtest-20240601-120000-cd34"
 
@@ -118,7 +120,11 @@ def test_a_life_line_tells_every_change_and_by_what(run: Run, remembering: Path)
         (("list", "ORVL"), 2, "takes no 'ORVL'"),
         (("optimize", "--symbol", "ORVL"), 2, "belong to list"),
         (("list", "--preset", "desk"), 2, "--preset belongs to preview"),
-        (("forget",), 2, "'forget' is not one of"),
+        (("forget",), 2, "forget needs an id: paperdesk memory forget ID"),
+        (("forget", "zz"), 65, "no memory has the id zz"),
+        (("pin", "zz", "--run", REMEMBERING), 2, "--run names one run"),
+        (("lifeline", "zz", "--reason", "x"), 2, "--reason belongs to pin"),
+        (("fade",), 2, "'fade' is not one of"),
         (("preview", "--preset", "finmen"), 2, "did you mean finmem"),
         (("list", "--run", "nix"), 65, "no run nix"),
         (("list", "--session", "2931-01-02"), 2, "lies in the future"),
@@ -332,3 +338,54 @@ def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_mean
     assert wrong.code == 78 and "hash-384, minilm:FOLDER, openai:MODEL" in wrong.err
     misplaced = run("memory", "list", "--embedder", "hash-384")
     assert misplaced.code == 2 and "--embedder belongs to reembed" in misplaced.err
+
+
+def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: Run, remembering: Path) -> None:
+    before = {m["id"]: m for m in run("memory", "list", "--json").json["memories"]}
+    report = next(m["id"] for m in recalled(run, "TMBK", SESSIONS[-1]) if m["kind"].startswith("10-"))
+    weak = sorted(
+        (m for m in before.values() if m["next_change"] and m["next_change"] < str(LATER)),
+        key=lambda one: (one["next_change"], one["id"]),
+    )
+    pinned, *peers = weak
+    undone = next(m["id"] for m in peers if m["symbol"] == pinned["symbol"])
+
+    forgotten = run("memory", "forget", report[:12], "--reason", "of  another\ncompany", "--json").json
+    assert (forgotten["id"], forgotten["changed"], forgotten["applied"]) == (report, True, True)
+    assert (forgotten["forgotten"], forgotten["pinned"], forgotten["reason"]) == (True, False, "of another company")
+    assert run("memory", "forget", report, "--json").json["changed"] is False
+    refused = run("memory", "pin", report)
+    assert (refused.code, refused.err.count("\n")) == (65, 1) and "restore it before" in refused.err
+    # A run that holds the memory: the change waits in the journal.
+    with FileLock(remembering / "data" / "desks" / "demo.memory" / "memory.lock"):
+        held = run("memory", "pin", pinned["id"], "--json").json
+        assert (held["changed"], held["applied"], held["pinned"]) == (True, False, True)
+        assert "a run holds the memory" in run("memory", "pin", undone).out
+        run("memory", "unpin", undone)
+    listed = run("memory", "list", "--json").json
+    assert [(m["id"], m["by"].rpartition(": ")[2]) for m in listed["forgotten"]] == [(report, "of another company")]
+    assert report not in {m["id"] for m in listed["memories"]}
+    assert report[:8] in run("memory", "list", "--forgotten").out
+
+    asyncio.run(run_daily(services(load_config(None, environ=CONFIG).config), LATER))
+
+    alive = {m["id"]: m for m in run("memory", "list", "--json").json["memories"]}
+    assert (alive[pinned["id"]]["layer"], alive[pinned["id"]]["pinned"]) == (pinned["layer"], True)
+    assert alive[pinned["id"]]["next_change"] is None
+    assert not {m["id"] for m in peers} <= set(alive) and not alive.get(undone, {}).get("pinned")
+    shown = {m["id"] for symbol in ("TMBK", "BXWD") for m in recalled(run, symbol, LATER)}
+    assert report not in shown and shown & set(before)
+    line = run("memory", "lifeline", report, "--json").json["changes"]
+    assert (line[-1]["cause"], line[-1]["layer"]) == ("forgotten", None)
+    assert [c["cause"] for c in run("memory", "lifeline", pinned["id"], "--json").json["changes"]][-1] == "pinned"
+
+    restored = run("memory", "restore", report, "--json").json
+    assert (restored["changed"], restored["forgotten"]) == (True, False)
+    again = next(m for m in run("memory", "list", "--json").json["memories"] if m["id"] == report)
+    assert again["layer"] == before[report]["layer"] and again["importance"] < before[report]["importance"]
+    assert run("journal", "check", "--verify").code == 0
+
+
+def recalled(run: Run, symbol: str, session: date) -> list[dict[str, str]]:
+    document = run("why", symbol, str(session), "--json").json
+    return [memory for decision in document["decisions"] for memory in decision["recollections"]]
