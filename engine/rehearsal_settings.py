@@ -20,7 +20,7 @@ class Bounds(Frozen):
     max_drawdown: Decimal | None = Field(None, ge=0, le=1)
     """The greatest fall from a peak of the value."""
     max_abstentions: Decimal | None = Field(None, ge=0, le=1)
-    """The greatest share of decisions (in the arena: of questions) without a valid answer."""
+    """The greatest share of decisions without a valid answer."""
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
@@ -45,12 +45,12 @@ class BacktestRehearsal(Bounds):
 
 
 class ArenaRehearsal(Bounds):
-    """The arena of a rehearsal: its personas ask the model that decides on the desk."""
+    """The arena of a rehearsal: the desk's preset sits down at its table, with its own models and memory."""
 
     market: str = "constant"
     """Preset of the arena's market, by name or TOML file."""
     agents: str = "controls"
-    """Table of the arena, by name or TOML file; the bounds hold for the mean of its personas."""
+    """Table of the arena, by name or TOML file; the bounds hold for the desk that joins it."""
     days: int | None = Field(None, gt=0, le=1000)
     """Length in days; the market's where none is named."""
     seed: int = Field(0, ge=0)

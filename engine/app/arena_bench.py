@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from engine.app.arena import arena_forecast
+from engine.app.arena_forecast import arena_forecast
 from engine.app.arena_record import ArenaSpec
 from engine.app.arena_repeats import repeat_documents, run_repeats
 from engine.app.bench.forecast import Estimate, Forecast

@@ -14,9 +14,12 @@ from typing import Any
 from engine import places
 from engine.app.lock import one_process
 from engine.arena.rules import ArenaRules, load_rules
-from engine.arena.seating import DEFAULT_TABLE, Seating, load_seating
+from engine.arena.seating import DEFAULT_TABLE, AgentSeat, Seating, load_seating
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.reports.documents.row_json import Row
+
+REHEARSED = "This desk"
+"""The name of the seat that a rehearsal adds to the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +36,9 @@ class ArenaSpec:
     swapped: the seats are taken in reverse order.
     rotated: the seats are moved on by so many.
     repeats: arenas with the next seeds and rotated seats.
-    changes: of the seats that are neither a rule's nor the baseline's, by key of a table's file.
+    changes: of the personas that are not the baseline's, by key of a table's file.
     baseline: model of the baseline's seats in a duel; None: the configured default.
+    rehearsed: the desk's preset, which sits down beside the table in a rehearsal; None elsewhere.
     """
 
     run: str
@@ -49,6 +53,7 @@ class ArenaSpec:
     repeats: int = 1
     changes: Mapping[str, Any] = field(default_factory=dict)
     baseline: str | None = None
+    rehearsed: str | None = None
 
     def rules(self) -> ArenaRules:
         """The market's rules. Raises UsageError."""
@@ -58,9 +63,11 @@ class ArenaSpec:
     def seating(self) -> Seating:
         """The table. Raises UsageError."""
         agents = tuple(
-            seat if seat.rule or seat.baseline else seat.model_copy(update=self.changes)
+            seat.model_copy(update=self.changes) if seat.is_persona and not seat.baseline else seat
             for seat in load_seating(self.agents).agents
         )
+        if self.rehearsed is not None:
+            agents += (AgentSeat(name=REHEARSED, preset=self.rehearsed),)
         first = self.rotated % len(agents)
         agents = agents[first:] + agents[:first]
         return Seating(agents=agents[::-1] if self.swapped else agents)

@@ -34,4 +34,5 @@ def read_data_file(kind: type[S], name: str, folder: Path, called: str) -> S:
         raise UsageError(f"{file}: {error}") from None
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        raise UsageError(f"{file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        said = fault["msg"].removeprefix("Value error, ")
+        raise UsageError(f"{file}: {'.'.join(map(str, fault['loc']))}: {said}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
@@ -52,8 +52,8 @@ class Player(Protocol):
     async def prepare(self, market: Market, messages: Sequence[ChatMessage]) -> None:
         """Read the messages of the others and analyse the market."""
 
-    async def orders(self, view: MarketView) -> Sequence[Wish]:
-        """The orders of a round."""
+    async def orders(self, view: MarketView) -> Iterable[Wish]:
+        """The orders of a round, gone through once when they arrive."""
 
     def answered(self, wish: Wish, refusal: Refusal | None) -> None:
         """Learn of an order that was sent: accepted, or refused and why."""

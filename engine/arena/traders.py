@@ -74,7 +74,7 @@ def market_maker(view: MarketView, random: Random) -> Sequence[Wish]:
 def zero_intelligence(view: MarketView, random: Random) -> Sequence[Wish]:
     """A random order at a random price that looks neither at the cash nor at the shares."""
     stock, side = random.choice(view.stocks), random.choice(tuple(Side))
-    limit = _limit(view, stock.price * _between(random, *RANGE), Side.BUY)
+    limit = in_ticks(view, stock.price * _between(random, *RANGE), Side.BUY)
     return (Wish(stock.name, side, random.randint(1, MOST), limit),) if limit > 0 else ()
 
 
@@ -83,7 +83,7 @@ def constrained_zero_intelligence(view: MarketView, random: Random) -> Sequence[
     stock, side = random.choice(view.stocks), random.choice(tuple(Side))
     worth = stock.price if stock.fundamental is None else stock.fundamental
     least, most = (worth * RANGE[0], worth) if side is Side.BUY else (worth, worth * RANGE[1])
-    limit = _limit(view, _between(random, least, most), side)
+    limit = in_ticks(view, _between(random, least, most), side)
     covered = int(view.cash / limit) if side is Side.BUY and limit > 0 else view.shares[stock.name]
     quantity = min(covered, random.randint(1, MOST))
     return (Wish(stock.name, side, quantity, limit),) if quantity > 0 and limit > 0 else ()
@@ -102,18 +102,18 @@ RULES: Mapping[str, Rule] = MappingProxyType(
 
 
 def _buy(view: MarketView, stock: StockView, price: Decimal, cash: Decimal) -> Sequence[Wish]:
-    limit = _limit(view, price, Side.BUY)
+    limit = in_ticks(view, price, Side.BUY)
     quantity = int(cash / limit) if limit > 0 else 0
     return (Wish(stock.name, Side.BUY, quantity, limit),) if quantity else ()
 
 
 def _sell(view: MarketView, stock: StockView, price: Decimal, part: Decimal) -> Sequence[Wish]:
-    limit = max(view.tick, _limit(view, price, Side.SELL))
+    limit = max(view.tick, in_ticks(view, price, Side.SELL))
     quantity = int((view.shares[stock.name] * part).to_integral_value(ROUND_UP))
     return (Wish(stock.name, Side.SELL, quantity, limit),) if quantity else ()
 
 
-def _limit(view: MarketView, price: Decimal, side: Side) -> Decimal:
+def in_ticks(view: MarketView, price: Decimal, side: Side) -> Decimal:
     """A price in ticks, rounded to the side that costs nothing."""
     return (price / view.tick).to_integral_value(ROUND_DOWN if side is Side.BUY else ROUND_UP) * view.tick
 

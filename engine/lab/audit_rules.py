@@ -14,12 +14,12 @@ from engine.domain.order import Fill
 from engine.domain.run import RunSpec
 from engine.lab.audit import Leg, Trace, venue
 from engine.lab.rule_backtest import Played, Prices, RuleRun, through
-from engine.lab.targets import signals_of
 from engine.lab.watched_market import Inputs, WatchedMarket
 from engine.lab.window import coverage, decided_sessions
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.simulation.price_basis import on_first_basis
+from engine.strategies.answers import signals_of
 from engine.strategies.strategy import Fitted, SignalStrategy, WeightStrategy
 
 

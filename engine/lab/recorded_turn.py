@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.agents.ask import prompt_hash
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_call import ModelRequest, ModelResult, prompt_hash
 from engine.domain.order import Order, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint, RunSpec
@@ -120,7 +119,7 @@ def backtest_turn(
         calendar=calendar,
         inputs=close_inputs(spec.symbols, portfolio, market, calendar, session),
         history=TradingHistory().with_outcomes(rows).with_opinions(before),
-        orders=tuple(one.order for one in orders),
+        orders=tuple(one.decided or one.order for one in orders),
         hindsight_until=decision_time(calendar, windows(spec, calendar)[0][-1]) if part == WARM_UP else None,
         books=_owner_books(reader.equity(run.id, part, book=None), session),
     )
@@ -151,7 +150,7 @@ def desk_turn(
         calendar=calendar,
         inputs=inputs,
         history=history.with_opinions(made.opinion for made in reader.decisions() if made.key.session < session),
-        orders=tuple(one.order for one in orders),
+        orders=tuple(one.decided or one.order for one in orders),
         books=_owner_books(reader.equity(book=None), session),
     )
 

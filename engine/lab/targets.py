@@ -7,7 +7,6 @@ targets that rebalance move cash between symbols. An order that expired unfilled
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -21,12 +20,11 @@ import numpy as np
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.order import Order, OrderState, Side, order_id
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
-from engine.errors import MalformedData
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.simulation.simulated_broker import MarketActivity, SimulatedBroker
-from engine.strategies.catalog import in_file
+from engine.strategies.answers import signals_of, weights_of
 from engine.strategies.strategy import Signal, Signals, SignalStrategy, StrategyView, WeightStrategy
 
 
@@ -113,20 +111,6 @@ class SignalTargets:
         return self._targets.get(number, ())
 
 
-def signals_of(rule: SignalStrategy, history: PriceHistory) -> Signals:
-    """A rule's signals. Raises MalformedData where they are not one valid signal per bar, naming file and line where
-    the rule is a user's own."""
-    with in_file(type(rule)):
-        signals = np.asarray(rule.signals(history))
-    fits = signals.shape == (len(history),) and signals.dtype.kind in "iu"
-    if not fits or (len(signals) and not (min(Signal) <= signals.min() and signals.max() <= max(Signal))):
-        raise MalformedData(
-            f"strategy {rule.name}: signals has to return one whole number from {min(Signal):d} to {max(Signal):d} for "
-            f"each of the {len(history)} bars of {history.symbol}"
-        )
-    return signals
-
-
 def _changes(
     signals: Signals, history: PriceHistory, visible: Sequence[int], adds_to_positions: bool
 ) -> tuple[list[int], list[int]]:
@@ -168,10 +152,7 @@ class WeightTargets:
         """Ask the strategy. Raises MalformedData for weights that no portfolio without short positions and credit can
         have, and, naming file and line, where the strategy of a user fails."""
         session = self.decided[number]
-        with in_file(type(self.strategy)):
-            answer = self.strategy.weights(self._view(number, session, portfolio)) or {}
-            weights = {symbol: _exact(weight) for symbol, weight in answer.items()}
-        self._check(session, weights)
+        weights = weights_of(self.strategy, self._view(number, session, portfolio))
         self.answers.update({(session, symbol): weight for symbol, weight in weights.items()})
         return [(symbol, Target(weight)) for symbol, weight in weights.items()]
 
@@ -186,29 +167,6 @@ class WeightTargets:
             value=value,
             held={symbol: float(amount / value) for symbol, amount in worth.items()} if value else {},
         )
-
-    def _check(self, session: date, weights: Mapping[Symbol, Fraction]) -> None:
-        problem = ""
-        unknown = [symbol for symbol in weights if symbol not in self.closes.histories]
-        if unknown:
-            problem = f"{unknown[0]} is not among the symbols of the run"
-        elif any(weight < 0 for weight in weights.values()):
-            problem = f"a weight is below 0 ({float(min(weights.values())):g})"
-        elif sum(weights.values()) > 1 + _ROUNDING:
-            problem = f"they are more than 1 in sum ({float(sum(weights.values())):g})"
-        if problem:
-            raise MalformedData(f"strategy {self.strategy.name}: its weights after {session} mean nothing: {problem}")
-
-
-_ROUNDING = Fraction(1, 10**9)
-"""The error that a sum of floats may have."""
-
-
-def _exact(weight: float) -> Fraction:
-    """The weight as it is written. Raises ValueError for one that is no finite number."""
-    if not math.isfinite(weight):
-        raise ValueError(f"a weight is {weight}")
-    return Fraction(repr(float(weight)))
 
 
 SMALLEST_REBALANCE = Decimal(1)

@@ -54,10 +54,10 @@ def decide(view: DecisionView) -> Mapping[str, Any]:
     choice = choose(case)
     return {
         "symbol": view.symbol,
+        "explanation": "\n".join((conclusion(choice), *grounds(case))),
         "recommendation": choice.recommendation,
         "position_size": choice.size,
         "rule": choice.rule.value,
-        "explanation": "\n".join((conclusion(choice), *grounds(case))),
     }
 
 

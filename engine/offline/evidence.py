@@ -75,8 +75,8 @@ def reasoned(
         "indicators": _limited(_indicators(view, weighed)),
         "position": _limited(f"{position_text(view)}; {stance.because}"),
         "symbol": view.symbol,
-        "recommendation": stance.action,
         "explanation": "\n".join((stance.conclusion, *grounds(case), *_evidence_lines(view, weighed, cited))),
+        "recommendation": stance.action,
     }
 
 

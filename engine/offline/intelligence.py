@@ -106,11 +106,11 @@ def judge(view: IntelligenceView) -> Mapping[str, Any]:
         "items": [
             {
                 "id": one.item.id,
+                "summary": one.text,
+                "concerns_company": one.concerns,
                 "effect": _EFFECTS[one.reading.side],
                 "horizon": one.horizon,
                 "weight": one.weight,
-                "concerns_company": one.concerns,
-                "summary": one.text,
             }
             for one in judged
         ],

@@ -124,7 +124,7 @@ class LayerLeaning:
 
     def preferences(self, traits: Traits) -> Sequence[float]:
         """The weight that a character gives to the kind of each event, in their order."""
-        return [preference(memory, traits) for memory, _ in self.rows if not is_reflection(memory)]
+        return [preference(memory, traits) for memory, _ in self.rows if _is_event(memory)]
 
     def strongest(self, direction: int, count: int) -> list[Recollection]:
         """Up to so many memories of a direction, the strongest first; with direction 0 the strongest of either."""

@@ -9,8 +9,7 @@ from decimal import Decimal
 from importlib import import_module
 from typing import Any
 
-from engine.agents.ask import prompt_hash
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Rule
+from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, Rule, prompt_hash
 
 
 def answer_by(rule: Rule, view: Any) -> Mapping[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from engine.domain.decision import DESK
+from engine.domain.text import cut_between_words
 from engine.reports.html import rendered
 from engine.reports.markdown import cell, sparkline, table
 from engine.reports.summary import DISCLAIMER, NOTHING, amount
@@ -36,6 +38,8 @@ def arena_html(document: Document) -> str:
         agents=list(_agent_rows(document)),
         figures=list(_figures(document)),
         strategies=list(_strategy_rows(document)),
+        decisions=list(_decision_rows(document)),
+        decisions_note=DECISIONS_NOTE,
     )
 
 
@@ -64,6 +68,11 @@ def _lines(document: Document) -> Iterator[str]:
         yield from ("", "## Strategies", "")
         rows = [[cell(text) for text in row] for row in strategies]
         yield from table(["Agent", "After day", "From day", "Score", "Strategy"], rows, numbers=frozenset({1, 2, 3}))
+    decisions = list(_decision_rows(document))
+    if decisions:
+        yield from ("", "## Decisions of presets and strategies", "", DECISIONS_NOTE, "")
+        rows = [[cell(text) for text in row] for row in decisions]
+        yield from table(["Day", "Agent", "Stock", "Shares", "Size", "Reason"], rows, numbers=frozenset({0, 3, 4}))
     yield from ("", f"Fingerprint `{document['fingerprint']}` (SHA-256 over trades, flows, prices and messages).")
 
 
@@ -115,6 +124,7 @@ def _figures(document: Document) -> Iterator[tuple[str, str]]:
         yield "Distance from the fundamental value", signed
     refused = sum(sum(one["refused"].values()) for one in document["agents"])
     yield "Refused orders", str(refused)
+    yield from (("Seat", note) for note in document.get("notes", ()))
     yield "Questions without an answer", str(sum(sum(one["abstentions"].values()) for one in document["agents"]))
 
 
@@ -124,6 +134,18 @@ def _strategy_rows(document: Document) -> Iterator[Sequence[str]]:
             parent = NOTHING if one["parent"] is None else str(one["parent"])
             score = NOTHING if one["score"] is None else f"{one['score']:+.2f}"
             yield agent["name"], str(one["day"]), parent, score, one["text"]
+
+
+DECISIONS_NOTE = "Those that trade or abstain; the JSON has all of them, each with the answers that it rests on."
+
+
+def _decision_rows(document: Document) -> Iterator[Sequence[str]]:
+    for one in document.get("decisions", ()):
+        if one["shares"] or one["action"] == "ABSTAIN":
+            reason = cut_between_words(one["reason"].partition("\n")[0], 240)
+            cut = f" ({one['cut']})" if one["cut"] else ""
+            name = one["agent"] if one["owner"] in ("", DESK) else f"{one['agent']} ({one['owner']})"
+            yield str(one["day"]), name, one["stock"], f"{one['shares']:+d}", f"{one['size']} %", reason + cut
 
 
 def _price_heading(document: Document) -> Sequence[str]:

@@ -11,23 +11,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine import places
-from engine.app.briefings import configured_briefing
+from engine.app.briefings import desk_preset
 from engine.app.desk_settings import prompt_versions
 from engine.app.models import chosen_models
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError, MalformedData
-from engine.preset import Preset, briefed, load_preset
+from engine.preset import Preset
 from engine.reports.documents.rehearsal import stored_certificate
 from engine.reports.documents.row_json import Row
 from engine.services import Services
 
 COMMAND = "run `paperdesk rehearse`"
-
-
-def desk_preset(services: Services) -> Preset:
-    """The desk's preset with the configured briefing. Raises as `load_preset` and `configured_briefing` do."""
-    briefing = configured_briefing(services, services.data, services.symbols)
-    return briefed(load_preset(services.config.desk.preset), briefing)
 
 
 def subject_of(services: Services, preset: Preset) -> Row:

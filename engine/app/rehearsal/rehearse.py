@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from statistics import fmean
 from typing import Any
 
 from engine.app.agent_run import Stop
-from engine.app.arena import arena_forecast, run_arena
-from engine.app.arena_record import ArenaSpec
+from engine.app.arena import run_arena
+from engine.app.arena_forecast import arena_forecast
+from engine.app.arena_record import REHEARSED, ArenaSpec
 from engine.app.backtest import run_backtest
 from engine.app.bench.forecast import Estimate, Forecast, paid_forecast
 from engine.app.bench.jobs import Job
-from engine.app.models import chosen_models
-from engine.app.rehearsal.certificate import desk_preset, keep_certificate, subject_of
+from engine.app.briefings import desk_preset
+from engine.app.rehearsal.certificate import keep_certificate, subject_of
 from engine.app.run_spec import new_run_id
 from engine.conventions.catalog import convention
+from engine.domain.decision import Action
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.preset import Preset
@@ -59,7 +60,6 @@ def planned_rehearsal(services: Services, data: DataSpec) -> PlannedRehearsal:
             run=name,
         )
     if wanted.arena is not None:
-        model = chosen_models(preset, services.config)[1][preset.decider.name]
         rules = wanted.arena
         arena = ArenaSpec(
             run=f"{name}-arena",
@@ -67,7 +67,7 @@ def planned_rehearsal(services: Services, data: DataSpec) -> PlannedRehearsal:
             agents=rules.agents,
             days=rules.days,
             seed=rules.seed,
-            model=model,
+            rehearsed=services.config.desk.preset,
         )
     return PlannedRehearsal(preset, backtest, arena)
 
@@ -142,21 +142,18 @@ def _arena(services: Services, spec: ArenaSpec, stop: Stop) -> Row:
     document = run_arena(services, spec, stop=stop)
     if document["interrupted"]:
         raise Interrupted("interrupted: nothing was certified, recorded answers are not asked again")
-    personas = [one for one in document["agents"] if not one["kind"].startswith("rule ")]
-    if not personas:
-        raise UsageError(f"rehearsal.arena.agents: the table {spec.agents} has no persona that asks a model")
-    silent = sum(sum(one["abstentions"].values()) for one in personas)
+    own = next(one for one in document["agents"] if one["name"] == REHEARSED)
+    decisions = [one for one in document["decisions"] if one["agent"] == REHEARSED]
     return {
         "run": spec.run,
         "market": document["preset"],
         "agents": spec.agents,
         "days": document["days"],
         "seed": spec.seed,
-        "model": spec.model,
         "fingerprint": document["fingerprint"],
-        "return": fmean(one["metrics"]["total_return"] or 0.0 for one in personas),
-        "drawdown": fmean(_drawdown(one["equity"]) for one in personas),
-        "abstentions": silent / max(1, document["model"]["calls"]),
+        "return": own["metrics"]["total_return"],
+        "drawdown": _drawdown(own["equity"]),
+        "abstentions": sum(one["action"] == Action.ABSTAIN for one in decisions) / len(decisions),
     }
 
 

@@ -12,8 +12,9 @@ from statistics import fmean
 from engine.arena.chat import Strategy
 from engine.arena.metrics import agent_figures, market_figures, most_volatile
 from engine.arena.play import Table
+from engine.arena.targets import SeatDecision
 from engine.arena.values import Flow, FlowKind
-from engine.domain.decimal_text import money
+from engine.domain.decimal_text import money, plain
 from engine.domain.run import ModelUse
 from engine.reports.documents.row_json import Row, model_use
 from engine.reports.documents.tournament import relative_scores
@@ -29,9 +30,11 @@ class ArenaReport:
     preset: the market's.
     seed: of everything that is drawn.
     table: market, messages and wealth.
-    kinds: by agent, its rule or its model.
+    kinds: by agent, its rule, its preset or its model.
     strategies: by agent, its strategy library.
     abstentions: by agent, counts by question.
+    decisions: by agent, of presets and strategies at the table.
+    notes: remarks on seats.
     use: calls and cost of models.
     interrupted: True where days are missing.
     baseline: agents that the others are scored against.
@@ -44,6 +47,8 @@ class ArenaReport:
     kinds: Mapping[str, str]
     strategies: Mapping[str, Sequence[Strategy]]
     abstentions: Mapping[str, Mapping[str, int]]
+    decisions: Mapping[str, Sequence[SeatDecision]]
+    notes: Sequence[str]
     use: ModelUse
     interrupted: bool
     baseline: Sequence[str] = ()
@@ -105,6 +110,12 @@ def arena_document(report: ArenaReport) -> Row:
             for name, listing in market.listings.items()
         ],
         **tape,
+        "decisions": [
+            {**asdict(one), "agent": name, "size": plain(one.size)}
+            for name, made in report.decisions.items()
+            for one in made
+        ],
+        "notes": list(report.notes),
         "books": [{**asdict(one), "side": one.side.value, "price": money(one.price)} for one in report.table.books],
         "market": {
             **figures,

@@ -7,13 +7,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.arena.market import Market
 from engine.arena.rules import ArenaRules, load_rules, preset_names
 from engine.arena.values import FlowKind, Order, Refusal
 from engine.domain.order import Side
+from tests.examples import examples
 
 AGENTS = ("ann", "bob", "cy", "dee")
 Action = tuple[str, str, Side, int, Decimal | None, bool]
@@ -93,7 +94,7 @@ def flow_of_orders(variant: dict[str, Any], actions: Sequence[Action]) -> None:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda one: ",".join(one) or "plain")
 @given(actions=ACTIONS)
-@settings(max_examples=60)
+@examples(60)
 def test_accounts_balance_after_every_event(variant: dict[str, Any], actions: list[Action]) -> None:
     flow_of_orders(variant, actions)
 
@@ -101,13 +102,13 @@ def test_accounts_balance_after_every_event(variant: dict[str, Any], actions: li
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda one: ",".join(one) or "plain")
 @given(actions=ACTIONS)
-@settings(max_examples=2_000)
+@examples(2_000)
 def test_accounts_balance_over_many_flows(variant: dict[str, Any], actions: list[Action]) -> None:
     flow_of_orders(variant, actions)
 
 
 @given(actions=ACTIONS)
-@settings(max_examples=60)
+@examples(60)
 def test_trades_follow_price_and_time(actions: list[Action]) -> None:
     """A slow auctioneer of its own: the best price first, of equal ones the earliest."""
     market = Market(rules(), AGENTS)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents.decision import DecisionView
@@ -40,6 +40,7 @@ from tests.engine.desks import (
     split,
     trade,
 )
+from tests.examples import examples
 
 FINVISION = load_preset("finvision")
 FIRST = date(2024, 3, 4)
@@ -144,7 +145,7 @@ def run(world: World) -> Played:
     return asyncio.run(play(world.market, first, world.last, script, rules=world.rules, warm_up_from=warm_up_from))
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(worlds())
 def test_books_add_up_and_limits_hold_whatever_is_answered(world: World) -> None:
     played = run(world)
@@ -218,7 +219,7 @@ def _assert_limits(world: World, verdict: Any, cash: Decimal, held: Mapping[str,
         assert decision.abstained == (decision.proposal.action is ABSTAIN)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(worlds())
 def test_two_runs_are_the_same_run(world: World) -> None:
     one, two = run(world), run(world)

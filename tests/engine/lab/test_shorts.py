@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action, SizingRule
@@ -36,6 +36,7 @@ from tests.engine.desks import (
     split,
     trade,
 )
+from tests.examples import examples
 
 D = Decimal
 DAYS = WEEKDAYS.sessions(date(2024, 3, 1), date(2024, 4, 30))
@@ -180,7 +181,7 @@ RATES = st.sampled_from(["0", "0.03", "0.9"])
 FILLS = (FillAt.NEXT_OPEN, FillAt.NEXT_OPEN, FillAt.SAME_CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(worlds())
 def test_equity_ends_below_zero_by_one_gap_at_most_whatever_is_answered(world: World) -> None:
     turns, market = iter(range(10**6)), world.market

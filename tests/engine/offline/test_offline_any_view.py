@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents.character import Traits
@@ -29,6 +29,7 @@ from engine.market.moves import PriceMove, SessionMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import DAY, outcome
 from tests.engine.offline.test_offline_model import DOWN, HOLDINGS, OUTCOMES, PRICES, SIZING, UP, answer_twice
+from tests.examples import examples
 
 GOOD, BAD = "Microsoft raised its guidance.", "Microsoft cut its forecast."
 SAID = st.one_of(
@@ -145,7 +146,7 @@ async def test_any_facts_and_memories_get_a_valid_recommendation(
         assert "decrease" not in reply.answer.recommendation and reply.answer.recommendation != "SELL"
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.fixed_dictionaries(
         {

@@ -97,9 +97,12 @@ def test_a_desk_trades_only_after_it_has_passed(run: Run, sandbox: SandboxServer
     assert backtest["data_fingerprint"] == kept["settings"]["data_fingerprint"]
     assert backtest["symbols"] == kept["symbols"] == ["ORVL", "TMBK"]
     played = run("report", "--run", arena["run"], "--json").json
-    personas = [one for one in played["agents"] if not one["kind"].startswith("rule ")]
-    returns = [one["metrics"]["total_return"] for one in personas]
-    assert arena["return"] == pytest.approx(sum(returns) / len(returns)) and arena["seed"] == 4
+    # The desk itself sits at the table: its preset, and not a persona that asks its model.
+    own = next(one for one in played["agents"] if one["name"] == "This desk")
+    assert own["kind"].startswith("preset gated, ") and len(played["agents"]) == 13
+    assert (arena["return"], arena["seed"]) == (own["metrics"]["total_return"], 4)
+    decided = [one["action"] for one in played["decisions"] if one["agent"] == "This desk"]
+    assert decided and arena["abstentions"] == decided.count("ABSTAIN") / len(decided)
 
     assert run("--daily").code == 0
     assert finding(run) == ("ok", f"gated on {certificate['time'][:10]}: passed")
