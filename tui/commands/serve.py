@@ -1,0 +1,47 @@
+"""`paperdesk serve` (desk): the app in a browser on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import click
+
+from tui.commands.app import checked_settings
+from tui.console import show_document
+from tui.invocation import Invocation, desk_options
+
+
+@click.command("serve")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8321,
+    metavar="N",
+    help="Port on 127.0.0.1 (default: 8321; 0: any).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON document.")
+@desk_options
+def serve_command(*, invocation: Invocation, port: int, as_json: bool) -> None:
+    """Serves the app to a browser on this machine, until Ctrl-C.
+
+    It prints an address with a token that holds until it ends; without the token nothing is served. Every page that
+    is opened there is an app of its own on the same desk. It listens on 127.0.0.1 alone and loads nothing from
+    elsewhere. From another machine: ssh -L 8321:127.0.0.1:8321 HOST.
+
+    \b
+    Examples:
+      paperdesk serve
+      paperdesk serve --port 9000 --desk demo
+    """
+    invocation.refuse_run()
+    checked_settings(invocation)
+    from tui.web_server import serve
+
+    def ready(url: str) -> None:
+        document = {"schema": 1, "url": url}
+        show_document(document, as_json, lambda: [url, "Open this address in a browser; Ctrl-C stops."])
+        sys.stdout.flush()
+
+    app = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options]
+    asyncio.run(serve(app, port, ready))
