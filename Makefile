@@ -22,8 +22,8 @@ paper-demo: $(VENV)/.runtime ## play ten sessions of paper trading against a loc
 test: $(VENV)/.dev ## install what tests need and run them (JOBS=4 for four at a time; default: one per core)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
-test-long: $(VENV)/.dev ## run the tests that take minutes: kills, golden results, 10,000 lives of a desk
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m slow
+test-long: $(VENV)/.dev ## run the tests that take minutes (kills, golden results, 10,000 lives of a desk), and properties on all examples
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "slow or hypothesis" --hypothesis-profile=long
 
 check: $(VENV)/.dev ## formatting, lint, types, direction of imports
 	@failed=; \

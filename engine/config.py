@@ -286,6 +286,19 @@ class EndpointConfig(_Section):
     """Tokens that a model may think beside its answer; none: 6144 at a vendor, else 0."""
 
 
+class AppConfig(_Section):
+    """The terminal app."""
+
+    theme: str | None = None
+    """Colours: dark, light, high-contrast, colour-blind or ansi; none: those chosen last in the app."""
+    read_only: bool = False
+    """Refusal of everything that changes the desk, a backtest or an arena from the app, as --read-only."""
+    notify: bool = True
+    """Announcement of orders that wait: the terminal's bell and a desktop notification."""
+    undo_seconds: float = Field(5, ge=0, le=60)
+    """Seconds in which an approval or a veto can be undone before it is carried out; 0: at once."""
+
+
 class Config(_Section):
     """All configuration keys."""
 
@@ -301,6 +314,9 @@ class Config(_Section):
     filings: FilingsConfig = FilingsConfig()
     macro: MacroConfig = MacroConfig()
     memory: MemoryConfig = MemoryConfig()
+    app: AppConfig = AppConfig()
+    bindings: dict[str, str] = {}
+    """Keys of the app by their ids, in place of those that the app's help shows."""
     endpoints: dict[str, EndpointConfig] = {}
     """OpenAI-compatible servers by name, and limits at openai and anthropic."""
     calendars: dict[str, CalendarConfig] = {}
@@ -310,6 +326,16 @@ class Config(_Section):
     def exchanges(self) -> Exchanges:
         """The exchange of every symbol, those of the configuration first."""
         return Exchanges({suffix.upper(): Exchange(**own.model_dump()) for suffix, own in self.calendars.items()})
+
+    @field_validator("bindings", mode="before")
+    @classmethod
+    def _by_id(cls, bindings: Any) -> Any:
+        """Ids have a dot, which makes tables of them in TOML where they are not quoted."""
+        if not isinstance(bindings, dict):
+            return bindings
+        inner = ((name, part) for name, part in bindings.items() if isinstance(part, dict))
+        tables = {f"{name}.{key}": keys for name, part in inner for key, keys in part.items()}
+        return {name: part for name, part in bindings.items() if not isinstance(part, dict)} | tables
 
     @model_validator(mode="after")
     def _one_portfolio(self) -> Config:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 from engine import places
@@ -41,6 +41,35 @@ def load_keys(environ: MutableMapping[str, str] = os.environ, file: Path | None 
             environ[name] = value
             added.append(name)
     return tuple(added)
+
+
+def keep_keys(keys: Mapping[str, str], file: Path | None = None) -> None:
+    """Write keys into the file, which its owner alone can read; the other lines stay, a key that is there is replaced.
+
+    The file is written whole or not at all. Raises what `load_keys` raises for the file as it is, ConfigError for a
+    value of several lines and where nothing can be written.
+    """
+    path = places.keys_file() if file is None else file
+    strange = next((name for name, value in keys.items() if not value.isprintable() or value != value.strip()), None)
+    if strange is not None:
+        raise ConfigError(f"the value of {strange} is no key: it has spaces or control characters around or in it")
+    kept = [
+        line for line in _private_lines(path) if not ((match := _LINE.fullmatch(line.strip())) and match[1] in keys)
+    ]
+    write_private(path, "\n".join((*kept, *(f"{name}={value}" for name, value in keys.items()), "")))
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file whole or not at all, readable by its owner alone. Raises ConfigError."""
+    fresh = file.with_name(f"{file.name}.new")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+            stream.write(text)
+        fresh.replace(file)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written ({error.strerror})") from None
 
 
 def _private_lines(path: Path) -> list[str]:

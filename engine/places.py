@@ -70,6 +70,11 @@ def logs_dir() -> Path:
     return _folder("log", "logs")
 
 
+def app_state() -> Path:
+    """File of the app's own state from one opening to the next."""
+    return _folder("state", "state") / "app.json"
+
+
 def desks_dir() -> Path:
     """The journals of desks, one file each, with what belongs to them beside."""
     return data_dir() / "desks"
@@ -100,6 +105,17 @@ def desk_reports(desk: str) -> Path:
 def desk_rehearsal(desk: str) -> Path:
     """The certificate of a desk's rehearsal; beside its journal. Raises ConfigError as `desk_journal` does."""
     return desks_dir() / f"{_part('desk', desk)}.rehearsal"
+
+
+def desk_beginning(desk: str) -> Path:
+    """File of the session that a demo desk begins after; beside its journal. Raises ConfigError as `desk_journal`
+    does."""
+    return desks_dir() / f"{_part('desk', desk)}.beginning"
+
+
+def watchlists() -> Path:
+    """File of the groups of symbols to look at."""
+    return data_dir() / "watchlists.json"
 
 
 def arenas_dir() -> Path:
@@ -213,6 +229,7 @@ def _folder(kind: str, under_home: str) -> Path:
         "data": platformdirs.user_data_path,
         "cache": platformdirs.user_cache_path,
         "log": platformdirs.user_log_path,
+        "state": platformdirs.user_state_path,
     }
     return made[kind](_APP, appauthor=False)
 

@@ -6,29 +6,38 @@ import asyncio
 import re
 import signal
 import threading
-import tomllib
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.theme import Theme
+from textual.constants import TEXTUAL_ANIMATIONS
 
+from engine.messages.commands import RunCycle
+from tui.announcement import Announcer, terminal_notification
+from tui.app_settings import THEMES, AppSettings, keep_theme
+from tui.arrival import Arrival
 from tui.bridge import Bridge
+from tui.demo_opening import DemoOpening
 from tui.desk_follower import DeskOpener
-from tui.keys import DESK, SCREENS, works
-from tui.playback import SPEEDS
+from tui.keys import DESK, KEYS, SCREENS, works
+from tui.pace import SPEEDS
 from tui.screens.frame import FramedScreen
 from tui.snapshot import circumstances
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from textual.actions import ActionParseResult
+    from textual.dom import DOMNode
     from textual.screen import Screen
+    from textual.theme import Theme
 
     from tui.backtest_run import Target
+    from tui.deep_link import Link
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
@@ -39,9 +48,7 @@ LEAVE_WITHIN = 1.8
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end the app as its own key does: what it was at work on is ended, and the terminal is as it was."""
 
-_COLOURS = tomllib.loads(Path(__file__).with_name("themes.toml").read_text(encoding="utf-8"))
-THEMES = tuple(Theme(name, **(next(iter(_COLOURS.values())) | colours)) for name, colours in _COLOURS.items())
-"""The default theme, and one for the colour-blind."""
+READ_ONLY = "read-only: nothing is changed from here"
 
 
 def _load(screen: str) -> Screen[None]:
@@ -71,19 +78,36 @@ class PaperdeskApp(App[str]):
         images: Path,
         plain: bool = False,
         options: Sequence[str] = (),
+        set_up: Path | None = None,
+        cycle: bool = False,
+        link: Link | None = None,
+        settings: AppSettings | None = None,
         leaving: Callable[[], None] = lambda: None,
     ) -> None:
         """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
-        command, for those that the app runs beside itself; `leaving` is called when it begins to end."""
+        command, for those that the app runs beside itself; `set_up` is the configuration that the first run may write,
+        None where nothing is to be set up; with `cycle` a cycle runs as soon as the desk is open, `link` is
+        the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to end."""
         self._leaving = leaving
+        self._ended = False
+        self.settings = settings = settings or AppSettings()
+        self._set_up, self._cycle = None if settings.read_only else set_up, cycle
+        self._announcer = Announcer()
+        self._arrival = None if link is None else Arrival(link)
+        self.reopening: tuple[str, ...] | None = None
+        """The flags with which it is started again after its end; None where it is not."""
         self.options = options
-        self.bridge = Bridge(open_desk, backtest)
+        self.last_command = ""
+        self.bridge = Bridge(open_desk, backtest, refusal=READ_ONLY if settings.read_only else "")
+        plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
+        self.demo = DemoOpening(self.bridge, backtest, partial(self.notify, markup=False, timeout=8), plays=plays)
         self._images = images
         super().__init__()
         self.animation_level = "none"
-        for theme in THEMES:
+        for theme in THEMES.values():
             self.register_theme(theme)
-        self.theme = THEMES[0].name
+        self.theme = settings.theme
+        self.set_keymap(settings.keymap)
         self.set_class(plain, "-plain")
 
     def on_load(self) -> None:
@@ -94,16 +118,40 @@ class PaperdeskApp(App[str]):
 
     def on_mount(self) -> None:
         """Start the engine once the desk has been painted."""
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.call_after_refresh(self._begin)
+
+    def _keep_theme(self, theme: Theme) -> None:
+        """Keep the theme that was chosen, unless the configuration sets one."""
+        if self.settings.configured:
+            self.notify(f"for now: the next opening takes {self.settings.theme}, as {self.settings.theme_origin} says")
+        else:
+            keep_theme(theme.name)
 
     def _begin(self) -> None:
         self.bridge.start()
+        if self._cycle:
+            self.bridge.send(RunCycle())
         self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
 
+    async def on_event(self, event: events.Event) -> None:
+        """Note that somebody is there, whatever was pressed or clicked."""
+        if isinstance(event, events.Key | events.MouseDown):
+            self.bridge.visited()
+            self.demo.pressed(event.key if isinstance(event, events.Key) else "")
+        await super().on_event(event)
+
     def _refresh_screen(self) -> None:
+        self.demo.refresh()
+        self.bridge.note = self.demo.note
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
-            stack[0].show_view(self.bridge.snapshot())
+            view = self.bridge.snapshot()
+            stack[0].show_view(view)
+            if (text := self._announcer.text(view)) and self._driver is not None:
+                self._driver.write(terminal_notification(text))
+            if self._arrival is not None and self._arrival.goes_on(self):
+                self._arrival = None
 
     @property
     def bug(self) -> Exception | None:
@@ -118,11 +166,35 @@ class PaperdeskApp(App[str]):
         """List what the palette runs: every key that works on the screen now, the speeds of a playback, the themes."""
         frame = self.screen_stack[0]
         view = self.bridge.snapshot()
-        for key in works(self.current_mode, circumstances(view)):
+        for key in works(self.current_mode, circumstances(view), self.settings.keys):
             yield SystemCommand(key.meaning, f"key {key.shown}", partial(self.call_later, self._do, key.action, frame))
         for speed in SPEEDS if view.place is not None else ():
             yield SystemCommand(f"Play {speed}x", f"{speed} points a second", partial(self._play, speed))
+        if self._set_up is not None:
+            yield SystemCommand("Set up a paper account", "keys, symbols, budget, first cycle", self._ask_set_up)
+        if self.last_command:
+            yield SystemCommand("Copy the last action as a command", self.last_command, self._copy_command)
+        if self.demo.source is not None:
+            yield SystemCommand("Demo history", "the sessions before this desk began, the last ten", self.demo.play)
         yield SystemCommand("Theme", "Choose the colours", self.action_change_theme)
+
+    def _copy_command(self) -> None:
+        self.copy_to_clipboard(self.last_command)
+        self.notify(f"copied: {self.last_command}", markup=False, timeout=3)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action, unless it would change something in an app that is opened read-only."""
+        if self.settings.read_only and any(
+            key.writes and key.action == action and self.current_mode in key.screens for key in KEYS
+        ):
+            self.notify(READ_ONLY, timeout=3)
+            return True
+        return await super().run_action(action, default_namespace, namespaces)
 
     async def _do(self, action: str, frame: Screen[Any]) -> None:
         await self.run_action(action, frame)
@@ -131,11 +203,22 @@ class PaperdeskApp(App[str]):
         if self.bridge.playback is not None:
             self.bridge.playback.play(speed)
 
+    def _ask_set_up(self) -> None:
+        from tui.screens.first_run import FirstRunScreen
+
+        if self._set_up is not None:
+            self.push_screen(FirstRunScreen(self._set_up))
+
+    def reopen(self, *, cycle: bool) -> None:
+        """End, and start again with the configuration as it is now."""
+        self.reopening = ("--cycle",) if cycle else ()
+        self.call_later(self.action_quit)
+
     async def action_ask_quit(self) -> None:
         """Quit; while a paid run is at work only once that is confirmed."""
         from tui.screens.confirm import ConfirmScreen, quit_confirmation
 
-        question = quit_confirmation(self.bridge.snapshot())
+        question = quit_confirmation(self.bridge.present())
         if question is None:
             await self.action_quit()
             return
@@ -148,10 +231,20 @@ class PaperdeskApp(App[str]):
 
     async def action_quit(self) -> None:
         """End what runs, within two seconds."""
+        ended = await self._end_work()
+        self.exit("" if ended else "the desk was still at work and was left; its journal holds what was done")
+
+    async def on_unmount(self) -> None:
+        """End what runs where the app was ended otherwise: a page in a browser that was closed, a bug."""
+        if not self._ended:
+            await self._end_work()
+
+    async def _end_work(self) -> bool:
+        """True where all has ended in time."""
+        self._ended = True
         self._leaving()
         self.bridge.stop()
-        ended = await asyncio.to_thread(self.bridge.wait, LEAVE_WITHIN)
-        self.exit("" if ended else "the desk was still at work and was left; its journal holds what was done")
+        return await asyncio.to_thread(self.bridge.wait, LEAVE_WITHIN)
 
     def keep_image(self, name: str, image: bytes) -> Path:
         """Write a picture beside the screenshots; return its path. Raises OSError."""

@@ -98,6 +98,11 @@ class ArenaDay:
         rows = next(one["strategies"] for one in self.document["agents"] if one["name"] == agent)
         return [row for row in rows if row["day"] <= self.number][::-1]
 
+    def decisions(self, agent: str) -> Sequence[Document]:
+        """The decisions of a preset or a strategy at the table so far, the latest first."""
+        known: Sequence[Document] = self.document.get("decisions", ())
+        return [row for row in known if row["agent"] == agent and row["day"] <= self.number][::-1]
+
     def _until(self, part: str, **wanted: str) -> list[Document]:
         return [
             row

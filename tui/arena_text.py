@@ -8,7 +8,7 @@ from typing import Any
 
 from tui.amounts import cost, money, number, percent, ratio
 from tui.console import standard_output
-from tui.plain_text import table
+from tui.plain_text import table, wrapped
 
 
 def arena_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -64,18 +64,18 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
     rows = [
         (
             agent["name"],
-            agent["kind"],
             money(number(agent["wealth"])),
             percent(agent["metrics"]["total_return"]),
             ratio(agent["metrics"]["sharpe"]),
             percent(agent["metrics"]["win_rate"]),
             ratio(agent["relative"]["return"]) if agent["relative"] else "",
             " ".join(f"{name} {count}" for name, count in agent["holdings"].items() if count) or "-",
+            agent["kind"],
         )
         for agent in ranked
     ]
     yield from table(
-        ("AGENT", "KIND", "WEALTH", "RETURN", "SHARPE", "WON", "OF 100", "SHARES"),
+        ("AGENT", "WEALTH", "RETURN", "SHARPE", "WON", "OF 100", "SHARES", "KIND"),
         rows,
         right=("WEALTH", "RETURN", "SHARPE", "WON", "OF 100"),
         width=console.width,
@@ -105,6 +105,9 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Orders      {refused} refused, {silent} questions without an answer"
     invented = sum(one["truth"] is False for one in document["messages"])
     yield f"Messages    {len(document['messages'])}, of them {invented} invented"
+    for note in document.get("notes", ()):
+        first, *more = wrapped(note, console.width - 12)
+        yield from (f"Seat        {first}", *(f"            {line}" for line in more))
     model = document["model"]
     yield f"Model       {model['spec'] or 'none'}: {model['calls']} calls, {cost(number(model['cost']))}"
     yield f"Again       paperdesk arena --resume {document['run']} --model replay"

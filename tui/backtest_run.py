@@ -31,9 +31,10 @@ from tui.plain_text import one_line
 
 RUNNING, DONE, STOPPED, FAILED = "running", "done", "stopped", "failed"
 
-Target = Callable[[RunSpec, Connection], None]
-"""Runs a backtest and sends what happens through the connection; stops soon after `stop` can be received, or the
-connection is closed. A function of a module, so that another process can import it."""
+Target = Callable[..., None]
+"""Called with a RunSpec and a Connection: runs the backtest and sends what happens through the connection; stops soon
+after `stop` can be received, or the connection is closed. With `resume=True` it goes on with a run that was stopped. A
+function of a module, so that another process can import it."""
 
 STOP, GO_ON = "stop", "go on"
 GRACE = 3.0
@@ -58,7 +59,8 @@ class BacktestState:
     baseline_name, baseline: a strategy to compare with, its values by session.
     actions: number of decisions by action.
     trades: number of trades.
-    document: the JSON of `paperdesk backtest --json`; None before the end.
+    document: the JSON of `paperdesk backtest --json`; None before the end, and of a recorded run until it is read.
+    metrics: of a recorded run, by name.
     error: one line.
     question: before the run, which waits for the answer; empty where there is none.
     seconds: duration so far.
@@ -79,6 +81,7 @@ class BacktestState:
     actions: Mapping[str, int] = field(default_factory=dict)
     trades: int = 0
     document: Mapping[str, Any] | None = None
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
     error: str = ""
     question: str = ""
     seconds: float = 0.0

@@ -10,17 +10,21 @@ import asyncio
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.messages.commands import Command, StartBacktest, StopBacktest
-from tui.backtest_run import RUNNING, BacktestProcess, Target
+from engine.errors import PaperdeskError
+from engine.messages.commands import Command, Halt, Resume, ResumeBacktest, RunCycle, StartBacktest, StopBacktest
+from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
 from tui.desk_follower import DeskFollower, DeskOpener
 from tui.live import LiveView
 from tui.market_view import MarketView, at_prices
+from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.snapshot import Snapshot, Source
 from tui.state import Books, DeskState
+from tui.visits import keep_visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,17 +36,23 @@ if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
     from engine.reports.documents.decisions import FollowedDecision
     from engine.reports.documents.records import Records
+    from tui.app_settings import AppSettings
 
 SWITCH_SECONDS = 0.001
 """Seconds that Python lets one thread keep the interpreter while another wants it: a key passes about seven times
 through the loop, and the usual 5 ms would be felt while a cycle runs."""
+
+PAST = "this is the past, where nothing can be done: \\ goes back to the present"
+"""The answer to a command while a recorded history is shown."""
 
 
 class Bridge:
     """Opens the desk in a thread, passes commands on, runs backtests in processes, plays recorded histories, and has a
     snapshot of all of it."""
 
-    def __init__(self, open_desk: DeskOpener, backtest: Target) -> None:
+    def __init__(self, open_desk: DeskOpener, backtest: Target, *, refusal: str = "") -> None:
+        """With a `refusal` no command is passed on: it is the reason."""
+        self._refusal = refusal
         self._open_desk = open_desk
         self._backtest = backtest
         self._follower = DeskFollower()
@@ -52,6 +62,12 @@ class Bridge:
         self._backtests: dict[str, BacktestProcess] = {}
         self.playback: Playback | None = None
         """The recorded history that is shown in place of the present; None for the present."""
+        self.history: Source | None = None
+        """The history of a demo desk, once it is there."""
+        self.beside: BacktestProcess | None = None
+        """The process that makes that history; it ends with the bridge."""
+        self.note = ""
+        """A few words about work beside the desk."""
 
     def start(self) -> None:
         """Open the desk in a thread; after a failure, try again."""
@@ -62,9 +78,17 @@ class Bridge:
         self._thread = Thread(target=self._follower.run, args=(self._open_desk,), name="desk", daemon=True)
         self._thread.start()
 
+    def visited(self) -> None:
+        """Note that a person is there and sees what is shown; the past is no visit."""
+        if self.playback is None:
+            self._follower.visited()
+
     def stop(self) -> None:
         """Ask everything to end; returns at once, and `wait` waits for the end."""
-        self._follower.stop()
+        follower = self._follower
+        if follower.visit is not None and follower.services is not None:
+            keep_visit(follower.services.desk, follower.visit)
+        follower.stop()
         self.to_present()
         for process in self._running():
             process.stop()
@@ -79,39 +103,76 @@ class Bridge:
         return self._thread is None or not self._thread.is_alive()
 
     def _running(self) -> list[BacktestProcess]:
-        return [process for process in self._backtests.values() if process.running]
+        every = (*self._backtests.values(), *(() if self.beside is None else (self.beside,)))
+        return [process for process in every if process.running]
 
     def send(self, command: Command) -> str:
         """Pass a command on; return the reason why it cannot be, or an empty text."""
+        if self._refusal:
+            return self._refusal
         match command:
             case StartBacktest(spec):
                 return self._start_backtest(spec)
+            case ResumeBacktest(run):
+                return self._resume_backtest(run)
             case StopBacktest(run):
                 process = self._backtests.get(run)
                 if process is None or not process.running:
                     return "no backtest is running"
                 process.stop()
                 return ""
+            case Halt() | Resume():
+                pass  # whatever is shown: orders must be stopped at once
             case _ if self.playback is not None:
-                return "this is the past, where nothing can be done: \\ goes back to the present"
+                return PAST
         return self._follower.send(command)
 
+    def next_session(self) -> str:
+        """Have a demo desk go on to its next session and decide for it; return the reason why that cannot be, or an
+        empty text."""
+        follower = self._follower
+        if self._refusal or self.playback is not None:
+            return self._refusal or PAST
+        if follower.services is None:
+            return "the desk is still opening"
+        if follower.runner is not None and follower.runner.busy:
+            return "a cycle is running already"
+        try:
+            return follower.services.next_session() or follower.send(RunCycle())
+        except PaperdeskError as error:
+            return one_line(str(error))
+
     def _start_backtest(self, spec: RunSpec) -> str:
-        if self._running():
-            return "a backtest is running: stop it with x first"
         services = self._follower.services
         if services is None:
             return "the desk is still opening"
         from engine.app.run_spec import new_run_id
-        from engine.errors import PaperdeskError
 
         name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
         spec = replace(spec, run=new_run_id("backtest", services.clock.now()))
+        return self._begin(name, spec, self._backtest, services)
+
+    def _resume_backtest(self, run: str) -> str:
+        services = self._follower.services
+        if services is None:
+            return "the desk is still opening"
+        from engine.app.resumption import recorded_spec
+
+        try:
+            spec = recorded_spec(run)
+        except PaperdeskError as error:
+            return str(error)
+        return self._begin(run, spec, partial(self._backtest, resume=True), services)
+
+    def _begin(self, name: str, spec: RunSpec, target: Target, services: OpenDesk) -> str:
+        """Run a backtest in a process of its own, one at a time."""
+        if any(process.running for process in self._backtests.values()):
+            return "a backtest is running: stop it with x first"
         try:
             costs = services.costs_of(spec)
         except PaperdeskError as error:
             return str(error)
-        self._backtests[spec.run] = BacktestProcess(name, spec, self._backtest, costs)
+        self._backtests[spec.run] = BacktestProcess(name, spec, target, costs)
         self._backtests[spec.run].start()
         return ""
 
@@ -121,7 +182,10 @@ class Bridge:
 
     def dismiss(self) -> None:
         """Hide the trouble, which has been read."""
-        self._follower.dismissed = self._follower.trouble or self._follower.desk.error
+        if self.playback is not None:
+            self.playback.trouble = ""
+        else:
+            self._follower.dismissed = self._follower.trouble or self._follower.desk.error
 
     def forget_trouble(self) -> None:
         """Drop the trouble: what failed is being tried again."""
@@ -153,13 +217,14 @@ class Bridge:
     def snapshot(self) -> Snapshot:
         """The state of everything now, or at the place of the playback; cheap."""
         if self.playback is None:
-            return self._present()
+            return self.present()
         past = self.playback.snapshot()
         if past is not None:
-            return past
-        return replace(self._present(), place=self.playback.place)
+            return replace(past, backtests=self._backtest_states())
+        return replace(self.present(), place=self.playback.place, trouble=self.playback.trouble)
 
-    def _present(self) -> Snapshot:
+    def present(self) -> Snapshot:
+        """The state of everything now, whatever is shown; cheap."""
         follower = self._follower
         runner, services, board, desk = follower.runner, follower.services, follower.board, follower.desk
         trouble = follower.trouble or desk.error
@@ -181,9 +246,13 @@ class Bridge:
             paused=runner is not None and runner.paused,
             trouble="" if trouble == follower.dismissed else trouble,
             cycle_seconds=None if follower.began is None else time.monotonic() - follower.began,
-            backtests=tuple(process.state for process in self._backtests.values()),
+            backtests=self._backtest_states(),
             sources=() if services is None else self._sources(services),
+            note=self.note,
         )
+
+    def _backtest_states(self) -> tuple[BacktestState, ...]:
+        return tuple(process.state for process in self._backtests.values())
 
     def _at_live_prices(
         self, desk: DeskState, live: LiveView, services: OpenDesk
@@ -210,6 +279,7 @@ class Bridge:
                 for one in runs
                 if one.curve and one.status != RUNNING
             ),
+            *(() if self.history is None else (self.history,)),
         )
 
     async def decisions(self, source: Source) -> tuple[FollowedDecision, ...]:
@@ -217,6 +287,24 @@ class Bridge:
         from engine.reports.documents.decisions import followed_decisions
 
         return await asyncio.to_thread(source.read, lambda records: followed_decisions(records, self._closes))
+
+    async def closes_of(self, source: Source, symbols: Sequence[str]) -> MarketAsOf | None:
+        """The prices of symbols up to the last close of a journal, read beside the screen; None before its first."""
+        return await asyncio.to_thread(
+            source.read, lambda records: None if records.reader is None else self._closes(records, symbols)
+        )
+
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The groups of the watchlist by name. Raises MalformedData."""
+        from engine.app.watchlists import read_groups
+
+        return read_groups()
+
+    def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""
+        from engine.app.watchlists import change_group
+
+        change_group(name, add=add, remove=remove)
 
     async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:
         """The trail of a decision, or of the latest for a symbol, read beside the screen. Raises MissingData where
@@ -240,6 +328,11 @@ class DeskApp(Protocol):
 
     bridge: Bridge
     options: Sequence[str]
+    last_command: str
+    settings: AppSettings
+
+    def reopen(self, *, cycle: bool) -> None:
+        """End, and start again with the configuration as it is now; with `cycle` a cycle runs as soon as it is open."""
 
     def keep_image(self, name: str, image: bytes) -> Path:
         """Write a picture; return its path. Raises OSError."""

@@ -44,6 +44,8 @@ class LazyCommands(click.Group):
 @click.group(cls=LazyCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--daily", is_flag=True, help="One headless run for the last completed session, then stop.")
 @click.option("--watch", is_flag=True, help="The same on a schedule, with live prices and news, until Ctrl-C.")
+@click.option("--cycle", is_flag=True, help="Opens the app and runs a cycle at once.")
+@click.option("--read-only", is_flag=True, help="Opens the app so that nothing can be changed from it.")
 @click.option(
     "--session", metavar="DATE", help="With --daily: the session to decide for (default: the last completed)."
 )
@@ -54,7 +56,15 @@ class LazyCommands(click.Group):
 @desk_options
 @click.pass_context
 def cli(
-    ctx: click.Context, *, invocation: Invocation, daily: bool, watch: bool, session: str | None, as_json: bool
+    ctx: click.Context,
+    *,
+    invocation: Invocation,
+    daily: bool,
+    watch: bool,
+    cycle: bool,
+    read_only: bool,
+    session: str | None,
+    as_json: bool,
 ) -> None:
     """A desk of AI analysts in your terminal, trading paper money.
 
@@ -68,10 +78,12 @@ def cli(
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29
     """
     if ctx.invoked_subcommand is not None:
-        if daily or watch:
-            flag = "--daily is a run" if daily else "--watch is a command"
-            raise click.UsageError(f"{flag} of its own; leave out {ctx.invoked_subcommand}")
+        given = {"--daily": daily, "--watch": watch, "--cycle": cycle, "--read-only": read_only}
+        if flag := next((name for name, there in given.items() if there), ""):
+            raise click.UsageError(f"{flag} stands alone; leave out {ctx.invoked_subcommand}")
         return
+    if (cycle or read_only) and (daily or watch or (cycle and read_only)):
+        raise click.UsageError("--cycle and --read-only belong to the app, one at a time; leave out the others")
     if watch:
         if daily or session:
             raise click.UsageError("--watch runs what is due by itself; leave out --daily and --session")
@@ -82,7 +94,7 @@ def cli(
         return
     if session or as_json:
         raise click.UsageError("--session and --json belong to --daily, --json to --watch as well, or to a command")
-    importlib.import_module("tui.commands.app").run(invocation)
+    importlib.import_module("tui.commands.app").run(invocation, cycle=cycle, read_only=read_only)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

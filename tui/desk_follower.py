@@ -15,18 +15,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.domain.live import FeedMessage, OrderHint
-from engine.domain.run import TradingMode
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
-from engine.messages.commands import Approve, Command, RunCycle, Shutdown, Veto
+from engine.messages.commands import Approve, Command, RunCycle, Shutdown, Undo, Veto
 from engine.messages.events import AgentAnswered, Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
 from engine.reports.documents.control_state import ControlState
+from tui.controls_view import controls_at
 from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
 from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
 from tui.snapshot import Source
 from tui.state import DeskState, Line, after, opening_state, with_line
+from tui.visits import Visit, greeting, last_visit
 
 if TYPE_CHECKING:
     from datetime import date
@@ -91,6 +92,7 @@ class DeskFollower:
     began: when the running cycle was asked for, or began, by the monotonic clock.
     starting: True from the request for a cycle until its run begins.
     version: grows whenever the journal may have something new.
+    visit: up to where a person has seen the desk; None until it is open.
     """
 
     def __init__(self) -> None:
@@ -106,6 +108,7 @@ class DeskFollower:
         self.began: float | None = None
         self.starting = False
         self.version = 0
+        self.visit: Visit | None = None
         self._early: deque[Command] = deque()
         self._stopped = False
         self._touched: asyncio.Event | None = None
@@ -132,6 +135,8 @@ class DeskFollower:
             self.starting, self.began = True, time.monotonic()
         if isinstance(command, Approve | Veto):
             self.answers[command.order_id] = isinstance(command, Approve)
+        if isinstance(command, Undo):
+            self.answers.pop(command.order_id, None)
         runner.send(command)
         return ""
 
@@ -140,6 +145,11 @@ class DeskFollower:
         with suppress(IndexError):
             while True:
                 runner.send(self._early.popleft())
+
+    def visited(self) -> None:
+        """Note that a person is there and sees what is shown."""
+        if self._tail is not None and self.services is not None:
+            self.visit = Visit(self._tail.last_event, self.services.clock.now())
 
     def stop(self) -> None:
         """Ask the desk to end; returns at once."""
@@ -168,13 +178,23 @@ class DeskFollower:
         await self._read_desk(services)
         self._touched = asyncio.Event()
         await self._read_controls(services)
+        await self._greet(services, last_visit(services.desk))
         self.services = services
+        self.visited()
         bus = OwnEvents()
         # The subscription first: no event of the first cycle must be missed.
         tasks = [
             asyncio.create_task(self._fold(bus.subscribe(), services)),
         ]
-        runner = DeskRunner(bus, services.run_cycle, services.clock, services.journal, services.submit)
+        runner = DeskRunner(
+            bus,
+            services.run_cycle,
+            services.clock,
+            services.journal,
+            services.submit,
+            edit=services.edit,
+            undo_seconds=services.undo_seconds,
+        )
         self.runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
@@ -226,7 +246,9 @@ class DeskFollower:
             signals = {**stored.signals, **self.desk.signals}
             self.desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
         else:
-            self.desk = stored if stored.run else replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
+            if not stored.run:
+                stored = replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
+            self.desk = stored if another else replace(stored, error=self.desk.error)
             if self._tail is not None:
                 self._tail.last_event = opening.last_event
         market = await services.market()
@@ -275,7 +297,18 @@ class DeskFollower:
         at_work = self.desk.running or (self.runner is not None and self.runner.busy)
         if growth.another or (growth.changed and not growth.events and not at_work):
             await self._read_desk(services, another=growth.another)
+        if any(isinstance(event, RunFinished) for event in foreign):
+            await self._greet(services, self.visit)
         self._give_up(services)
+
+    async def _greet(self, services: OpenDesk, visit: Visit | None) -> None:
+        """Say in the log what has changed since a visit."""
+        if visit is None:
+            return
+        with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
+            text = await asyncio.to_thread(greeting, Source(services.desk, services.journal), visit)
+            if text:
+                self.desk = with_line(self.desk, Line(services.clock.now(), "info", text))
 
     def _give_up(self, services: OpenDesk) -> None:
         """Stop showing another process's run as running, where nothing was heard of it for long."""
@@ -286,22 +319,15 @@ class DeskFollower:
             self.desk, self.began = replace(with_line(self.desk, line), running=False), None
 
     async def _read_controls(self, services: OpenDesk) -> None:
-        def read() -> ControlState:
-            from engine.execution.controls import stays_until
-            from engine.market.trading_hours import AroundTheClock
-            from engine.reports.documents.controls import control_state
-
-            calendar = (self.market and self.market.calendar) or AroundTheClock()
-            state = partial(
-                control_state,
-                asks=services.mode is TradingMode.ASK,
-                stays_until=partial(stays_until, calendar, services.symbols),
-                now=services.clock.now(),
-            )
-            return Source(services.desk, services.journal).read(lambda records: state(records.reader))
-
+        controls = partial(
+            controls_at,
+            mode=services.mode,
+            calendar=None if self.market is None else self.market.calendar,
+            symbols=services.symbols,
+            now=services.clock.now(),
+        )
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
-            self.controls = await asyncio.to_thread(read)
+            self.controls = await asyncio.to_thread(Source(services.desk, services.journal).read, controls)
 
     async def _fold(self, subscription: Subscription, services: OpenDesk) -> None:
         async for event in subscription:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -39,7 +39,9 @@ class Key:
     group: heading in the help.
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
-    when: where the key works: in the `present`, in the `past`, where `orders` wait; empty: always.
+    when: where the key works: in the `present`, in the `past`, where `orders` wait or `answered` ones can
+        be undone, on a `demo` desk; empty: always.
+    writes: True where it changes something, which an app that is opened read-only refuses.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Key:
     screens: tuple[str, ...] = tuple(SCREENS)
     hint: str = ""
     when: str = ""
+    writes: bool = False
 
 
 class Hint(NamedTuple):
@@ -86,20 +89,20 @@ def pane_bindings(pane: str) -> list[Binding]:
     return [Binding(keys, action, meaning, show=False) for keys, action, meaning in _TABLE["panes"][pane]]
 
 
-def works(screen: str, circumstances: Collection[str]) -> list[Key]:
-    """The keys that do something on a screen, by its mode, in some circumstances."""
-    return [key for key in KEYS if screen in key.screens and (not key.when or key.when in circumstances)]
+def works(screen: str, circumstances: Collection[str], keys: Sequence[Key] = KEYS) -> list[Key]:
+    """The keys of a table that do something on a screen, by its mode, in some circumstances."""
+    return [key for key in keys if screen in key.screens and (not key.when or key.when in circumstances)]
 
 
-def hints(screen: str, circumstances: Collection[str] = ("present",)) -> list[Hint]:
+def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
     """Hints for the foot of a screen."""
-    shown = [key for key in works(screen, circumstances) if key.hint]
+    shown = [key for key in works(screen, circumstances, keys) if key.hint]
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]
 
 
-def groups() -> dict[str, list[tuple[str, str]]]:
+def groups(keys: Sequence[Key] = KEYS) -> dict[str, list[tuple[str, str]]]:
     """Keys and meanings by group, for the help."""
     found: dict[str, list[tuple[str, str]]] = {"Moving": list(MOVES)}
-    for key in KEYS:
+    for key in keys:
         found.setdefault(key.group, []).append((key.shown, key.meaning))
     return found

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Marker
+from engine.domain.exchanges import AROUND_THE_CLOCK
 from engine.domain.market import ActionKind, is_crypto
 from engine.ports import Calendar
 from tui.chart_data import ChartData
@@ -87,13 +88,17 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         markers = _markers(bars, (fill for fill in fills if fill.symbol == symbol))
         daily = ChartData.of_history(bars, lines=(), markers=markers)
         charts[symbol] = replace(daily, lines=price_lines(daily))
-    calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
-    exchange = next((c for c in calendars if c.name != "24/7"), calendars[0] if calendars else None)
     splits = {
         symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
         for symbol, actions in market.actions.items()
     }
-    return MarketView(tuple(quotes), charts, exchange, known, splits)
+    calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
+    return MarketView(tuple(quotes), charts, exchange_of(calendars), known, splits)
+
+
+def exchange_of(calendars: Sequence[Calendar]) -> Calendar | None:
+    """The calendar that a desk's sessions go by: the exchange's where any symbol trades on one; None without any."""
+    return next((one for one in calendars if one.name != AROUND_THE_CLOCK), calendars[0] if calendars else None)
 
 
 def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:

@@ -15,9 +15,10 @@ from functools import partial
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
-from engine.domain.run import TradingMode
 from engine.errors import PaperdeskError
-from tui.market_view import MarketView, market_view
+from tui.controls_view import controls_at
+from tui.market_view import MarketView, exchange_of, market_view
+from tui.pace import USUAL, Pace
 from tui.plain_text import one_line
 from tui.snapshot import Place, Snapshot, Source
 from tui.state import DeskState, opening_state
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import Records
     from engine.reports.documents.timeline import Point
 
-SPEEDS = (1, 2, 5, 10, 30, 60)
-"""Points in a second while it plays."""
-
 
 class Playback:
     """One recorded history, its place in it, and the snapshot of that place."""
@@ -50,12 +48,15 @@ class Playback:
         self._symbols: Sequence[Symbol] = tuple(services.symbols)
         self._points: tuple[Point, ...] = ()
         self._wanted = -1
-        self._shown: tuple[int, Snapshot] | None = None
-        self._speed = 0
-        self._stepped = 0.0
+        self._shown: tuple[str, Snapshot] | None = None
+        """The text and the snapshot of the last place that could be read."""
+        self._reached: int | None = None
+        """The last place that was read, or could not be."""
+        self._pace = Pace()
         self._closed = False
         self._changed = Condition()
-        self._trouble = ""
+        self.trouble = ""
+        """An error to show: of the wanted place, or of the whole history; empty for none."""
         self._early: list[Callable[[], None]] = []
         """Moves that were asked for before the history was read."""
         self._markets: tuple[tuple[date | None, int], MarketView] | None = None
@@ -74,31 +75,27 @@ class Playback:
         """The place that was reached, as far as it has been read; None before the first. Goes on while it plays."""
         self._go_on(time.monotonic())
         shown = self._shown
-        if shown is None:
-            return None
-        return replace(shown[1], place=self.place, trouble=self._trouble)
+        return None if shown is None else replace(shown[1], place=self.place, trouble=self.trouble)
 
     @property
     def place(self) -> Place:
         """The place that is wanted; the snapshot of it may still be on its way."""
         number = self._wanted
         session = self._points[number].session if self._points else None
-        text = self._shown[1].place.text if self._shown and self._shown[1].place else "reading the journal"
-        if self._trouble:
-            text = self._trouble
+        text = self.trouble or (self._shown[0] if self._shown else "reading the journal")
         return Place(
             name=self.source.name,
             number=number + 1,
             count=len(self._points),
             session=session,
             text=text,
-            speed=self._speed,
+            speed=self._pace.speed,
         )
 
     @property
     def arrived(self) -> bool:
-        """True where the snapshot is that of the wanted place, or none can be had."""
-        return bool(self._trouble) or (self._shown is not None and self._shown[0] == self._wanted)
+        """True where the wanted place has been read, or cannot be."""
+        return self._reached == self._wanted
 
     @property
     def at_end(self) -> bool:
@@ -116,9 +113,8 @@ class Playback:
         """Go by single points, backward where negative; while it plays, go faster or slower."""
         if self._waits(lambda: self.step(by)):
             return
-        if self._speed:
-            at = SPEEDS.index(self._speed)
-            self._speed = SPEEDS[max(0, min(len(SPEEDS) - 1, at + by))]
+        if self._pace.speed:
+            self._pace.change(by)
         else:
             self._go_to(self._wanted + by)
 
@@ -149,22 +145,18 @@ class Playback:
         """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case."""
         if self._waits(lambda: self.play(speed)):
             return
-        if self._speed and speed is None:
-            self._speed = 0
+        if self._pace.speed and speed is None:
+            self._pace.stop()
             return
         if self.at_end:
             self._go_to(0)
-        self._speed, self._stepped = speed or SPEEDS[2], time.monotonic()
+        self._pace.start(time.monotonic(), speed or USUAL)
 
     def _go_on(self, now: float) -> None:
-        if not self._speed:
-            return
-        due = int((now - self._stepped) * self._speed)
-        if due:
-            self._stepped += due / self._speed
+        if due := self._pace.due(now):
             self._go_to(self._wanted + due)
-        if self.at_end:
-            self._speed = 0
+        if self._pace.speed and self.at_end:
+            self._pace.stop()
 
     def _go_to(self, number: int) -> None:
         with self._changed:
@@ -174,19 +166,30 @@ class Playback:
     # In the playback's thread
 
     def _work(self) -> None:
+        if not self._tried(self._read_history):
+            self._reached = self._wanted
+            return
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or not self.arrived)
+                if self._closed:
+                    return
+                number = self._wanted
+            self._tried(partial(self._read_place, number))
+            self._reached = number
+
+    def _tried(self, read: Callable[[], None]) -> bool:
+        """Read something; return False where it failed, which is the trouble until something is read."""
         try:
-            self._read_history()
-            while not self._closed:
-                with self._changed:
-                    while not self._closed and self._shown is not None and self._shown[0] == self._wanted:
-                        self._changed.wait()
-                    number = self._wanted
-                if not self._closed:
-                    self._shown = number, self._snapshot(number)
+            read()
         except PaperdeskError as error:
-            self._trouble = one_line(str(error))
+            self.trouble = one_line(str(error))
         except Exception as error:  # it belongs on the error bar and not over the screen
-            self._trouble = one_line(f"a bug: {type(error).__name__}: {error}")
+            self.trouble = one_line(f"a bug: {type(error).__name__}: {error}")
+        else:
+            self.trouble = ""
+            return True
+        return False
 
     def _read_history(self) -> None:
         from engine.reports.documents.timeline import timeline
@@ -202,7 +205,7 @@ class Playback:
         for move in self._early if points else ():
             move()
 
-    def _snapshot(self, number: int) -> Snapshot:
+    def _read_place(self, number: int) -> None:
         point = self._points[number] if self._points else None
         source = self.source if point is None else replace(self.source, at=point.at)
         session = None if point is None else point.session
@@ -214,38 +217,24 @@ class Playback:
             now = decision_time(calendar, session)
         opening, controls = source.read(partial(self._documents, calendar=calendar, now=now))
         desk = opening_state(opening)
-        return Snapshot(
+        shown = Snapshot(
             desk=replace(desk, running=point is not None and not point.ends and bool(desk.run)),
             controls=controls,
             market=self._market_at(session, now, opening),
             services=self._services,
             now=now,
-            place=Place(
-                name=self.source.name,
-                number=number + 1,
-                count=len(self._points),
-                session=session,
-                text=event_text(opening.events[-1]) if opening.events else "",
-            ),
             sources=(source,),
         )
+        self._shown = event_text(opening.events[-1]) if opening.events else "", shown
 
     def _calendar(self) -> Calendar | None:
-        calendars = () if self._market is None else tuple(self._market.calendars.values())
-        return next((one for one in calendars if one.name != "24/7"), next(iter(calendars), None))
+        return None if self._market is None else exchange_of(tuple(self._market.calendars.values()))
 
     def _documents(self, records: Records, *, calendar: Calendar | None, now: datetime) -> tuple[Opening, ControlState]:
-        from engine.execution.controls import stays_until
-        from engine.market.trading_hours import AroundTheClock
-        from engine.reports.documents.controls import control_state
         from engine.reports.documents.opening import opening_of
 
-        controls = control_state(
-            records.reader,
-            asks=self._services.mode is TradingMode.ASK,
-            stays_until=partial(stays_until, calendar or AroundTheClock(), self._symbols),
-            now=now,
-        )
+        mode = self._services.mode
+        controls = controls_at(records, mode=mode, calendar=calendar, symbols=self._symbols, now=now)
         return opening_of(records), controls
 
     def _market_at(self, session: date | None, now: datetime, opening: Opening) -> MarketView | None:

@@ -41,10 +41,34 @@ def opinions_line(decided: Row) -> str:
 
 
 def terms(order: Row) -> str:
-    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL`."""
+    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL`, `SELL 12 ORVL (edited from 40 by the operator)`."""
+    words = f"{order['side']} {order['symbol']} for {_size(order)}"
+    if order["notional"] is None:
+        words = f"{order['side']} {_size(order)} {order['symbol']}"
+    before = order["edited_from"]
+    return words if before is None else f"{words} (edited from {_size(before)} by the operator)"
+
+
+def _size(order: Row) -> str:
     if order["notional"] is not None:
-        return f"{order['side']} {order['symbol']} for {amounts.money(amounts.number(order['notional']))}"
-    return f"{order['side']} {amounts.quantity(Decimal(order['quantity']))} {order['symbol']}"
+        return amounts.money(amounts.number(order["notional"]))
+    return amounts.quantity(Decimal(order["quantity"]))
+
+
+def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
+    """Price, shares, share of the portfolio and cash of an order that waits, as labelled lines; none without a
+    price. `source` tells where that comes from, in place of its close."""
+    if effect is None:
+        return []
+    shares, value = Decimal(effect["shares"]), amounts.number(effect["value"])
+    source = source or f"the close of {effect['session']}"
+    parts = ("-" if part is None else f"{part:.1%}" for part in (effect["before"], effect["after"]))
+    return [
+        ("Price", f"{amounts.price(amounts.number(effect['price']))}, {source}"),
+        ("Shares", f"{amounts.quantity(shares)}, worth {amounts.money(value)}"),
+        ("Part", f"{' to '.join(parts)} of the portfolio"),
+        ("Cash", f"{amounts.money(amounts.number(effect['cash_after']))} after it"),
+    ]
 
 
 def order_words(order: Row) -> str:

@@ -57,9 +57,8 @@ def _window(run: Document) -> str:
     return f"{run['first']} to {run['last']}"
 
 
-def comparison_lines(document: Document) -> Iterator[str]:
-    """Runs side by side, then each with the first."""
-    width = standard_output().width
+def comparison_lines(document: Document, width: int) -> Iterator[str]:
+    """Runs side by side, then each with the first, in columns of `width` and more."""
     runs = [run["run"] for run in document["runs"]]
     yield from table(("", *runs), [*_heads(document), *_metrics(document)], right=runs, width=max(width, 120))
     for pair in document["pairs"]:

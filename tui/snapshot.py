@@ -66,6 +66,7 @@ class Snapshot:
     backtests: those of this session of the app, oldest first.
     sources: the desk's journal, once it is open, and those of finished backtests; in a recorded history that
         history alone, up to the place.
+    note: a few words about what goes on beside the desk; empty for nothing.
     """
 
     desk: DeskState = field(default_factory=DeskState)
@@ -82,13 +83,17 @@ class Snapshot:
     cycle_seconds: float | None = None
     backtests: tuple[BacktestState, ...] = ()
     sources: tuple[Source, ...] = ()
+    note: str = ""
 
 
 def circumstances(view: Snapshot) -> frozenset[str]:
     """The circumstances that keys depend on, as their table names them."""
     if view.place is not None:
         return frozenset({"past"})
-    return frozenset({"present", "orders"} if view.controls.waiting else {"present"})
+    own_clock = view.services is not None and view.services.has_own_clock
+    answered = any(one.undoable for one in view.controls.orders)
+    found = {"present": True, "orders": bool(view.controls.waiting), "answered": answered, "demo": own_clock}
+    return frozenset(name for name, holds in found.items() if holds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,6 +166,7 @@ class DeskState:
     opinions: those of this run that were combined with others, by symbol and owner.
     signals: the latest decisions, by symbol and owner.
     books: at the last close.
+    clock: the latest time of an event of the run: the one time of its log; None before the first.
     lines: the log, oldest first.
     error: the last error that was not followed by another start; one line.
     cost: of the run's models so far, in USD; None as soon as that of one call is not known.
@@ -181,6 +182,7 @@ class DeskState:
     opinions: BySymbolAndOwner = field(default_factory=dict)
     signals: BySymbolAndOwner = field(default_factory=dict)
     books: Books | None = None
+    clock: datetime | None = None
     lines: tuple[Line, ...] = ()
     error: str = ""
     cost: Decimal | None = Decimal(0)
@@ -251,6 +253,9 @@ def _opening_books(opening: Opening) -> Books | None:
 def after(state: DeskState, event: Event) -> DeskState:
     """The state after an event. Texts are made safe to show here, once."""
     change = _CHANGES.get(type(event))
+    # A run's own time goes on, also where an event is dated to the close that it is about.
+    earlier = None if isinstance(event, RunStarted) else state.clock
+    state = replace(state, clock=max(event.time, earlier or event.time))
     return state if change is None else change(state, event)
 
 
@@ -260,7 +265,8 @@ def with_line(state: DeskState, line: Line) -> DeskState:
 
 
 def _logged(state: DeskState, event: Event, level: str, text: str) -> DeskState:
-    return with_line(state, Line(event.time, level, one_line(text)))
+    """The state with a line at the run's clock: what a cycle decides is dated to its close, which the text names."""
+    return with_line(state, Line(state.clock or event.time, level, one_line(text)))
 
 
 def _because(detail: str) -> str:
@@ -329,7 +335,7 @@ def _opinion_formed(state: DeskState, event: OpinionFormed) -> DeskState:
     opinion = Signal.of(event.session, event)
     owners = {**state.opinions.get(event.symbol, {}), event.owner: opinion}
     state = replace(state, opinions={**state.opinions, event.symbol: owners})
-    return _logged(state, event, "info", f"{event.symbol} {event.owner}: {opinion.terms}")
+    return _logged(state, event, "info", f"{event.symbol} {event.owner}: {opinion.terms}, {event.session}")
 
 
 def _decision_made(state: DeskState, event: DecisionMade) -> DeskState:
@@ -337,7 +343,9 @@ def _decision_made(state: DeskState, event: DecisionMade) -> DeskState:
     alone = len(state.panes.get(event.symbol, {})) < 2 or event.symbol in state.opinions
     owner = "" if alone else f" for {event.owner}"
     cut = f" (cut: {event.cut})" if event.cut else ""
-    state = _logged(state, event, "decision", f"{event.symbol} {signal.terms}{owner}{cut}")
+    state = _logged(
+        state, event, "decision", f"{event.symbol} {signal.terms}{owner} on the close of {event.session}{cut}"
+    )
     return _with_signal(state, event.symbol, event.owner, signal)
 
 

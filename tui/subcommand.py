@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from engine.errors import PaperdeskError
@@ -19,14 +19,18 @@ class CommandFailed(PaperdeskError):
     """A command did not end with 0; its message is what it said."""
 
 
-async def run_command(options: Sequence[str], *arguments: str) -> Mapping[str, Any]:
+async def run_command(
+    options: Sequence[str], *arguments: str, keys: Mapping[str, str] | None = None, answers: Collection[int] = (0,)
+) -> Mapping[str, Any]:
     """Run `paperdesk` with global options and arguments, and return the JSON document that it prints. Raises
-    CommandFailed. The process ends with the task that waits for it."""
+    CommandFailed for an exit code that is none of its `answers`. `keys` are added to its environment. The process ends
+    with the task that waits for it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from tui.cli import main; main()", *options, *arguments, "--json"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **(keys or {})},
     )
     if hasattr(os, "setpriority"):
         os.setpriority(os.PRIO_PROCESS, process.pid, LOWER)
@@ -35,7 +39,7 @@ async def run_command(options: Sequence[str], *arguments: str) -> Mapping[str, A
     except asyncio.CancelledError:
         process.kill()
         raise
-    if process.returncode:
+    if process.returncode not in answers:
         lines = said.decode(errors="replace").strip().splitlines()
         raise CommandFailed(lines[-1].removeprefix("paperdesk: ") if lines else f"it ended with {process.returncode}")
     document: Mapping[str, Any] = json.loads(out)

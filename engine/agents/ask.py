@@ -5,8 +5,6 @@ Where no answer could be had there is no decision either: that is an error, and 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date
@@ -29,6 +27,7 @@ from engine.domain.model_call import (
     ModelResult,
     ModelSettings,
     UnansweredCall,
+    prompt_hash,
 )
 from engine.errors import ConfigError, TryAgainLater
 from engine.ports import LanguageModel
@@ -278,12 +277,6 @@ def _failed_by(result: ModelResult, kind: FailureKind) -> bool:
 
 def _tokens(question: Question) -> int:
     return len(question.text) // _CHARACTERS
-
-
-def prompt_hash(system: str, messages: Sequence[Message]) -> str:
-    """SHA-256 of a question, charts by fingerprint: equal questions have equal hashes."""
-    turns = [[m.role, m.text, [chart.fingerprint() for chart in m.charts]] for m in messages]
-    return hashlib.sha256(json.dumps([system, turns], separators=(",", ":")).encode()).hexdigest()
 
 
 @cache

@@ -16,6 +16,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.versioned_documents import document_versions, keep_version
 from engine.journal.writer import JournalWriter
+from engine.preset import Preset, briefed, load_preset
 from engine.services import Services
 
 _FILES = (".txt", ".md")
@@ -34,6 +35,12 @@ def configured_briefing(services: Services, data: DataSpec, symbols: Sequence[Sy
         instruction=desk.instruction or "",
         guidance=configured_guidance(config, symbols),
     )
+
+
+def desk_preset(services: Services) -> Preset:
+    """The desk's preset with the configured briefing. Raises as `load_preset` and `configured_briefing` do."""
+    briefing = configured_briefing(services, services.data, services.symbols)
+    return briefed(load_preset(services.config.desk.preset), briefing)
 
 
 def _profiles(services: Services, data: DataSpec, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:

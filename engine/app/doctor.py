@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import places
+from engine.app.briefings import desk_preset
 from engine.app.broker_check import broker_checks
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
 from engine.app.models import agent_models, probe_models, stale_words
-from engine.app.rehearsal.certificate import desk_preset, refusal, trades_account
+from engine.app.rehearsal.certificate import refusal, trades_account
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK

@@ -233,3 +233,17 @@ async def _fetch_clock(services: Services) -> Clock:
     async with aclosing(services.broker.open()) as broker:
         theirs = await broker.clock()
     return OffsetClock(services.clock, theirs.now - services.clock.now())
+
+
+def bring_prices(services: Services) -> None:
+    """Fetch the bars of symbols that have none yet, where the broker brings data: a new account has nothing to show.
+    Raises MissingData for a folder without prices that somebody else has to fill, and as MarketFetch does."""
+    folder, broker = services.data_folder, services.broker
+    if folder is None:
+        return
+    prices = folder / "prices"
+    missing = [symbol for symbol in services.symbols if not (prices / f"{symbol}.csv").is_file()]
+    if missing and services.config.data.refresh and broker is not None and broker.registration.brings_data:
+        asyncio.run(fetch(services, "bars", FetchOptions(folder=folder), missing))
+    elif missing and not prices.is_dir():
+        raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")

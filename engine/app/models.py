@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.agents.agent import Agent, Reads
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey, agent_of, for_owner, prompt_hash
+from engine.agents.ask import AnswerRecord, Asker, QuestionKey, agent_of, for_owner
 from engine.agents.registry import waits_for
 from engine.app.preflight import Preflight
 from engine.app.recorded_run import RecordedRun, recorded_backtest
@@ -23,6 +23,7 @@ from engine.domain.model_call import (
     ModelRequest,
     ModelResult,
     UnansweredCall,
+    prompt_hash,
 )
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
@@ -175,20 +176,34 @@ def build_models(
     else:  # by agent: which model has answered is known of each question
         specs = {agent: agent for agent in specs}
         opened = {agent: replayed.model(agent, lambda text: open_model(text, config, source)) for agent in specs}
-    if "vision" not in preset.steps:
-        opened = {text: _Unseeing(model) for text, model in opened.items()}
-    remote = {text: model for text, model in opened.items() if model.spec != OfflineModel.spec}
-    opened = {**opened, **without_repeats(preset, remote)}
     return ModelSet(
         spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
-        models={agent: opened[text] for agent, text in specs.items()},
+        models=models_of_agents(preset, specs, opened),
         settings=settings,
-        insisted=frozenset(a for a, own in config.models.agents.items() if "temperature" in own.model_fields_set),
+        insisted=insisted_agents(config),
         opened=source,
         agents=tuple(preset.active_agents),
         decides=preset.decider.name,
         owners=tuple(preset.owners),
     )
+
+
+def models_of_agents(
+    preset: Preset, specs: Mapping[str, str], opened: Mapping[str, LanguageModel]
+) -> Mapping[str, LanguageModel]:
+    """The model of every agent of a preset, by the spec of each and the opened model of each spec: without the step
+    `vision` none of them is shown a picture, and none is asked the same twice in a batch."""
+    shown = dict(opened)
+    if "vision" not in preset.steps:
+        shown = {text: _Unseeing(model) for text, model in opened.items()}
+    remote = {text: model for text, model in shown.items() if model.spec != OfflineModel.spec}
+    shown |= without_repeats(preset, remote)
+    return {agent: shown[text] for agent, text in specs.items()}
+
+
+def insisted_agents(config: Config) -> frozenset[str]:
+    """The agents whose temperature the user set."""
+    return frozenset(agent for agent, own in config.models.agents.items() if "temperature" in own.model_fields_set)
 
 
 def _replayed(services: Services, preset: Preset, specs: dict[str, str]) -> dict[str, str]:

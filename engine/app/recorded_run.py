@@ -8,9 +8,9 @@ from datetime import date
 from decimal import Decimal
 
 from engine import places
-from engine.agents.ask import agent_of, prompt_hash
+from engine.agents.ask import agent_of
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_call import ModelRequest, ModelResult, prompt_hash
 from engine.errors import MissingData, UsageError
 from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader

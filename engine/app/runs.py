@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
+from engine.app.demo_time import sessions_ahead
 from engine.app.desk_context import DeskContext, Finished, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
 from engine.app.desk_run import run_desk
@@ -35,8 +36,9 @@ async def run_daily(
     journal: DeskJournal | None = None,
     due: date | None = None,
 ) -> DeskRunResult | Finished:
-    """Run the configured desk for a session. A command that has opened the journal, and seen that the session `due` is
-    not finished, passes both on.
+    """Run the configured desk for a session; a demo desk whose time began in the app (engine.app.demo_time), and where
+    none is requested, for every session that it has to decide, and return the last one's run. A command that has opened
+    the journal, and seen that the session `due` is not finished, passes both on.
 
     Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and DeskHalted; what was
     done before stays done.
@@ -46,6 +48,8 @@ async def run_daily(
         if broker is None:
             context = desk_context(services, opened, requested, due=due)
             with opened.locked():
+                if requested is None:
+                    await _run_sessions_before(context, publish, through)
                 return context.finished() or await run_desk(context, publish, through)
         if due is None and not services.goes_by_broker:
             done = desk_context(services, opened, requested).finished()
@@ -56,6 +60,17 @@ async def run_daily(
             async with desk_account(services, broker) as account:
                 context = desk_context(services, opened, requested, account=account)
                 return context.finished() or await run_desk(context, publish, through)
+
+
+async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> None:
+    """Run a demo desk for the sessions that it has left out before the one of the context."""
+    ahead = sessions_ahead(context.services, context.journal.reader)
+    before = [session for session in ahead if session < context.session]
+    if before:
+        text = f"decided first, for a demo desk leaves no session out: {', '.join(map(str, before))}"
+        publish(Noticed("", context.clock.now(), "warning", text))
+    for session in before:
+        await run_desk(replace(context, session=session), publish, through)
 
 
 async def run_intraday(

@@ -191,6 +191,14 @@ def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], requested: 
     return requested
 
 
+def completed_at(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
+    """The moment from which `session_to_decide` gives a session, UTC."""
+    closes = calendar.closes_at(session)
+    if any(is_crypto(symbol) for symbol in symbols):
+        closes = max(closes, AroundTheClock().closes_at(session))
+    return closes + AFTER_CLOSE
+
+
 @cache
 def _computed(name: str) -> ExchangeCalendar:
     import exchange_calendars

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
+from engine.reports.documents.links import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import charts
 from engine.reports.run_series import symbol_costs
@@ -47,6 +49,7 @@ def html(document: Mapping[str, Any]) -> str:
         amount=amount,
         shares=_shares,
         unbroken=_unbroken,
+        place=partial(open_command, **_record(document)),
     )
 
 
@@ -76,6 +79,11 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         interval = rows[name].interval
         tiles.append((rows[name].title, rows[name].own, f"95 %: {interval}" if interval else ""))
     return tiles
+
+
+def _record(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The desk, or the backtest, in whose record a place lies."""
+    return {"desk": document["desk"]} if "desk" in document else {"run": document["run"]}
 
 
 def _shares(text: str) -> str:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.agents.ask import AnswerRecord, QuestionKey
+from engine.domain.decision import DecisionKey
 from engine.domain.model_call import PREFLIGHT, UnansweredCall
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
 from engine.journal.entries import AnswerEntry, CallCost, UnansweredEntry
-from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered
+from engine.messages.from_values import agent_answered
 
 COUNTS = (
     *("calls", "cached_calls", "abstentions", "preflight_calls", "failed_calls", "estimated_calls"),
@@ -115,21 +116,13 @@ def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
 
 def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
     """The event of one call."""
-    key, result = record.key, record.result
-    text = answer_text(record.answer) if record.answer is not None else f"{record.outcome}: {record.reason}"
-    return AgentAnswered(
-        run=run,
-        time=now,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        step=key.step,
-        text=text,
-        model=result.model,
-        abstained=record.outcome == "abstained",
-        cached=result.cached,
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
-        cost=result.cost,
-        seconds=result.latency,
+    asked = record.key
+    return agent_answered(
+        now,
+        DecisionKey(run, asked.session, 0, asked.symbol, asked.owner),
+        asked.step,
+        result=record.result,
+        outcome=record.outcome,
+        reason=record.reason,
+        answer=record.answer,
     )

@@ -320,7 +320,7 @@ class Killing:
         self.executioner.watches(process, blow)
         said = b""
         try:
-            _, said = process.communicate(timeout=120 if blow is None else blow.start)
+            _, said = process.communicate(timeout=600 if blow is None else blow.start)
         except subprocess.TimeoutExpired:
             self.executioner.strikes_now()
             process.communicate()

@@ -1,7 +1,8 @@
-"""How long a person waits: `--help`, a look at the desk, a finished daily run, and the app's first paint.
+"""How long a person waits: `--help`, a look at the desk, a finished daily run, the app's first paint, an arena in it.
 
 Each is a fresh process, the median of several. First paint is the time from the start of the process to the first
-frame on a terminal of 120 x 40 that shows the watchlist's frame. Run as `python -m tests.bench.bench_startup`.
+frame on a terminal of 120 x 40 that shows the watchlist's frame; an arena's is from the key to its last day. Run as
+`python -m tests.bench.bench_startup`.
 """
 
 from __future__ import annotations
@@ -33,27 +34,40 @@ def process(home: str, *arguments: str) -> float:
 
 def first_paint(home: str, sign: bytes = b"Watchlist") -> float:
     """Seconds until the app has drawn its first frame."""
+    return paints(home, (b"", sign))[0]
+
+
+def paints(home: str, *steps: tuple[bytes, bytes]) -> list[float]:
+    """Seconds that each step of the app takes from its key (none for the start) until its sign is drawn."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    began = perf_counter()
+    begun = perf_counter()
     app = subprocess.Popen(
         ENTRY, cwd=REPO, env=_environment(home), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
     )
     os.close(slave)
-    seen, painted = b"", None
+    taken = []
     try:
-        while painted is None and perf_counter() - began < 20:
-            if select.select([master], [], [], 0.5)[0]:
-                seen += os.read(master, 65536)
-                if sign in seen:
-                    painted = perf_counter() - began
+        for key, sign in steps:
+            if key:
+                begun = perf_counter()
+                os.write(master, key)
+            _wait_for(master, sign)
+            taken.append(perf_counter() - begun)
     finally:
         app.kill()
         app.wait()
         os.close(master)
-    if painted is None:
-        raise SystemExit("the app painted nothing within 20 s")
-    return painted
+    return taken
+
+
+def _wait_for(terminal: int, sign: bytes) -> None:
+    seen, deadline = b"", perf_counter() + 20
+    while sign not in seen:
+        if perf_counter() > deadline:
+            raise SystemExit(f"the app did not draw {sign.decode()} within 20 s")
+        if select.select([terminal], [], [], 0.5)[0]:
+            seen += os.read(terminal, 65536)
 
 
 def _environment(home: str) -> dict[str, str]:
@@ -65,11 +79,15 @@ def main() -> int:
     print("\nWaiting (median of fresh processes)")
     with tempfile.TemporaryDirectory() as home:
         process(home, "--daily")
+        process(home, "arena", "--agents", "controls", "--days", "250")
+        arena = (b"", b"Watchlist"), (b"8", b"day 250 of 250")
         rows = (
             ("paperdesk --help", 0.15, lambda: process(home, "--help")),
             ("paperdesk status", 0.25, lambda: process(home, "status")),
             ("paperdesk --daily, finished", 0.6, lambda: process(home, "--daily")),
             ("first paint of the app", 0.4, lambda: first_paint(home)),
+            ("paperdesk arena --help", 0.25, lambda: process(home, "arena", "--help")),
+            ("an arena of 250 days in it", 1.0, lambda: paints(home, *arena)[1]),
         )
         for name, aim, measure in rows:
             times = [measure() for _ in range(REPEATS)]

@@ -18,6 +18,7 @@ ALL: tuple[Callable[[], Path], ...] = (
     places.data_dir,
     places.cache_dir,
     places.logs_dir,
+    places.app_state,
     places.runs_dir,
     places.replay_cache,
     lambda: places.desk_journal("demo"),

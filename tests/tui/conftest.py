@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 Running = Callable[..., AbstractAsyncContextManager[Pilot[Any]]]
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 60) -> None:
+async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 120) -> None:
     """Waits until something holds, a twentieth of a second at a time. The bound is there to end a failing test."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -60,6 +60,27 @@ def styles_parsed_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def painted_where_it_is_read() -> Iterator[None]:
+    """An app without a terminal paints for nobody; what a test reads from the screen is painted then, as it stands."""
+    from textual.screen import Screen
+
+    refresh = Screen._compositor_refresh
+
+    def noted(screen: Screen[Any]) -> None:
+        # Below a dialog others are painted with it.
+        if not screen.app.is_headless or screen is not screen.app.screen or screen.app._background_screens:
+            refresh(screen)
+            return
+        screen._compositor._dirty_regions.clear()
+        screen._dirty_widgets.clear()
+        screen.app._update_mouse_over(screen)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Screen, "_compositor_refresh", noted)
+        yield
+
+
 @pytest.fixture
 def asking(tmp_path: Path) -> Any:
     """A FakeDesk in mode ask with two orders that wait and one that was sent."""
@@ -69,16 +90,16 @@ def asking(tmp_path: Path) -> Any:
 
 
 @asynccontextmanager
-async def opened(size: tuple[int, int] = (120, 40)) -> AsyncIterator[Pilot[Any]]:
-    """Opens the app on the configured desk, and waits until that is open."""
+async def opened(size: tuple[int, int] = (120, 40), *, link: Any = None) -> AsyncIterator[Pilot[Any]]:
+    """Opens the app on the configured desk, at a place where one is given, and waits until that is open."""
     invocation = Invocation()
     target = partial(run_in_process, invocation=invocation)
-    app = PaperdeskApp(partial(open_desk, invocation), target, images=places.data_dir() / "screenshots")
+    app = PaperdeskApp(partial(open_desk, invocation), target, images=places.data_dir() / "screenshots", link=link)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: app.bridge.snapshot().services is not None)
         yield pilot
         app.bridge.stop()
-        assert app.bridge.wait(60)
+        assert app.bridge.wait(600)
 
 
 @pytest.fixture
@@ -94,10 +115,15 @@ def running(tmp_path: Path) -> Running:
         target: Any = None,
         plain: bool = False,
         open_desk: Any = None,
+        settings: Any = None,
     ) -> AsyncIterator[Pilot[Any]]:
         given = desk or FakeDesk(tmp_path)
         app = PaperdeskApp(
-            open_desk or opens(given), target or backtest_targets.short, plain=plain, images=tmp_path / "images"
+            open_desk or opens(given),
+            target or backtest_targets.short,
+            plain=plain,
+            images=tmp_path / "images",
+            settings=settings,
         )
         async with app.run_test(size=size) as pilot:
             if open_desk is None:
@@ -105,6 +131,6 @@ def running(tmp_path: Path) -> Running:
                 await shown(pilot)
             yield pilot
             app.bridge.stop()
-            assert app.bridge.wait(60)
+            assert app.bridge.wait(600)
 
     return run

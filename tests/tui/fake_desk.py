@@ -9,20 +9,25 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Never
 
+from engine.app.demo_history import DemoHistory
 from engine.app.desk_runner import Gate, Publish, TakeTurn
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
-from engine.domain.order import Order, OrderState, Side, order_id
+from engine.domain.order import Order, OrderSize, OrderState, Side, order_id
 from engine.domain.run import RunKind, RunOutcome, RunSpec, TradingMode
-from engine.errors import StaleData
+from engine.errors import MissingData, StaleData, UsageError
+from engine.execution.account_limits import edit_of
 from engine.execution.controls import approvals, halted, not_sent
+from engine.execution.limits import cost
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import AroundTheClock
+from engine.messages.commands import Edit
 from engine.messages.events import (
     AgentAnswered,
     AgentSaid,
@@ -104,8 +109,11 @@ class FakeDesk:
         self.feed: LiveFeed | None = None
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.rehearsal = SimpleNamespace(reason="")
-        self.watches = False
+        self.history: DemoHistory | None = None
+        self.watches = self.has_own_clock = False
+        self.undo_seconds, self.notify = 0.0, True
         self.usd_per_day = Decimal(5)
+        self.backtests = SimpleNamespace(all=lambda: ())
         self.cycles = 0
         self.pause = pause
         self.cost = Decimal(0)
@@ -118,6 +126,18 @@ class FakeDesk:
     def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
         """It waits for a key."""
         return None
+
+    def configuration(self) -> dict[str, object]:
+        """A section of two values."""
+        return {"desk": {"name": self.desk, "symbols": list(self.symbols)}}
+
+    def memories(self, run: str | None, session: date | None) -> Never:
+        """It remembers nothing."""
+        raise MissingData("nothing is remembered yet")
+
+    def arenas(self) -> tuple[str, ...]:
+        """None was played."""
+        return ()
 
     def findings(self) -> tuple[Finding, ...]:
         """All is well."""
@@ -147,6 +167,15 @@ class FakeDesk:
         await take_turn(lambda gate: self.run_cycle(publish, gate))
         if self.feed is not None:
             await self.feed.follow(self.symbols, on_message)
+
+    def edit(self, order_id: str, size: OrderSize) -> Edit:
+        """At a price of 50, up to 10,000 dollars."""
+        with JournalReader(self.journal) as reader:
+            order = next(entry.order for entry in reader.orders() if entry.order.id == order_id)
+        edit = edit_of(order, size, Decimal(50))
+        if cost(edit.applied(order), Decimal(50)) > 10_000:
+            raise UsageError("too much")
+        return edit
 
     async def submit(self, publish: Publish) -> None:
         """Sends what is approved, ends what is vetoed, as the words in the journal say."""

@@ -102,7 +102,7 @@ async def test_a_cycle_streams_pauses_and_ends_in_signals(running: Running, tmp_
         assert table(pilot, "positions").rows[0].key == "AAA-USD"
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize("size", [pytest.param((120, 40), marks=pytest.mark.slow), (80, 24)])
 async def test_a_click_chooses_the_row_that_it_hits(running: Running, tmp_path: Path, size: tuple[int, int]) -> None:
     symbols = [f"S{n:02}-USD" for n in range(40)]
     async with running(size, desk=FakeDesk(tmp_path, symbols=symbols)) as pilot:
@@ -209,7 +209,7 @@ async def test_a_key_that_comes_while_the_desk_opens_is_kept(running: Running, t
     desk, pressed = FakeDesk(tmp_path), threading.Event()
 
     def open_desk() -> FakeDesk:
-        assert pressed.wait(60)
+        assert pressed.wait(600)
         return desk
 
     async with running(open_desk=open_desk) as pilot:
@@ -251,13 +251,13 @@ async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
     ("size", "form"),
     [
         ((160, 50), Layout.WIDE),
-        ((120, 40), Layout.USUAL),
         ((80, 24), Layout.NARROW),
-        ((79, 24), Layout.SINGLE),
         ((60, 15), Layout.SINGLE),
-        ((39, 9), Layout.LINE),
-        ((30, 8), Layout.LINE),
         ((10, 3), Layout.LINE),
+        pytest.param((120, 40), Layout.USUAL, marks=pytest.mark.slow),
+        pytest.param((79, 24), Layout.SINGLE, marks=pytest.mark.slow),
+        pytest.param((39, 9), Layout.LINE, marks=pytest.mark.slow),
+        pytest.param((30, 8), Layout.LINE, marks=pytest.mark.slow),
     ],
 )
 async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size: tuple[int, int], form: Layout) -> None:

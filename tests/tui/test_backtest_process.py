@@ -24,7 +24,7 @@ def targets() -> Iterator[ModuleType]:
         yield importlib.import_module("backtest_targets")
 
 
-def _ended(target: Target, seconds: float = 60) -> BacktestProcess:
+def _ended(target: Target, seconds: float = 600) -> BacktestProcess:
     process = BacktestProcess("one", _spec(), target)
     process.start()
     assert process.wait(seconds)
@@ -46,11 +46,11 @@ def test_a_run_is_heard_to_its_end(targets: ModuleType) -> None:
 def test_a_run_stops_at_a_command_and_keeps_what_was_done(targets: ModuleType) -> None:
     process = BacktestProcess("one", _spec(), targets.slow)
     process.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while process.state.done < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.stop()
-    assert process.wait(60)
+    assert process.wait(600)
     assert process.state.status == STOPPED
     assert 3 <= len(process.state.curve) < 5000 and process.state.document is not None
 
@@ -73,8 +73,8 @@ def test_a_process_that_dies_is_said(targets: ModuleType) -> None:
 def test_quitting_ends_even_a_deaf_process(targets: ModuleType) -> None:
     process = BacktestProcess("one", _spec(), targets.deaf)
     process.start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while process._process is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.kill()
-    assert process.wait(60) and process.state.status == STOPPED
+    assert process.wait(600) and process.state.status == STOPPED

@@ -112,6 +112,7 @@ def test_a_parameter_changes_its_rule_alone(real_data: Path, capsys: pytest.Capt
     assert changed == {"macd"}
 
 
+@pytest.mark.usefixtures("one_month")
 def test_finvisions_agents_run_beside_the_papers_rows(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--ablations", "--symbols", "AMZN", "--model", "offline", "--data", str(real_data), "--json")
     assert run("bench", "finvision", *flags) == 0
@@ -128,7 +129,7 @@ def test_finvisions_agents_run_beside_the_papers_rows(real_data: Path, capsys: p
     alone = {c["model"] for c in document["cells"] if c.get("answered_by", 1) is None}
     assert alone == {"PPO", "DQN", "FinAgent"}
     assert document["runs"] == [] and document["interrupted"] is None
-    assert [use["spec"] for use in document["models"]] == ["offline"] and document["models"][0]["calls"] > 500
+    assert [use["spec"] for use in document["models"]] == ["offline"] and document["models"][0]["calls"] > 100
 
 
 @pytest.mark.usefixtures("one_month")

@@ -9,7 +9,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from tui import app as app_module
-from tui.app import THEMES
+from tui.app_settings import THEMES
 from tui.chart_data import ChartData
 from tui.widgets.candle_chart import CandleChart
 
@@ -120,10 +120,10 @@ async def test_colours_follow_the_theme_and_there_is_one_for_the_colour_blind() 
             rows = [chart.render_line(y) for y in range(24)]
             return {s.style.color.name for row in rows for s in row if s.style and s.style.color}
 
-        blue = THEMES[1].success
+        blue = THEMES["paperdesk-colour-blind"].success
         assert blue not in colours()
-        app.register_theme(THEMES[1])
-        app.theme = THEMES[1].name
+        app.register_theme(THEMES["paperdesk-colour-blind"])
+        app.theme = THEMES["paperdesk-colour-blind"].name
         await pilot.pause()
         assert blue in colours()
         app.theme = "ansi-dark"

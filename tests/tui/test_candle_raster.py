@@ -6,11 +6,12 @@ import math
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.chart import Line, Marker
 from engine.errors import InvariantBroken
+from tests.examples import examples
 from tui.chart_data import ChartData, ChartView, visible_candles
 from tui.widgets.candle_raster import ChartStyle, render_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels
@@ -59,7 +60,7 @@ views = st.builds(
 styles = st.builds(ChartStyle, palette=st.sampled_from([None, COLOURS]), ascii_only=st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(charts(), st.integers(-1, 90), st.integers(-1, 40), views, styles)
 def test_any_chart_fills_its_rectangle(
     data: ChartData, width: int, height: int, view: ChartView, style: ChartStyle

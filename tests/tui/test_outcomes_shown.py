@@ -146,7 +146,7 @@ def test_the_apps_backtests_are_followed_on_their_own_data(home: Market, capsys:
             assert trail["closes_since"] == shown["closes_since"]
     finally:
         bridge.stop()
-        assert bridge.wait(60)
+        assert bridge.wait(600)
 
 
 def test_colour_and_sign_say_whether_a_trade_was_right(home: Market, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,7 +43,7 @@ def backtest(preset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
     return made
 
 
-@pytest.mark.parametrize("combine", ["vote", "weighted", "books"])
+@pytest.mark.parametrize("combine", [pytest.param("vote", marks=pytest.mark.slow), "weighted", "books"])
 def test_three_owners(combine: str, tmp_path: Path, paperdesk_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     preset = tmp_path / "three.toml"
     preset.write_text(PRESET.format(combine=combine))
@@ -66,6 +66,11 @@ def test_three_owners(combine: str, tmp_path: Path, paperdesk_home: Path, capsys
         assert set(books) == ({"", *OWNERS} if combine == "books" else {""})
         if combine == "books":
             assert_books_are_the_account(books)
+    with pytest.raises(SystemExit) as ended:
+        main(("memory", "list", "--run", made["run"], "--json"))
+    assert ended.value.code == 0
+    remembered = Counter(one["owner"] for one in json.loads(capsys.readouterr().out)["memories"])
+    assert set(remembered) == set(OWNERS) and len(set(remembered.values())) == 1
 
 
 def assert_books_are_the_account(books: dict[str, EquityPoint]) -> None:
@@ -77,17 +82,3 @@ def assert_books_are_the_account(books: dict[str, EquityPoint]) -> None:
         assert sum((book.quantity(symbol) for book in owned), Decimal(0)) == account.portfolio.quantity(symbol)
     assert abs(sum(books[owner].value for owner in OWNERS) - account.value) <= Decimal("0.02")
     assert round(books["bull"].value / books["bear"].value) == 2, "weights are shares of the starting cash"
-
-
-def test_every_owner_remembers_for_itself(
-    tmp_path: Path, paperdesk_home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    preset = tmp_path / "three.toml"
-    preset.write_text(PRESET.format(combine="vote"))
-    made = backtest(preset, capsys)
-    with pytest.raises(SystemExit) as ended:
-        main(("memory", "list", "--run", made["run"], "--json"))
-
-    assert ended.value.code == 0
-    owners = Counter(one["owner"] for one in json.loads(capsys.readouterr().out)["memories"])
-    assert set(owners) == set(OWNERS) and len(set(owners.values())) == 1

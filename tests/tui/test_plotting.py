@@ -7,17 +7,18 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
+from tests.examples import examples
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.plotting import equity_plot
 
 values = st.lists(st.none() | st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf, 1e300, 0.0]), max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.dictionaries(st.sampled_from(["desk", "SPY", "buy and hold"]), values, max_size=3),
     st.integers(0, 100),
@@ -91,3 +92,12 @@ async def test_the_widget_draws_and_takes_new_data(monkeypatch: pytest.MonkeyPat
             await pilot.pause(0.01)
         assert "QQQ 9.00" in plot.render_line(0).text
         assert {plot.render_line(y).cell_length for y in range(16)} == {60}
+
+
+def test_a_narrow_legend_names_every_curve_rather_than_its_value() -> None:
+    series = {name: [1.0, 100_000.0] for name in ("Ann", "Bob", "Cy", "Dee")}
+    narrow, wide = (
+        equity_plot(series, ["1", "2"], width, 10, colour=False).splitlines()[0].rstrip() for width in (40, 80)
+    )
+    assert narrow == "▚ Ann  * Bob  + Cy  x Dee"
+    assert wide.startswith("▚ Ann 100,000.00  * Bob 100,000.00") and wide.endswith("x Dee 100,000.00")

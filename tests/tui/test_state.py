@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.run import RunKind, RunOutcome
@@ -172,7 +172,7 @@ def test_a_decision_is_a_signal_and_a_line() -> None:
     )
     state = _fold(_started(), made)
     assert state.signals["ABC"]["desk"].action == "BUY"
-    assert state.lines[-1].text == "ABC BUY 5 % (cut: 10 to 5 %: cash floor)"
+    assert state.lines[-1].text == "ABC BUY 5 % on the close of 2024-03-01 (cut: 10 to 5 %: cash floor)"
     assert state.lines[-1].level == "decision"
 
 
@@ -208,10 +208,23 @@ def _opinion(owner: str, action: str, size: int) -> OpinionFormed:
     )
 
 
+def test_the_log_goes_by_the_runs_own_clock() -> None:
+    began, close = NOW + timedelta(hours=4), NOW - timedelta(hours=20)
+    state = _fold(
+        replace(_started(), time=began),
+        replace(_decided("desk"), time=close),
+        RunFinished("r1", began + timedelta(seconds=3), RunOutcome.DONE, None, ""),
+    )
+    assert [line.time for line in state.lines] == [began, began, began + timedelta(seconds=3)]
+    assert str(DAY) in state.lines[1].text
+    again = after(state, replace(_started(), time=NOW))
+    assert again.lines[-1].time == NOW
+
+
 def test_one_owner_is_not_named_whatever_it_is_called() -> None:
     state = _fold(_started(), *_of("bull"), _decided("bull"))
     assert [pane.name for pane in state.panes_of("ABC")] == list(STEPS)
-    assert state.lines[-1].text == "ABC BUY 5 %"
+    assert state.lines[-1].text == f"ABC BUY 5 % on the close of {DAY}"
     assert state.decided == 1
 
 
@@ -229,7 +242,11 @@ def test_every_owner_has_panes_and_an_opinion_beside_the_combined_decision() -> 
     panes = state.panes_of("ABC")
     assert [pane.name for pane in panes] == [f"{o}: {s}" for o in ("bull", "bear") for s in STEPS] + ["owners"]
     assert panes[-1].text == "bull: BUY 7 %\nbear: HOLD\ndecision: BUY 5 %"
-    assert [line.text for line in state.lines[-3:]] == ["ABC bull: BUY 7 %", "ABC bear: HOLD", "ABC BUY 5 %"]
+    assert [line.text for line in state.lines[-3:]] == [
+        f"ABC bull: BUY 7 %, {DAY}",
+        f"ABC bear: HOLD, {DAY}",
+        f"ABC BUY 5 % on the close of {DAY}",
+    ]
     assert state.decided == 1
 
 
@@ -240,7 +257,7 @@ def test_owners_with_books_of_their_own_decide_each_for_itself() -> None:
         "bear": "HOLD",
     }
     assert state.panes_of("ABC")[-1].text == "bull: BUY 5 %\nbear: HOLD"
-    assert state.lines[-1].text == "ABC HOLD for bear"
+    assert state.lines[-1].text == f"ABC HOLD for bear on the close of {DAY}"
     later = after(state, replace(_decided("desk", "SELL"), session=date(2024, 3, 4)))
     assert set(later.signals["ABC"]) == {"desk"}, "decisions of an earlier session are gone"
 

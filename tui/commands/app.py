@@ -17,32 +17,43 @@ if TYPE_CHECKING:
     from engine.app.desk_runner import OpenDesk
     from engine.domain.run import Result, RunSpec
     from engine.messages.events import Event
+    from tui.app_settings import AppSettings
+    from tui.deep_link import Link
     from tui.invocation import Invocation
 
 NOT_SENT = frozenset({"AgentSaid", "AgentAnswered", "StepStarted", "OrderMoved"})
 """Events of a backtest that the app does not show: a run has tens of thousands of them."""
 
 
-def run(invocation: Invocation) -> None:
-    """Open the app. Raises UsageError without a terminal, ConfigError (and UsageError for an unknown preset) before
-    anything is painted."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False, link: Link | None = None) -> None:
+    """Open the app, with `link` at that place; with `cycle` a cycle runs as soon as the desk is open. Where it set an
+    account up, the command starts anew in place of this process.
+
+    Raises UsageError without a terminal, ConfigError (and UsageError for an unknown preset) before anything is painted.
+    """
+    in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
+    if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
-    check_configuration(invocation)
-    for size in ("COLUMNS", "LINES"):
-        os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
+    settings = checked_settings(invocation, read_only=read_only)
+    if not in_browser:
+        for size in ("COLUMNS", "LINES"):
+            os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
     from engine import places
     from tui.app import PaperdeskApp
     from tui.leaving import Watchdog
 
     watchdog = Watchdog()
-    plain = not (sys.stdout.encoding or "").lower().startswith("utf")
+    plain = not in_browser and not (sys.stdout.encoding or "").lower().startswith("utf")
     app = PaperdeskApp(
-        partial(open_desk, invocation),
+        partial(open_desk, invocation, watches=not settings.read_only),
         partial(run_in_process, invocation=invocation),
         plain=plain,
         images=places.data_dir() / "screenshots",
         options=invocation.options,
+        set_up=None if invocation.configured else places.config_file(),
+        cycle=cycle,
+        link=link,
+        settings=settings,
         leaving=watchdog.start,
     )
     try:
@@ -51,31 +62,45 @@ def run(invocation: Invocation) -> None:
         watchdog.stop()
     if app.bug is not None:
         raise app.bug
+    if app.reopening is not None:
+        again = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options, *app.reopening]
+        os.execv(sys.executable, again)
     if remains:
         click.echo(f"paperdesk: {remains}", err=True)
 
 
-def check_configuration(invocation: Invocation) -> None:
-    """Read the configuration, so that a fault in it ends the command as it ends every other. Where there is none,
-    nothing can be wrong, and the app paints without waiting for the classes of the configuration."""
-    if invocation.configured:
-        from engine.preset import load_preset
+def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppSettings:
+    """Read the configuration, so that a fault in it ends the command as it ends every other, and return the app's part
+    of it. Where there is none, the app paints without waiting for the classes of the configuration."""
+    from tui.app_settings import app_settings
 
-        load_preset(invocation.load().config.desk.preset)
+    if not invocation.configured:
+        return app_settings(None, read_only=read_only)
+    from engine.preset import load_preset
+
+    loaded = invocation.load()
+    load_preset(loaded.config.desk.preset)
+    return app_settings(loaded, read_only=read_only)
 
 
-def open_desk(invocation: Invocation) -> OpenDesk:
-    """The configured desk; the heavy imports happen here, in the desk's thread. Raises ConfigError."""
+def open_desk(invocation: Invocation, *, watches: bool = True) -> OpenDesk:
+    """The configured desk, or the demo desk, whose time begins when it is first opened; one that `watches` runs cycles
+    by itself where the configuration says so. The heavy imports happen here, in the desk's thread. Raises
+    ConfigError."""
     from engine.app.desk_runner import OpenDesk
 
-    return OpenDesk(invocation.services())
+    desk = OpenDesk(invocation.services(), demo=not invocation.configured)
+    desk.watches = desk.watches and watches
+    return desk
 
 
-def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation) -> None:
-    """A backtest as a process that talks to the app (tui.backtest_run has the messages)."""
+def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:
+    """A backtest as a process that talks to the app (tui.backtest_run has the messages); with `resume` the rest of one
+    that was stopped."""
     from engine.app.backtest import run_backtest
     from engine.app.bench.forecast import paid_forecast
     from engine.app.bench.jobs import Job
+    from engine.app.resumption import first_part
     from engine.app.run_spec import check_spec, settled
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
@@ -100,5 +125,6 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
             equity = [[point.session.isoformat(), str(point.value)] for point in result.test.equity]
             connection.send({"type": "baseline", "name": name, "equity": equity})
 
-    report = run_backtest(services, spec, send, stop_wanted(connection), on_baseline=beside)
+    first = first_part(spec.run) if resume else None
+    report = run_backtest(services, spec, send, stop_wanted(connection), on_baseline=beside, first_part=first)
     connection.send({"type": "result", "document": document(report)})

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("arena")
 @click.option("--preset", metavar="NAME|FILE", help="Market: paper (default), paper-program, ssw, constant, or a file.")
-@click.option(
-    "--agents", metavar="NAME|FILE", help="Table: nine (default), controls, duel, or a TOML file of [[agents]]."
-)
+@click.option("--agents", metavar="NAME|FILE", help="Table: nine (default), controls, presets, duel, or a TOML file.")
 @click.option("--days", type=click.IntRange(1, 10_000), metavar="N", help="Days (default: the preset's).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that is drawn (default: 0).")
 @click.option("--model", metavar="SPEC", help="Model of every persona; replay: recorded answers alone.")
@@ -67,7 +65,8 @@ def arena_command(
       paperdesk arena --agents duel --model openai:gpt-4o --baseline groq:llama-3 --days 10 --repeats 5
       paperdesk arena --resume arena-20261120-120000-ab12 --model replay
     """
-    from engine.app.arena import arena_forecast, run_arena
+    from engine.app.arena import run_arena
+    from engine.app.arena_forecast import arena_forecast
     from engine.app.arena_repeats import run_repeats
     from engine.errors import Interrupted
     from tui.agreement import agreed_to

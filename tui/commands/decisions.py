@@ -202,5 +202,5 @@ def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     head = ("SESSION", "SYMBOL", "SIDE", "ASKED", "STATE", "FILLED", "PRICE", "ON")
     yield from table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().width)
     for order in orders:
-        if order["detail"]:
+        if order["detail"] or order["edited_from"]:
             yield from wrapped(f"{order['session']} {order_words(order)}", standard_output().width)

@@ -19,7 +19,7 @@ from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from engine.config import Config
+    from engine.config import Config, Loaded
     from engine.reports.documents.set_up import AgentModel, Finding, Probed
 
 
@@ -91,6 +91,7 @@ def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:
         yield from configuration_findings(loaded, Path(invocation.config_file or places.config_file()))
     yield from desk_findings(invocation.services_of(loaded.config), connect)
     yield from _terminal_findings()
+    yield from _app_findings(loaded)
 
 
 def _terminal_findings() -> Iterator[Finding]:
@@ -108,6 +109,24 @@ def _terminal_findings() -> Iterator[Finding]:
     encoding, narrow = sys.stdout.encoding or "unknown", standard_output().ascii_only
     detail = f"{encoding} has no box characters: plain ones are used" if narrow else encoding
     yield Finding("Terminal", "encoding", NOTE if narrow else OK, detail)
+
+
+def _app_findings(loaded: Loaded) -> Iterator[Finding]:
+    """Colours and keys of the app, and where they are set."""
+    from engine.errors import ConfigError
+    from engine.reports.documents.set_up import FAIL, OK, Finding
+    from tui.app_settings import app_settings
+
+    try:
+        settings = app_settings(loaded)
+    except ConfigError as error:
+        yield Finding("App", "settings", FAIL, str(error))
+        return
+    yield Finding("App", "theme", OK, f"{settings.theme} ({settings.theme_origin})")
+    own = ", ".join(f"{key.id} {key.shown}" for key in settings.keys if key.id in settings.keymap)
+    yield Finding("App", "keys", OK, own or "those of the help")
+    if settings.read_only:
+        yield Finding("App", "read-only", OK, "nothing is changed from the app")
 
 
 def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:

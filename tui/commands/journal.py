@@ -17,7 +17,7 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from engine.app.journal_file import JournalFile
 
-HASH = re.compile(r"[0-9a-f]{64}")
+HASH = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
 CHECK, BACKUP, RESTORE = "check", "backup", "restore"
 
 
@@ -59,7 +59,9 @@ def journal_command(
     if action != CHECK and (verify or head is not None):
         raise click.UsageError(f"--verify and --head belong to check, not to {action}")
     if head is not None and not HASH.fullmatch(head):
-        raise click.UsageError(f"--head {head}: a head has 64 hexadecimal digits; journal check --verify prints it")
+        raise click.UsageError(
+            f"--head {head}: a head has 32 or 64 hexadecimal digits; journal check --verify prints it"
+        )
     if file is None:
         return _check(journal, head, verify or head is not None, as_json)
     if action == RESTORE:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.options import json_option, lines_shown
-from tui.console import show_document
+from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _compare(runs: Sequence[StoredRun], as_json: bool) -> None:
     from tui.runs_text import comparison_lines
 
     document = compare_runs(runs)
-    show_document(document, as_json, lambda: comparison_lines(document))
+    show_document(document, as_json, lambda: comparison_lines(document, standard_output().width))
 
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None, as_json: bool) -> None:

@@ -65,7 +65,7 @@ class AgentsScreen(FramedScreen):
         steps, panes = self.query_one("#steps", Table), view.desk.panes_of(self.symbol)
         steps.show(question_text.steps(panes, plain=self.app.has_class("-plain")))
         at = symbols.index(self.symbol) + 1 if symbols else 0
-        steps.border_title = f"Steps {self.symbol}  {at}/{len(symbols)}"
+        steps.entitle(f"Steps {self.symbol}  {at}/{len(symbols)}")
         session = view.desk.session
         steps.border_subtitle = "" if session is None else f"close of {session}"
         self.query_one(DecisionSummary).show(view.desk, self.symbol)
@@ -112,6 +112,11 @@ class AgentsScreen(FramedScreen):
     @on(Table.Moved, "#steps")
     def _moved(self) -> None:
         self._show_step(self._view.desk.panes_of(self.symbol))
+
+    def show_symbol(self, symbol: str) -> None:
+        """Show a symbol that the desk has."""
+        self.symbol = symbol
+        self.show_view(self._view)
 
     def action_symbol(self, step: int) -> None:
         """Go to the next symbol, or the one before."""

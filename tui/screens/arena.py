@@ -9,14 +9,15 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
+from textual.containers import Container, Horizontal, Vertical
+from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from tui.arena_day import ArenaDay, Document
 from tui.keys import ARENA, bindings
+from tui.pace import Pace
 from tui.screens.ask import AskScreen
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen
 from tui.snapshot import Snapshot
 from tui.subcommand import run_command
 from tui.widgets import arena_tables
@@ -24,8 +25,6 @@ from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Cell, Row, Table
 
-SPEEDS = (1, 2, 5, 10, 30, 60)
-"""Days in a second while it plays."""
 PARTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
 
@@ -36,6 +35,13 @@ def arena_of_text(text: str) -> tuple[str, str, int, int]:
     if len(words) != 4 or not all(word.isdecimal() for word in words[2:]) or int(words[2]) < 1:
         raise ValueError(f"write preset, table, days and seed, such as: {DEFAULT}")
     return words[0], words[1], int(words[2]), int(words[3])
+
+
+def day_of_text(text: str) -> int:
+    """The number of a day as it is typed. Raises ValueError that says how."""
+    if not text.strip().isdecimal():
+        raise ValueError(f"{text.strip() or 'nothing'} is no day: write its number, 0 for the opening")
+    return int(text)
 
 
 class ArenaScreen(FramedScreen):
@@ -51,8 +57,8 @@ class ArenaScreen(FramedScreen):
         self.day: ArenaDay | None = None
         self._stock = 0
         self._part = PARTS[0]
-        self._speed = 0
-        self._stepped = 0.0
+        self._pace = Pace()
+        """In days a second."""
         self._listed = False
 
     def compose_body(self) -> ComposeResult:
@@ -63,10 +69,13 @@ class ArenaScreen(FramedScreen):
                 yield CurvePlot(id="wealth", classes="pane")
                 yield Table(arena_tables.AGENTS, title="Agents", empty="no arena yet", id="traders", classes="pane")
             with Vertical(classes="column half"):
-                yield Table(arena_tables.TAPE, title="Tape", empty="no trade on this day", id="tape", classes="pane")
-                yield Table(
-                    arena_tables.BOOK, title="Open at the close", empty="no order", id="orders-open", classes="pane"
-                )
+                with Container(id="trading", classes="column"):
+                    yield Table(
+                        arena_tables.TAPE, title="Tape", empty="no trade on this day", id="tape", classes="pane"
+                    )
+                    yield Table(
+                        arena_tables.BOOK, title="Open at the close", empty="no order", id="orders-open", classes="pane"
+                    )
                 yield TextPane(title="Chat", id="chat", classes="pane")
                 yield Table(
                     arena_tables.ARENAS,
@@ -80,18 +89,20 @@ class ArenaScreen(FramedScreen):
         """Focus the list of arenas."""
         self.focus_pane("arenas")
 
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for all but the second curves and the book of a low screen, which could not be drawn."""
+        return pane.id not in ("wealth", "orders-open") or self.size.height >= TALL
+
     def show_body(self, view: Snapshot) -> None:
         """List the arenas once the desk is open; go on where it plays."""
         if view.services is not None and not self._listed:
             self._listed = True
             self._list()
-        if self._speed and self.day is not None:
-            due = int((time.monotonic() - self._stepped) * self._speed)
-            if due:
-                self._stepped += due / self._speed
-                self._go_to(self.day.number + due)
+        if self.day is not None and (due := self._pace.due(time.monotonic())):
+            self._go_to(self.day.number + due)
             if self.day.number == self.day.count:
-                self._speed = 0
+                self._pace.stop()
+                self._show_day()
 
     @work(group="list", exclusive=True, exit_on_error=False)
     async def _list(self) -> None:
@@ -121,7 +132,8 @@ class ArenaScreen(FramedScreen):
             self.notify("these are repeats: open one of them", timeout=4)
             return
         self.day = ArenaDay(document, document["days"])
-        self._speed = self._stock = 0
+        self._stock = 0
+        self._pace.stop()
         self._show_day()
 
     def _go_to(self, number: int) -> None:
@@ -145,11 +157,13 @@ class ArenaScreen(FramedScreen):
             PlotData({name: prices[name] for name in (stock, f"{stock} fundamental") if name in prices}, labels)
         )
         quoted.border_title = f"Price of {stock}  [ ] stock"
-        quoted.border_subtitle = f"day {day.number} of {day.count}{f'  {self._speed}x' if self._speed else ''}"
+        quoted.border_subtitle = (
+            f"day {day.number} of {day.count}{f'  {self._pace.speed}x' if self._pace.speed else ''}"
+        )
         grown, leaders = day.wealth(), [one.name for one in agents[:6]]
         self.query_one("#wealth", CurvePlot).show(PlotData({name: grown[name] for name in leaders}, labels))
         self.query_one("#wealth").border_title = "Wealth of the first six"
-        self.query_one("#traders").border_title = Content(f"Agents  {day.title}")
+        self.query_one("#traders", Table).entitle(f"Agents  {day.title}")
         self._show_text()
 
     def _show_text(self) -> None:
@@ -180,9 +194,8 @@ class ArenaScreen(FramedScreen):
 
     def action_past_step(self, by: int) -> None:
         """Go by one day; while it plays, faster or slower."""
-        if self._speed:
-            place = SPEEDS.index(self._speed) + by
-            self._speed = SPEEDS[max(0, min(len(SPEEDS) - 1, place))]
+        if self._pace.speed:
+            self._pace.change(by)
         elif self.day is not None:
             self._go_to(self.day.number + by)
 
@@ -195,21 +208,21 @@ class ArenaScreen(FramedScreen):
         """Play from here, from the start at the end; again: stop."""
         if self.day is None:
             return
-        if self._speed:
-            self._speed = 0
+        if self._pace.speed:
+            self._pace.stop()
             return
         if self.day.number == self.day.count:
             self._go_to(0)
-        self._speed, self._stepped = SPEEDS[2], time.monotonic()
+        self._pace.start(time.monotonic())
 
     def action_past_date(self) -> None:
         """Ask for a day, and go to it."""
 
         def answered(text: str | None) -> None:
             if text:
-                self._go_to(int(text))
+                self._go_to(day_of_text(text))
 
-        self.app.push_screen(AskScreen("Go to a day", "a number", check=int), answered)
+        self.app.push_screen(AskScreen("Go to a day", "a number", check=day_of_text), answered)
 
     def action_present(self) -> None:
         """Go to the last day; the desk to the present."""

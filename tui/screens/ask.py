@@ -13,6 +13,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+KEYS = "enter goes on   esc cancels"
+
 
 def session_of(text: str) -> date:
     """A session as it is typed. Raises ValueError that says how it is written."""
@@ -23,21 +25,23 @@ def session_of(text: str) -> date:
 
 
 class AskScreen(ModalScreen[str]):
-    """A line to type. Ends with it once it passes the check, with an empty text on escape."""
+    """A line to type. Ends with it once it passes the check, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel", show=False)]
 
-    def __init__(self, title: str, hint: str, *, text: str = "", check: Callable[[str], object] = str) -> None:
-        """`check` raises ValueError with a line for the user."""
+    def __init__(
+        self, title: str, hint: str, *, text: str = "", check: Callable[[str], object] = str, note: str = ""
+    ) -> None:
+        """`hint` stands in the empty line, `note` below it; `check` raises ValueError with a line for the user."""
         super().__init__()
-        self._title, self._hint, self._text, self._check = title, hint, text, check
+        self._title, self._hint, self._text, self._check, self._note = title, hint, text, check, note
 
     def compose(self) -> ComposeResult:
         """Mount the line and a place for what is wrong with it."""
         with Vertical() as box:
             box.border_title = Content(self._title)
             yield Input(self._text, placeholder=self._hint, compact=True)
-            yield Static("enter goes on   esc cancels", id="complaint", markup=False)
+            yield Static(f"{self._note}\n\n{KEYS}" if self._note else KEYS, id="complaint", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """End with the text, or say what is wrong with it."""
@@ -50,4 +54,4 @@ class AskScreen(ModalScreen[str]):
 
     def action_leave(self) -> None:
         """End without an answer."""
-        self.dismiss("")
+        self.dismiss(None)

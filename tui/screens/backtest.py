@@ -1,107 +1,167 @@
-"""Backtest: a form, progress with the time left, a live equity curve, and the results of several runs compared."""
+"""Backtest: a form, progress with the time left, and the runs of any day: curves, drawdowns, trades and reports."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.suggester import SuggestFromList
-from textual.widgets import Input, Static
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Input
 
-from engine.messages.commands import StartBacktest, StopBacktest
-from tui.backtest_form import FIELDS, deciders, filled, values_of
-from tui.backtest_run import RUNNING, BacktestState
+from engine.errors import PaperdeskError
+from engine.messages.commands import Command, ResumeBacktest, StartBacktest, StopBacktest
+from engine.reports.documents.runs import StoredRun
+from tui.backtest_run import RUNNING, STOPPED, BacktestState
 from tui.keys import BACKTEST, bindings
+from tui.recorded_run import comparison, curves, recorded, report, with_document
+from tui.screens.ask import AskScreen
 from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import FramedScreen
-from tui.snapshot import Snapshot
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.screens.reading import ReadingScreen
+from tui.snapshot import Snapshot, Source
+from tui.widgets import run_trades
+from tui.widgets.form_pane import FormPane
+from tui.widgets.pane_text import TextPane
+from tui.widgets.plot import CurvePlot
 from tui.widgets.run_results import RunProgress, columns_of, figures_of, rows_of
 from tui.widgets.table import Table
 
 DRAW = 0.5
 """Seconds between two drawings of a growing curve."""
-NL = "\n  "
 COMPARED = 3
 """Runs that are drawn together at most."""
+PARTS = ("curve", "fall", "trades", "report")
+"""Panes that take turns over the results."""
 
 
 class BacktestScreen(FramedScreen):
-    """The screen to start, watch and compare backtests."""
+    """The screen to start, watch, resume, compare and export backtests."""
 
     MODE = BACKTEST
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BACKTEST)]
     TABLE = "results"
-    PANES = ("form", "curve", "results")
+    PANES = ("form", *PARTS, "results")
 
     def __init__(self) -> None:
         super().__init__()
         self._chosen = ""
+        self._part = PARTS[0]
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = 0.0
         self._proposed = False
         self._asked: set[str] = set()
+        self._stored: dict[str, StoredRun] = {}
+        self._recorded: dict[str, BacktestState] = {}
+        """Runs of earlier days by their id, the oldest first; the chosen ones with their documents."""
+        self._marked: list[str] = []
+        self._listed: object = None
+        """The session's runs that had ended when the recorded ones were read."""
 
     def compose_body(self) -> ComposeResult:
-        """Mount the form on the left; progress, curve and results on the right."""
+        """Mount the form on the left; progress, the part that is shown and the results on the right."""
         with Horizontal(id="backtest"):
-            with VerticalScroll(id="form", classes="pane column", can_focus=False):
-                for field in FIELDS:
-                    with Horizontal(classes="field"):
-                        yield Static(field.label, classes="label", markup=False)
-                        yield Input(placeholder=field.hint, id=f"field-{field.id}", compact=True)
-                    yield Static("", classes="complaint", id=f"wrong-{field.id}", markup=False)
-                with Horizontal(classes="field"):
-                    yield Static("Costs", classes="label", markup=False)
-                    yield Static("", id="costs", markup=False)
-                yield Static("", id="deciders", markup=False)
+            yield FormPane(id="form", classes="pane column")
             with Vertical(id="run", classes="column"):
                 yield RunProgress(id="progress")
                 yield CurvePlot(id="curve", classes="pane")
+                yield CurvePlot(id="fall", classes="pane")
+                yield Table(run_trades.COLUMNS, title="Trades", empty="no trades", id="trades", classes="pane")
+                yield TextPane(title="Report", id="report", classes="pane")
                 yield Table((), title="Results", empty="no runs yet", id="results", classes="pane")
 
     def on_mount(self) -> None:
         """Focus the results, so that keys act at once: the form is entered with e or tab."""
-        self.query_one("#form").border_title = "Backtest"
-        self.query_one("#curve").border_title = "Equity"
+        for part, name in zip(PARTS, ("Equity", "Drawdown", "Trades", "Report"), strict=True):
+            self.query_one(f"#{part}").border_title = name
         self._show_results(())
         self.focus_pane("results")
-        self._list_deciders()
 
-    @work(exclusive=True, exit_on_error=False)
-    async def _list_deciders(self) -> None:
-        presets, strategies = await asyncio.to_thread(deciders)
-        self.query_one("#field-decides", Input).suggester = SuggestFromList([*presets, *strategies])
-        self.query_one("#deciders", Static).update(
-            f"Agents decide\n  {NL.join(presets)}\nRules decide\n  {NL.join(strategies)}"
-        )
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for the form, the results and the part that is chosen."""
+        return pane.id not in PARTS or pane.id == self._part
+
+    # What is shown
+
+    @property
+    def _runs(self) -> list[BacktestState]:
+        """All runs, the oldest first: those of this session as they are now."""
+        own = {run.spec.run for run in self._view.backtests}
+        return [*(run for name, run in self._recorded.items() if name not in own), *self._view.backtests]
+
+    @property
+    def _run(self) -> BacktestState | None:
+        """The chosen run."""
+        return next((one for one in self._runs if one.name == self._chosen), None)
 
     def show_body(self, view: Snapshot) -> None:
         """Show progress and curve of the chosen run, and the table of all."""
         if view.services is not None and not self._proposed:
             self._proposed = True
-            for field, text in values_of(view.services.default_backtest).items():
-                box = self.query_one(f"#field-{field}", Input)
-                box.value = box.value or text
-            self.query_one("#costs", Static).update(view.services.default_costs)
-        runs = view.backtests
+            self.query_one(FormPane).propose(view.services.default_backtest, view.services.default_costs)
+        ended = tuple(run.spec.run for run in view.backtests if run.status != RUNNING)
+        if view.services is not None and self._listed != ended:
+            self._listed = ended
+            self._list()
+        runs = self._runs
         if runs and not any(self._chosen == run.name for run in runs):
-            self._chosen = runs[-1].name
-        run = next((one for one in runs if one.name == self._chosen), None)
+            self._choose(runs[-1].name)
+        run = self._run
         self.query_one(RunProgress).show(run)
         self._show_results(runs)
         self._draw(runs, run)
-        for one in runs:
+        for one in view.backtests:
             if one.question and one.spec.run not in self._asked:
                 self._asked.add(one.spec.run)
                 self._ask(one)
+
+    @work(group="list", exclusive=True, exit_on_error=False)
+    async def _list(self) -> None:
+        """Read which runs lie on this machine."""
+        services = self._view.services
+        assert services is not None
+        try:
+            stored = await asyncio.to_thread(services.backtests.all)
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=5)
+            return
+        self._stored = {run.id: run for run in reversed(stored)}
+        shown = {name: recorded(run) for name, run in self._stored.items()}
+        self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items() if run is not None}
+        unread = sum(bool(run.problem) for run in stored)
+        results = self.query_one("#results", Table)
+        results.border_subtitle = f"{unread} cannot be read: paperdesk runs list" if unread else ""
+        self.show_view(self._view)
+
+    @work(group="document", exclusive=True, exit_on_error=False)
+    async def _read(self, run: str) -> None:
+        """Read the document of a recorded run."""
+        services = self._view.services
+        assert services is not None
+        try:
+            document = await asyncio.to_thread(services.backtests.document, run)
+        except PaperdeskError as error:
+            self._recorded[run] = replace(self._recorded[run], error=str(error))
+        else:
+            self._recorded[run] = with_document(self._recorded[run], document)
+        self._drawn = ()
+        self.show_view(self._view)
+
+    def _choose(self, name: str) -> None:
+        """Make a run the chosen one, and read what is not known of it yet."""
+        self._chosen = name
+        run = self._run
+        unread = run is not None and run.document is None and not run.error
+        if run is not None and unread and run == self._recorded.get(run.spec.run) and self._view.services is not None:
+            self._read(run.spec.run)
 
     def _ask(self, run: BacktestState) -> None:
         """Ask before a run whose models may cost much."""
@@ -119,46 +179,75 @@ class BacktestScreen(FramedScreen):
         table = self.query_one("#results", Table)
         figures = figures_of(runs)
         table.set_columns(columns_of(figures))
-        table.show(rows_of(runs, self._chosen, figures))
+        table.show(rows_of(runs, self._chosen, figures, self._marked))
 
     def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None) -> None:
         if run is None:
             return
-        others = [one for one in runs if one.name != run.name and one.document is not None][-COMPARED + 1 :]
-        drawn = (run.name, len(run.curve), run.status, len(run.baseline), len(others))
+        others = self._beside(runs, run)
+        drawn = (self._part, run.name, len(run.curve), run.status, len(run.baseline), tuple(one.name for one in others))
         now = time.monotonic()
-        plot = self.query_one(CurvePlot)
+        plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
         waits = run.status == RUNNING and (now - self._drawn_at < DRAW or plot.drawing)
         if drawn == self._drawn or waits:
             return
         self._drawn, self._drawn_at = drawn, now
-        plot.show(curves(run, others))
+        self._draw_part(run, others, plot)
+
+    def _draw_part(self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot) -> None:
         part = f", {run.part}" if run.part and run.status == RUNNING else ""
-        plot.border_title = f"Equity {run.name}{part}"
+        if self._part in ("curve", "fall"):
+            plot.show(curves(run, others, falls=self._part == "fall"))
+            what = "% below the highest" if self._part == "fall" else "Equity"
+            plot.border_title = Content(f"{what}  {run.name}{part}")
+        elif self._part == "trades":
+            trades = self.query_one("#trades", Table)
+            trades.show(run_trades.rows(run.document), "no trades" if run.document else "known at the end of the run")
+            trades.border_title = Content(f"Trades  {run.name}")
+        else:
+            pane = self.query_one("#report", TextPane)
+            stored = self._stored.get(run.spec.run)
+            plain = self.app.has_class("-plain")
+            pane.show(report(run, stored, pane.scrollable_content_region.width, plain=plain), top=True)
+            pane.border_title = Content(f"Report  {run.name}")
+
+    def _beside(self, runs: Sequence[BacktestState], run: BacktestState) -> Sequence[BacktestState]:
+        """The runs that are drawn with one: those that are marked, else the latest of this session."""
+        pool = [one for one in runs if one.name in self._marked] if self._marked else self._view.backtests
+        return [one for one in pool if one.name != run.name and one.curve][-COMPARED + 1 :]
 
     # Keys
 
     @on(Table.Moved, "#results")
     def _moved(self, event: Table.Moved) -> None:
-        self._chosen = event.key.partition("/")[0]
+        self._choose(event.key.partition("/")[0])
         self.show_view(self._view)
 
     @on(Input.Submitted)
     def _submitted(self) -> None:
         self.action_start()
 
-    @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        if event.input.id is not None:
-            self._show_error(event.input.id.removeprefix("field-"), "")
+    def past_source(self) -> Source | None:
+        """The record of the chosen run, once it is finished."""
+        view, run = self.desk_app.bridge.present(), self._run
+        if run is None:
+            return None
+        stored = self._stored.get(run.spec.run)
+        own = next((source for source in view.sources if source.run == run.spec.run), None)
+        return own or (None if stored is None or run.status == RUNNING else Source(run.name, stored.path, stored.id))
 
     def action_pane(self, step: int) -> None:
         """Go to the next field inside the form, else to the next pane."""
-        boxes = list(self.query(Input))
-        if self.focused in boxes and 0 <= (place := boxes.index(self.focused) + step) < len(boxes):
-            boxes[place].focus()
-        else:
+        if not self.query_one(FormPane).step(step):
             super().action_pane(step)
+
+    def action_part(self) -> None:
+        """Show the next part over the results: equity, drawdown, trades, report."""
+        self._part, self._drawn = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)], ()
+        if self.single:
+            self.focus_pane(self._part)
+        self.place_panes()
+        self.call_after_refresh(lambda: self.show_view(self._view))
 
     def action_edit(self) -> None:
         """Go to the form."""
@@ -179,44 +268,90 @@ class BacktestScreen(FramedScreen):
         if services is None:
             self.notify("the desk is still opening", timeout=3)
             return
-        values = {field.id: self.query_one(f"#field-{field.id}", Input).value for field in FIELDS}
-        form = filled(values, services.default_backtest, services.clock.now().date(), *deciders())
-        for field in FIELDS:
-            self._show_error(field.id, form.complaints.get(field.id, ""))
-        if form.spec is None:
-            self.focus_pane("form")
-            self.query_one(f"#field-{next(iter(form.complaints))}", Input).focus()
-            return
-        refused = self.desk_app.bridge.send(StartBacktest(form.spec))
-        if refused:
-            self.notify(refused, markup=False, timeout=3)
-            return
+        spec = self.query_one(FormPane).read(services.default_backtest, services.clock.now().date())
+        if spec is None:
+            self.place_panes()
+        elif self._sent(StartBacktest(spec)):
+            self._show_begun()
+
+    def action_stop(self) -> None:
+        """Stop the run; what it did is kept."""
+        running = next((run.spec.run for run in self._view.backtests if run.status == RUNNING), "")
+        if self._sent(StopBacktest(running)):
+            self.notify("stopping: what was done is kept", timeout=3)
+
+    def action_resume(self) -> None:
+        """Go on with the chosen run, which was stopped."""
+        run = self._run
+        if run is None or run.status != STOPPED:
+            self.notify("only a run that was stopped can be gone on with", timeout=3)
+        elif self._sent(ResumeBacktest(run.spec.run)):
+            self._show_begun()
+
+    def _show_begun(self) -> None:
         view = self.desk_app.bridge.snapshot()
         self._chosen = view.backtests[-1].name
         self.focus_pane("curve" if self.single else "results")
         self.show_view(view)
 
-    def _show_error(self, field: str, text: str) -> None:
-        line = self.query_one(f"#wrong-{field}", Static)
-        line.update(text)
-        line.display = bool(text)
+    def _sent(self, command: Command) -> bool:
+        """Pass a command on; False where it cannot be, which is said."""
+        refused = self.desk_app.bridge.send(command)
+        if refused:
+            self.notify(refused, markup=False, timeout=3)
+        return not refused
 
-    def action_stop(self) -> None:
-        """Stop the run; what it did is kept."""
-        running = next((run.spec.run for run in self._view.backtests if run.status == RUNNING), "")
-        refused = self.desk_app.bridge.send(StopBacktest(running))
-        self.notify(refused or "stopping: what was done is kept", markup=False, timeout=3)
+    def action_mark(self) -> None:
+        """Mark the chosen run to be drawn and compared with others, or take the mark away."""
+        if not self._chosen:
+            return
+        if self._chosen in self._marked:
+            self._marked.remove(self._chosen)
+        else:
+            self._marked = [*self._marked, self._chosen][-COMPARED:]
+        self.show_view(self._view)
 
+    def action_compare(self) -> None:
+        """Open the comparison of the chosen run with those that are marked, else with the run before it."""
+        names = [run.name for run in self._runs]
+        if self._chosen not in names:
+            return
+        beside = [name for name in self._marked if name != self._chosen] or names[: names.index(self._chosen)][-1:]
+        runs = {run.name: run.spec.run for run in self._runs}
+        self._in_background(
+            lambda services: services.backtests.comparison([runs[name] for name in (*beside, self._chosen)]),
+            self._show_comparison,
+        )
 
-def curves(run: BacktestState, others: Sequence[BacktestState]) -> PlotData:
-    """A run beside its baseline and others, over the sessions of its window; during the warm-up alone."""
-    own = dict(run.curve)
-    if not own:
-        return PlotData()
-    beside: dict[str, Mapping[date, float]] = {}
-    if run.part != "warm-up":
-        beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
-    axis = sorted({*own, *beside.get(run.baseline_name, ())})
-    shown = {name: values for name, values in beside.items() if any(day in values for day in axis)}
-    series = {name: [values.get(day) for day in axis] for name, values in ({run.name: own} | shown).items()}
-    return PlotData(series, [day.isoformat() for day in axis])
+    def _show_comparison(self, document: Mapping[str, Any]) -> None:
+        self.app.push_screen(ReadingScreen("Comparison", comparison(document)))
+
+    def action_export(self) -> None:
+        """Ask for a new folder, and write the chosen run there."""
+        run = self._run
+        if run is None:
+            return
+
+        def answered(text: str | None) -> None:
+            if text:
+                folder = Path(text).expanduser().absolute()
+                self._in_background(
+                    lambda services: services.backtests.export(run.spec.run, folder),
+                    lambda files: self.notify(f"{len(files)} files in {folder}", markup=False, timeout=5),
+                )
+
+        self.app.push_screen(AskScreen("Export into a new folder", "DIR", text=f"~/{run.spec.run}"), answered)
+
+    @work(group="background", exit_on_error=False)
+    async def _in_background(self, work: Callable[[Any], Any], then: Callable[[Any], None]) -> None:
+        """Do something with the desk's services beside the screen, then something with its result; say what fails."""
+        services = self._view.services
+        if services is None:
+            self.notify("the desk is still opening", timeout=3)
+            return
+        try:
+            result = await asyncio.to_thread(work, services)
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+        else:
+            then(result)

@@ -132,6 +132,11 @@ class ChartScreen(FramedScreen):
         self._indicator = "compare"
         self.show_view(self._view)
 
+    def show_symbol(self, symbol: str) -> None:
+        """Show a symbol that the desk has."""
+        self.symbol = symbol
+        self.show_view(self._view)
+
     def action_symbol(self, step: int) -> None:
         """Go to the next symbol, or the one before."""
         market = self._view.market

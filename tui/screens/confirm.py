@@ -1,10 +1,10 @@
-"""Confirmations: a question before the desk halts or resumes, or an order is approved or vetoed. It says PAPER, and
-only a key of its own answers it."""
+"""Confirmations: a question before the desk halts or resumes, the app is left, or an order is answered. It says PAPER,
+and only a key of its own answers it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,17 +14,18 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from engine.reports.documents import row_json
-from engine.reports.documents.control_state import ControlState, OpenOrder
+from engine.reports.documents.control_state import ControlState
 from tui import amounts
 from tui.backtest_run import RUNNING
-from tui.plain_text import cut, one_line
-from tui.run_text import halt_words, terms
+from tui.run_text import halt_words
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
 
 LEAVE = ("escape", "n", "q")
-REASON = 240
-"""Characters of an order's reason that a confirmation shows."""
+LOW = [(0, "-low"), (16, "-high")]
+"""Classes by the rows of the terminal, as the style sheet knows them."""
+TICK = 0.25
+"""Seconds between two looks at a question that changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +71,6 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
     return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
 
 
-def order_confirmation(order: OpenOrder, controls: ControlState, now: datetime, *, approve: bool) -> Confirmation:
-    """Before an order is approved or vetoed; with several that wait, for all of them at once too."""
-    text = terms(row_json.order(order.order))
-    if reason := one_line(order.order.reason):
-        text += f"\n{cut(reason, REASON)}"
-    if order.until is not None:
-        text += f"\n\nIt can be sent until {row_json.minute(order.until)}, {amounts.about(order.until - now)} more."
-    if not approve:
-        text += "\n\nA vetoed order is never sent."
-    else:
-        text += "\n\nIt is checked once more against the limits and then sent."
-        text += " The desk is HALTED: it is sent when the desk is resumed." if controls.halted is not None else ""
-    action, waiting = "approve" if approve else "veto", len(controls.waiting)
-    every = (("A", f"{action} all {waiting}"),) if waiting > 1 else ()
-    return Confirmation(f"{action.capitalize()}?", text, (("y", action), *every))
-
-
 def _count(orders: int) -> str:
     return "1 order is" if orders == 1 else f"{orders} orders are"
 
@@ -94,19 +78,38 @@ def _count(orders: int) -> str:
 class ConfirmScreen(ModalScreen[str]):
     """A question over another screen. Ends with the key that was chosen, or with an empty text."""
 
-    def __init__(self, confirmation: Confirmation) -> None:
+    def __init__(self, confirmation: Confirmation, now: Callable[[], Confirmation | None] | None = None) -> None:
+        """`now` gives the question as it is at a moment, where it changes, and None once there is none any more."""
         super().__init__()
-        self._confirmation = confirmation
+        self.VERTICAL_BREAKPOINTS = LOW
+        self._confirmation, self._now = confirmation, now
 
     def compose(self) -> ComposeResult:
         """Mount the question and its answers."""
         with Vertical() as box:
             box.border_title = Content(f"PAPER  {self._confirmation.title}")
-            yield Static(self._confirmation.text, markup=False)
-            parts: list[tuple[str, str]] = []
-            for key, action in (*self._confirmation.choices, ("esc", "cancel")):
-                parts += [(f"{key} ", "bold $primary"), (f"{action}   ", "")]
-            yield Static(Content.assemble(*parts), id="choices", markup=False)
+            yield Static(self._choices(), id="choices", markup=False)
+            yield Static(self._confirmation.text, id="text", markup=False)
+
+    def on_mount(self) -> None:
+        """Follow a question that changes."""
+        if self._now is not None:
+            self.set_interval(TICK, self._follow)
+
+    def _choices(self) -> Content:
+        parts: list[tuple[str, str]] = []
+        for key, action in (*self._confirmation.choices, ("esc", "cancel")):
+            parts += [(f"{key} ", "bold $primary"), (f"{action}   ", "")]
+        return Content.assemble(*parts)
+
+    def _follow(self) -> None:
+        question = None if self._now is None else self._now()
+        if question is None:
+            self.dismiss("")
+        elif question != self._confirmation:
+            self._confirmation = question
+            self.query_one("#text", Static).update(question.text)
+            self.query_one("#choices", Static).update(self._choices())
 
     def on_key(self, event: events.Key) -> None:
         """Choose, or leave; no other key does anything here."""

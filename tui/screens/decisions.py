@@ -114,10 +114,14 @@ class DecisionsScreen(FramedScreen):
         table.set_columns((*COLUMNS[:2], OWNER, *COLUMNS[2:]) if owners else COLUMNS)
         table.show(tuple(made), "nothing has been decided yet:\npress r to run the first cycle")
         others = f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""
-        table.border_title = f"Decisions of {source.name}{others}"
+        table.entitle(f"Decisions of {source.name}{others}")
         silent = sum(one.decision.abstained for one in decided)
         cut = sum(bool(one.decision.cuts) for one in decided)
         table.border_subtitle = f"{len(decided):,} decisions, {cut:,} cut, {silent:,} abstained" if decided else ""
+
+    def past_source(self) -> Source | None:
+        """The record whose decisions are shown."""
+        return self._source
 
     def action_source(self, step: int) -> None:
         """Go to the decisions of the next run, or the one before."""

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from engine.messages.commands import Approve, Veto
-from engine.reports.documents.control_state import OpenOrder
+from engine.errors import PaperdeskError
 from tui.chart_data import ChartData
 from tui.keys import DESK, bindings
-from tui.screens.frame import FramedScreen, Layout
-from tui.snapshot import Snapshot
+from tui.market_view import Quote
+from tui.screens.ask import AskScreen
+from tui.screens.frame import Layout
+from tui.screens.order_actions import OrderActions
+from tui.snapshot import Snapshot, Source
+from tui.twins import report_action
+from tui.watchlist import DESK as DESK_GROUP
+from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
@@ -28,7 +36,7 @@ TICK = 0.25
 """Seconds between two updates of everything but streaming text."""
 
 
-class DeskScreen(FramedScreen):
+class DeskScreen(OrderActions):
     """The main screen: it watches the desk and runs a cycle."""
 
     MODE = DESK
@@ -39,6 +47,9 @@ class DeskScreen(FramedScreen):
     def __init__(self) -> None:
         super().__init__()
         self.symbol = ""
+        self._group = WatchedGroup()
+        self._closes_of: tuple[object, ...] = ()
+        """The group and the record that closes beyond the desk's symbols were read for."""
         self._ticked = 0.0
 
     def compose_body(self) -> ComposeResult:
@@ -55,8 +66,10 @@ class DeskScreen(FramedScreen):
         yield EventLog(id="events")
 
     def on_mount(self) -> None:
-        """Focus the watchlist."""
+        """Focus the watchlist, with the group that was shown last."""
         self.focus_pane("watchlist")
+        if (name := last_group()) != DESK_GROUP:
+            self._show_group(name)
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for the why column on a wide screen, and on a small one for open orders where there are any."""
@@ -80,7 +93,12 @@ class DeskScreen(FramedScreen):
     def _show_all(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
         closed = "the desk is not open" if view.trouble else "opening the desk"
-        watchlist.show(watchlist_rows(view), "the desk has no symbols" if view.services else closed)
+        watchlist.show(watchlist_rows(view, self._group), "the desk has no symbols" if view.services else closed)
+        if view.market is not None and view.sources and self._group.beyond(view.market.quotes):
+            wanted = (self._group.name, self._group.symbols, view.sources[0])
+            if wanted != self._closes_of:
+                self._closes_of = wanted
+                self._read_closes(view.sources[0], view.market.quotes)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
         self._show_symbol(view)
@@ -96,7 +114,7 @@ class DeskScreen(FramedScreen):
         orders, controls = self.query_one("#orders", Table), view.controls
         if view.now is not None:
             orders.show(order_rows(controls, view.now))
-        orders.border_subtitle = "a approve  x veto" if controls.waiting else ""
+        orders.border_subtitle = "a approve  x veto  e edit" if controls.waiting else ""
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 
@@ -136,6 +154,67 @@ class DeskScreen(FramedScreen):
             )
         return super().text_to_copy() or self.query_one(EventLog).as_text()
 
+    def show_symbol(self, symbol: str) -> None:
+        """Choose a symbol, with its trail a key away."""
+        self._choose(symbol)
+
+    def action_watchlist(self) -> None:
+        """Show the next group of symbols."""
+        try:
+            names = [DESK_GROUP, *self.desk_app.bridge.groups()]
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+            return
+        if len(names) == 1:
+            self.notify("no group yet: W makes one", timeout=3)
+        here = names.index(self._group.name) if self._group.name in names else 0
+        self._show_group(names[(here + 1) % len(names)])
+
+    def action_change_watchlist(self) -> None:
+        """Ask for symbols to add to a group or to take out of it."""
+        shown = self._group.name
+        into = "a group" if shown == DESK_GROUP else f"the group {shown}"
+
+        def answered(text: str | None) -> None:
+            if text:
+                self._change_group(*changes_of(text, shown))
+
+        hint = "core: NVDA -AAPL" if shown == DESK_GROUP else "NVDA -AAPL"
+        check = partial(changes_of, shown=shown)
+        self.app.push_screen(
+            AskScreen(f"Symbols for {into} to watch; -SYMBOL takes one out", hint, check=check), answered
+        )
+
+    def _change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
+        try:
+            self.desk_app.bridge.change_group(name, add, remove)
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+            return
+        for action, symbols in (("add", add), ("remove", remove)):
+            if symbols:
+                report_action(self.app, f"watchlist {name} is changed", "watchlist", action, name, *symbols)
+        self._show_group(name)
+
+    def _show_group(self, name: str) -> None:
+        """Show a group, which is the one that the next opening shows."""
+        try:
+            self._group = WatchedGroup(name, self.desk_app.bridge.groups().get(name, ()) if name != DESK_GROUP else ())
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+            return
+        keep_group(name)
+        self.query_one("#watchlist", Table).entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
+        self._ticked = 0.0
+        self.show_view(self._view)
+
+    @work(group="watchlist", exclusive=True, exit_on_error=False)
+    async def _read_closes(self, source: Source, traded: Sequence[Quote]) -> None:
+        """Read the last closes of what the group has beyond the desk's symbols."""
+        with suppress(PaperdeskError):  # without them the symbols stand alone
+            closes = await self.desk_app.bridge.closes_of(source, self._group.beyond(traded))
+            self._group = self._group.with_closes(closes, traded)
+
     def action_symbol(self, step: int) -> None:
         """Go to the next symbol, or the one before, around the end."""
         table = self.query_one("#watchlist", Table)
@@ -148,39 +227,14 @@ class DeskScreen(FramedScreen):
         """Zoom the chart, or reset it (0), wherever the focus is."""
         self.query_one(CandleChart).action_zoom(step)
 
-    def action_approve(self) -> None:
-        """Approve the order that waits, once that is confirmed."""
-        self._answer(Approve)
+    def chosen_symbol(self) -> str:
+        """The symbol that is shown."""
+        return self.symbol
 
-    def action_veto(self) -> None:
-        """Veto the order that waits, once that is confirmed."""
-        self._answer(Veto)
-
-    def _answer(self, command: type[Approve] | type[Veto]) -> None:
-        order, now, controls = self._chosen_order(), self._view.now, self._view.controls
-        if order is None or now is None:
-            return
-        from tui.screens.confirm import ConfirmScreen, order_confirmation
-
-        def answered(key: str | None) -> None:  # all are those that were counted in the text
-            for one in controls.waiting if key == "A" else (order,) if key else ():
-                self._send(command(one.order.id))
-            self._ticked = 0.0
-            self.show_view(self.desk_app.bridge.snapshot())
-
-        confirmation = order_confirmation(order, controls, now, approve=command is Approve)
-        self.app.push_screen(ConfirmScreen(confirmation), answered)
-
-    def _chosen_order(self) -> OpenOrder | None:
-        """The waiting order under the cursor of the orders; from another pane that of the symbol, or the first. Where
-        none waits the user is told."""
-        waiting, table = self._view.controls.waiting, self.query_one("#orders", Table)
-        under = next((one for one in waiting if one.order.id == table.cursor_key), None)
-        if self.focused is not table or not waiting:
-            under = next((one for one in waiting if one.order.symbol == self.symbol), next(iter(waiting), None))
-        if under is None:
-            self.notify("this order does not wait for you" if waiting else "no order waits for approval", timeout=3)
-        return under
+    def show_at_once(self) -> None:
+        """Show the snapshot after a command, all of it."""
+        self._ticked = 0.0
+        super().show_at_once()
 
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""

@@ -9,14 +9,17 @@ from typing import ClassVar, cast
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.geometry import Size
-from textual.screen import Screen
+from textual.geometry import Offset, Size
 from textual.widget import Widget
+from textual.worker import Worker, WorkerState
 
 from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
 from tui.bridge import DeskApp
+from tui.plain_text import one_line
 from tui.playback import Playback
+from tui.screens.table_keys import TableKeys
 from tui.snapshot import Snapshot, Source
+from tui.twins import report_action
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
@@ -57,12 +60,10 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(Screen[None]):
+class FramedScreen(TableKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
-    TABLE: ClassVar[str] = ""
-    """Id of the table that is sorted where none has the focus."""
     PANES: ClassVar[Sequence[str]] = ()
     """Ids of the panes in the order in which tab walks them; those with the class `pane` can stand alone."""
     AUTO_FOCUS = ""
@@ -87,7 +88,7 @@ class FramedScreen(Screen[None]):
         yield Tabs(self.MODE)
         yield ErrorBar()
         yield TimeBar()
-        yield Hints(self.MODE)
+        yield Hints(self.MODE, self.desk_app.settings.keys)
         with Container(id="body"):
             yield from self.compose_body()
 
@@ -114,6 +115,9 @@ class FramedScreen(Screen[None]):
             self.query_one(TimeBar).show(view.place)
             self.query_one(Hints).show(view)
             self.show_body(view)
+
+    def show_symbol(self, symbol: str) -> None:
+        """Show a symbol, on a screen that shows one at a time."""
 
     def show_body(self, view: Snapshot) -> None:
         """Show a snapshot inside the frame."""
@@ -155,7 +159,7 @@ class FramedScreen(Screen[None]):
             alone = pane.id == self._alone
             pane.display = alone if self.single else self.has_room_for(pane)
         for column in self.query(".column"):
-            column.display = not self.single or any(child.display and child in panes for child in column.children)
+            column.display = not self.single or any(pane.display and column in pane.ancestors for pane in panes)
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for a pane that is shown when none stands alone."""
@@ -187,11 +191,24 @@ class FramedScreen(Screen[None]):
         """Do what a key would that a hint or a tab names."""
         await self.app.run_action(event.action, self)
 
+    @on(Worker.StateChanged)
+    def _worker_changed(self, event: Worker.StateChanged) -> None:
+        """Say what a worker failed with, where it did not say so itself."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None:
+            text = one_line(f"a bug: {type(error).__name__}: {error}")
+            self.notify(text, severity="error", markup=False, timeout=8)
+
     # Keys that every screen answers
 
     def action_run_cycle(self) -> None:
         """Decide for the last completed session."""
         self._send(RunCycle())
+
+    def action_next_session(self) -> None:
+        """Have a demo desk go on to its next session, and decide for it."""
+        if refused := self.desk_app.bridge.next_session():
+            self.notify(refused, markup=False, timeout=6)
 
     def action_pause(self) -> None:
         """Pause the cycle, or let it go on."""
@@ -201,19 +218,22 @@ class FramedScreen(Screen[None]):
         """Halt the desk, or resume it, once that is confirmed."""
         from tui.screens.confirm import ConfirmScreen, halt_confirmation
 
-        controls = self._view.controls
-        command: Command = Halt(HALT_REASON) if controls.halted is None else Resume()
+        controls = self.desk_app.bridge.present().controls
+        halts = controls.halted is None
 
         def answered(key: str | None) -> None:
-            if key:
-                self._send(command)
+            if key and self._send(Halt(HALT_REASON) if halts else Resume()):
+                twin = ("halt", "--reason", HALT_REASON) if halts else ("resume",)
+                report_action(self.app, "the desk is halted" if halts else "the desk goes on", *twin)
 
         self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)
 
-    def _send(self, command: Command) -> None:
+    def _send(self, command: Command) -> bool:
+        """Pass a command on; False where it is refused, which is said."""
         refused = self.desk_app.bridge.send(command)
         if refused:
             self.notify(refused, markup=False, timeout=3)
+        return not refused
 
     # The past
 
@@ -263,11 +283,6 @@ class FramedScreen(Screen[None]):
         if playback := self.desk_app.bridge.playback:
             playback.jump(event.part)
 
-    def action_sort(self) -> None:
-        """Sort the table that has the focus by its next column."""
-        table = self.focused if isinstance(self.focused, Table) else self.query_one(f"#{self.TABLE}", Table)
-        self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
-
     def action_copy(self) -> None:
         """Copy the error where there is one, else the content of the focused pane."""
         text = self.query_one(ErrorBar).text or self.text_to_copy()
@@ -281,11 +296,11 @@ class FramedScreen(Screen[None]):
         return focused.as_text() if isinstance(focused, Table | AgentPanes | DecisionSummary | TextPane) else ""
 
     def action_back(self) -> None:
-        """Dismiss the error, then a pane that stands alone."""
+        """Dismiss the error, then a filter, then a pane that stands alone."""
         if self.query_one(ErrorBar).text:
             self.desk_app.bridge.dismiss()
             self.show_view(self.desk_app.bridge.snapshot())
-        elif self._zoomed:
+        elif not self.unfilter() and self._zoomed:
             self.action_zoom_pane()
 
     def action_zoom_pane(self) -> None:
@@ -306,13 +321,39 @@ class FramedScreen(Screen[None]):
         """Show the log."""
         from tui.screens.reading import ReadingScreen, log_text
 
-        self.app.push_screen(ReadingScreen("Log", log_text(self._view.desk.lines)))
+        self.app.push_screen(ReadingScreen("Log, times in UTC", log_text(self._view.desk.lines)))
+
+    def action_jump(self) -> None:
+        """Show a letter over every pane, and focus the one that is chosen."""
+        from tui.screens.jump import JumpScreen
+
+        panes = [self.query_one(f"#{name}") for name in self.PANES]
+        shown = [pane for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]
+        places = {str(p.id): Offset(2, 3 + n) if self.single else p.region.offset for n, p in enumerate(shown)}
+
+        def answered(name: str | None) -> None:
+            if name:
+                self.focus_pane(name)
+
+        self.app.push_screen(JumpScreen(places), answered)
+
+    def action_settings(self) -> None:
+        """Show every setting that is in force."""
+        services = self._view.services
+        if services is None:
+            self.notify("the desk is still opening", timeout=3)
+            return
+        from tui.screens.reading import ReadingScreen
+        from tui.screens.settings import settings_text
+
+        text = settings_text(services.configuration(), self.desk_app.settings)
+        self.app.push_screen(ReadingScreen("Settings", text))
 
     def action_help(self) -> None:
         """Show every key."""
         from tui.screens.reading import ReadingScreen, help_text
 
-        self.app.push_screen(ReadingScreen("Keys", help_text()))
+        self.app.push_screen(ReadingScreen("Keys", help_text(self.desk_app.settings.keys)))
 
 
 def _focusable(pane: Widget) -> Widget | None:

@@ -14,16 +14,22 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
 from engine.errors import PaperdeskError
+from engine.messages.commands import MemoryChange
 from tui.keys import MEMORY, bindings
+from tui.memory_lines import DONE
+from tui.plain_text import one_line
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.snapshot import Snapshot
+from tui.twins import report_action
 from tui.widgets import memory_text
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
 
 Document = Mapping[str, Any]
+SHORT_ID = 8
+"""Characters of an id that name a memory in a command."""
 
 
 class MemoryScreen(FramedScreen):
@@ -38,7 +44,6 @@ class MemoryScreen(FramedScreen):
         super().__init__()
         self._shown: tuple[object, ...] = ()
         self._document: Document = {}
-        self._words = ""
 
     def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
@@ -79,15 +84,11 @@ class MemoryScreen(FramedScreen):
         if not self._document:
             return
         table = self.query_one("#memories", Table)
-        every = self._document["memories"]
-        words = self._words.casefold().split()
-        fitting = [one for one in every if all(word in memory_text.searched(one) for word in words)]
-        table.show(memory_text.rows(fitting), "nothing fits" if words else "nothing is remembered yet")
-        layers = Counter(one["layer"] for one in every)
-        searched = (f"/{self._words}",) if words else ()
-        counts = (f"{name} {count:,}" for name, count in layers.items())
-        table.border_title = "  ".join(("Memories", *counts, *searched))
-        table.border_subtitle = f"{len(fitting):,} of {len(every):,}, at the end of {self._document['session']}"
+        every = [*self._document["memories"], *self._document["forgotten"]]
+        table.show(memory_text.rows(every), "nothing is remembered yet")
+        layers = Counter(one.get("layer", memory_text.FORGOTTEN) for one in every)
+        table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))
+        table.border_subtitle = f"at the end of {self._document['session']}"
         if table.cursor_key:
             self._read_one(table.cursor_key)
 
@@ -111,14 +112,66 @@ class MemoryScreen(FramedScreen):
         curve = [change["importance"] for change in changes]
         plot = self.query_one("#life", CurvePlot)
         plot.show(PlotData({"importance": curve}, [change["session"] for change in changes]))
-        plot.border_subtitle = f"paperdesk memory lifeline {memory_id[:8]}"
+        plot.border_subtitle = f"paperdesk memory lifeline {memory_id[:SHORT_ID]}"
 
-    def action_search(self) -> None:
-        """Ask for words, and show the memories that have all of them in symbol, layer, kind or text."""
+    def show_symbol(self, symbol: str) -> None:
+        """Show the memories of a symbol."""
+        self.query_one("#memories", Table).set_filter(f'sym:="{symbol}"')
 
-        def answered(text: str | None) -> None:
-            if text is not None:
-                self._words = text.strip()
-                self._show_list()
+    def action_pin(self) -> None:
+        """Pin the memory under the cursor to its layer, or let it go on from there."""
+        one = self._chosen()
+        if one is not None and "layer" not in one:
+            self.notify("it is forgotten: F restores it", timeout=3)
+        elif one is not None:
+            self._change(one["id"], MemoryChange.UNPIN if one["pinned"] else MemoryChange.PIN)
 
-        self.app.push_screen(AskScreen("Words to look for", "ORVL deep revenue", text=self._words), answered)
+    def action_forget(self) -> None:
+        """Forget the memory under the cursor once the reason is typed, or restore one that is forgotten."""
+        one = self._chosen()
+        if one is None:
+            return
+        if "layer" not in one:
+            self._change(one["id"], MemoryChange.RESTORE)
+            return
+
+        def answered(reason: str | None) -> None:
+            if reason:
+                self._change(one["id"], MemoryChange.FORGET, reason)
+
+        title = f"Forget {one['symbol']} {one_line(one['kind'])} of {one['session']}: why?"
+        self.app.push_screen(AskScreen(title, "another company of that name", check=_some_reason), answered)
+
+    def _chosen(self) -> Document | None:
+        """The memory under the cursor, where it can be changed: the desk's, in the present."""
+        refused = ""
+        if self._view.place is not None:
+            refused = "this is the past, where nothing can be done: \\ goes back to the present"
+        elif self._document.get("run") is not None:
+            refused = "this is a backtest's memory: the desk has none yet"
+        if refused:
+            self.notify(refused, timeout=3, markup=False)
+            return None
+        key = self.query_one("#memories", Table).cursor_key
+        every = (*self._document.get("memories", ()), *self._document.get("forgotten", ()))
+        return next((one for one in every if one["id"] == key), None)
+
+    @work(group="change", exit_on_error=False)
+    async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:
+        services = self._view.services
+        assert services is not None
+        try:
+            done = await asyncio.to_thread(services.change_memory, memory_id, change, reason)
+        except PaperdeskError as error:
+            self.notify(str(error), severity="error", markup=False, timeout=6)
+            return
+        text = DONE[change][0] if done["applied"] else f"{DONE[change][0]}, once the run that holds it has ended"
+        why = ("--reason", reason) if reason else ()
+        report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
+        self._read(None, None)
+
+
+def _some_reason(text: str) -> None:
+    """Raise ValueError for a reason that says nothing."""
+    if not text.strip():
+        raise ValueError("say why: the reason stays in its life-line")

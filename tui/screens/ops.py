@@ -102,7 +102,7 @@ class OpsScreen(FramedScreen):
             return
         table.show(ops_tables.checks(findings))
         failed = sum(one.state == "fail" for one in findings)
-        table.border_title = f"Checks  {len(findings)}, {failed} failed"
+        table.entitle(f"Checks  {len(findings)}, {failed} failed")
 
     @work(exclusive=True, exit_on_error=False)
     async def _read(self, view: Snapshot, now: datetime) -> None:
@@ -121,7 +121,7 @@ class OpsScreen(FramedScreen):
         models = self.query_one("#models", Table)
         shown = found.today or found.total
         models.show(ops_tables.models(shown))
-        models.border_title = "Models today" if found.today else "Models so far"
+        models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.services is None else view.services.usd_per_day
         spent = amounts.cost(found.spent_today)
         models.border_subtitle = spent if limit is None else f"today {spent} of ${amounts.money(limit)}"

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from tui.bridge import DeskApp
-from tui.keys import groups, pane_bindings
+from tui.keys import Key, groups, pane_bindings
 from tui.snapshot import Source
 from tui.state import Line
 from tui.widgets.screen_bars import LEVEL_INKS
@@ -46,10 +46,10 @@ def log_text(lines: Sequence[Line]) -> Content:
     return Content("\n").join(texts)
 
 
-def help_text() -> Content:
-    """The keys by group."""
+def help_text(table: Sequence[Key]) -> Content:
+    """The keys of a table by group."""
     parts: list[str | tuple[str, str]] = []
-    for group, keys in groups().items():
+    for group, keys in groups(table).items():
         parts.append((f"{group}\n", "bold $primary"))
         for shown, meaning in keys:
             parts += [(f"  {shown:<17}", "bold"), f"{meaning}\n"]
@@ -99,9 +99,13 @@ class ReadingScreen(ModalScreen[None]):
         page = self.query_one(VerticalScroll)
         page.scroll_to(y=page.max_scroll_y if end else 0, animate=False)
 
+    def text_to_copy(self) -> str:
+        """The text of the page."""
+        return self.text.plain
+
     def action_copy(self) -> None:
         """Copy the page."""
-        self.app.copy_to_clipboard(self.text.plain)
+        self.app.copy_to_clipboard(self.text_to_copy())
         self.notify("copied", timeout=2)
 
 

@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from tui import amounts
-from tui.arena_day import AgentAtClose, ArenaDay
+from tui.arena_day import AgentAtClose, ArenaDay, Document
 from tui.plain_text import one_line, printable
 from tui.widgets.agent_panes import MUTED
 from tui.widgets.desk_tables import ACTION_INKS, signed
 from tui.widgets.table import Cell, Column, Row
 
+Part = str | tuple[str, str]
 AGENTS = (
-    Column(title="#", right=True),
+    Column(title="#", right=True, drop_order=5),
     Column(title="AGENT", max_width=14),
     Column(title="WEALTH", right=True),
     Column(title="RETURN", right=True),
@@ -37,6 +38,8 @@ BOOK = (
     Column(title="QTY", right=True),
     Column(title="AGENT", max_width=12, drop_order=1),
 )
+LATEST = 40
+"""Messages, or decisions, that are shown: laying out a year of them takes seconds."""
 ARENAS = (Column(title="ARENA", stretch=True, min_width=12),)
 
 
@@ -95,21 +98,50 @@ def book(day: ArenaDay) -> list[Row]:
 
 
 def chat(day: ArenaDay) -> Content:
-    """The messages so far; those that are invented are marked, which the agents never see."""
-    parts: list[str | tuple[str, str]] = []
-    for one in day.messages():
+    """The latest messages; those that are invented are marked, which the agents never see."""
+    parts, messages = list[Part](), day.messages()
+    for one in messages[:LATEST]:
         truth = {True: "", False: "  invented", None: "  not judged"}[one["truth"]]
         parts += [(f"day {one['day']}  {one['agent']}{truth}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
+    parts += _earlier(day, len(messages))
     return Content.assemble(*parts) if parts else Content.styled("Nobody has said anything: rules do not chat.", MUTED)
 
 
 def strategies(day: ArenaDay, agent: str) -> Content:
-    """The strategies of an agent so far, each with its score and what it was written from."""
-    parts: list[str | tuple[str, str]] = [(f"{agent}\n\n", "bold")]
+    """The strategies of an agent so far, each with its score and what it was written from; of a preset or a strategy
+    of backtests its decisions."""
+    parts: list[Part] = [(f"{agent}\n\n", "bold")]
     for one in day.strategies(agent):
         score = "not used yet" if one["score"] is None else f"score {one['score']:+.2f} %"
         parent = "" if one["parent"] is None else f", written from that of day {one['parent']}"
         parts += [(f"day {one['day']}  {score}{parent}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
+    decisions = day.decisions(agent)
+    for one in decisions[:LATEST]:
+        parts += _decision(one)
+    parts += _earlier(day, len(decisions))
     if len(parts) == 1:
-        parts.append((f"{agent} is a rule and has no strategies.", MUTED))
+        parts.append((f"{agent} is a rule: it has neither strategies nor reasons.", MUTED))
     return Content.assemble(*parts)
+
+
+def _earlier(day: ArenaDay, count: int) -> list[Part]:
+    """A line on those that are not shown, where there are any."""
+    left = count - LATEST
+    return [(f"{left} earlier: paperdesk report --run {day.document['run']}\n", MUTED)] if left > 0 else []
+
+
+def _decision(one: Document) -> list[Part]:
+    """A decision with what cut it, and the answers that it rests on."""
+    owner = f"  {one['owner']}" if one["owner"] else ""
+    traded = f"  {one['shares']:+,d} shares" if one["shares"] else ""
+    parts: list[Part] = [
+        (f"day {one['day']}  {one['stock']}{owner}  ", MUTED),
+        (one["action"], "bold"),
+        (f"  {one['size']} %{traded}\n", MUTED),
+        f"{printable(one['reason']).strip()}\n",
+    ]
+    if one["cut"]:
+        parts.append((f"cut: {printable(one['cut'])}\n", MUTED))
+    for answer in one["answers"]:
+        parts += [(f"  {answer['step']}: ", MUTED), (f"{one_line(answer['text'])}\n", MUTED)]
+    return [*parts, "\n"]

@@ -11,6 +11,7 @@ from tui import amounts
 from tui.market_view import Quote
 from tui.snapshot import Snapshot
 from tui.state import DeskState, Held, Progress
+from tui.watchlist import WatchedGroup
 from tui.widgets.table import Cell, Column, Row
 
 WATCHLIST = (
@@ -42,12 +43,12 @@ def signed(text: str, value: float | Decimal | None) -> Cell:
     return Cell(text, "muted" if not value else "up" if value > 0 else "down", value)
 
 
-def watchlist_rows(view: Snapshot) -> list[Row]:
-    """Build a row per symbol of the desk, in the desk's order."""
+def watchlist_rows(view: Snapshot, group: WatchedGroup) -> list[Row]:
+    """Build a row per symbol of a group, in its order."""
     if view.market is None:
         return []
     held = {position.symbol: position.quantity for position in view.desk.books.held} if view.desk.books else {}
-    return [_quote(quote, held.get(quote.symbol, Decimal(0)), view.desk) for quote in view.market.quotes]
+    return [_quote(quote, held.get(quote.symbol, Decimal(0)), view.desk) for quote in group.quotes(view.market.quotes)]
 
 
 def _quote(quote: Quote, shares: Decimal, desk: DeskState) -> Row:

@@ -16,6 +16,7 @@ MEMORIES = (
     Column(title="WRITTEN", drop_order=2),
     Column(title="SYM", max_width=9),
     Column(title="LAYER", max_width=12),
+    Column(title="PIN", drop_order=1),
     Column(title="KIND", max_width=14, drop_order=3),
     Column(title="IMP", right=True),
     Column(title="REC", right=True, drop_order=1),
@@ -24,29 +25,39 @@ MEMORIES = (
 )
 
 
-def searched(one: Document) -> str:
-    """The text that a search looks at."""
-    return " ".join(str(one[name]) for name in ("symbol", "layer", "kind", "owner", "id", "text")).casefold()
+FORGOTTEN = "forgotten"
+"""The word that stands in place of a layer."""
 
 
 def rows(memories: Iterable[Document]) -> list[Row]:
-    """A row per memory."""
+    """A row per memory, alive or forgotten."""
     return [
         Row(
             one["id"],
             (
                 Cell(one["session"], "muted"),
                 Cell(one["symbol"], "strong"),
-                Cell(one["layer"]),
-                Cell(one_line(one["kind"]), "muted"),
-                Cell(f"{one['importance']:.1f}", order=one["importance"]),
-                Cell(f"{one['recency']:.2f}", "muted", one["recency"]),
-                Cell(str(one["rewards"] or ""), "up", one["rewards"]),
+                *_state(one),
                 Cell(one_line(one["text"]), "muted"),
             ),
+            f"{one['owner']} {one['id']} {'pinned' if one.get('pinned') else ''}",
         )
         for one in memories
     ]
+
+
+def _state(one: Document) -> tuple[Cell, ...]:
+    kind = Cell(one_line(one["kind"]), "muted")
+    if "layer" not in one:
+        return Cell(FORGOTTEN, "warn"), Cell(""), kind, Cell(""), Cell(""), Cell("")
+    return (
+        Cell(one["layer"]),
+        Cell("pin" if one["pinned"] else "", "mark"),
+        kind,
+        Cell(f"{one['importance']:.1f}", order=one["importance"]),
+        Cell(f"{one['recency']:.2f}", "muted", one["recency"]),
+        Cell(str(one["rewards"] or ""), "up", one["rewards"]),
+    )
 
 
 def memory(life: Document, changes: Sequence[Document]) -> Content:

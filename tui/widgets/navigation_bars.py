@@ -9,7 +9,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.keys import SCREENS, Hint, hints
+from tui.keys import SCREENS, Hint, Key, hints
 from tui.plain_text import cut, one_line
 from tui.snapshot import Place, Snapshot, circumstances
 
@@ -124,9 +124,10 @@ class TimeBar(Static):
 class Hints(ActionBar):
     """The most useful keys of a screen that work now, as many as fit."""
 
-    def __init__(self, screen: str) -> None:
+    def __init__(self, screen: str, keys: Sequence[Key]) -> None:
         super().__init__()
         self._screen = screen
+        self._keys = keys
         self._works: frozenset[str] = frozenset({"present"})
 
     def show(self, view: Snapshot) -> None:
@@ -138,7 +139,7 @@ class Hints(ActionBar):
 
     def on_resize(self) -> None:
         """Write the hints that fit into the width; help and quit are always among them."""
-        every = [*hints(self._screen, self._works), PALETTE]
+        every = [*hints(self._screen, self._works, self._keys), PALETTE]
         room = self.size.width - sum(_cells(hint) for hint in every if hint.text in NEEDED)
         texts = []
         for hint in every:

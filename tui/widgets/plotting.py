@@ -138,12 +138,14 @@ def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], 
 
 
 def _legend(curves: Sequence[Curve], width: int, pen: Pen) -> str:
-    """The curves' names, each with its mark and last value, as many as fit."""
+    """The curves' names, each with its mark and last value; without the values where those do not all fit, and then as
+    many as fit."""
+    valued = [f"{curve.name} {curve.values[-1]:,.2f}" if curve.values else f"{curve.name} -" for curve in curves]
+    whole = sum(len(text) + 4 for text in valued) - 2 <= width
     entries: list[str] = []
     used = 0
-    for curve in curves:
-        last = f"{curve.values[-1]:,.2f}" if curve.values else "-"
-        text = f"{curve.name} {last}"[: max(0, width - 2)]
+    for curve, text in zip(curves, valued if whole else [curve.name for curve in curves], strict=True):
+        text = text[: max(0, width - 2)]
         used += len(text) + 2 + (2 if entries else 0)
         if used > width:
             break

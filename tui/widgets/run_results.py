@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from textual.content import Content
@@ -96,25 +96,33 @@ def columns_of(figures: Sequence[Figure]) -> tuple[Column, ...]:
     return (Column(title="NAME", max_width=26), *shown, *ends)
 
 
-def rows_of(runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure]) -> list[Row]:
-    """Build the rows, the newest run first; the baselines of the chosen run follow it."""
+def rows_of(
+    runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure], marked: Collection[str] = ()
+) -> list[Row]:
+    """Build the rows, the newest run first; the baselines of the chosen run follow it, runs that are marked have a
+    star."""
     rows: list[Row] = []
     for run in reversed(runs):
-        document = run.document or {"metrics": {}, "final_value": None, "baselines": {}}
-        trades = run.trades if run.document is None else len(run.document["trades"])
+        document = run.document or {"metrics": run.metrics, "final_value": None, "baselines": {}}
+        trades = (run.trades or None) if run.document is None else len(run.document["trades"])
         ink = "up" if run.status == DONE else "muted" if run.status == STOPPED else "warn"
         own = _cells(document, trades, figures)
-        rows.append(Row(run.name, (Cell(run.name, "strong"), *own, Cell(run.status, ink))))
+        mark = "* " if run.name in marked else ""
+        rows.append(Row(run.name, (Cell(f"{mark}{run.name}", "strong"), *own, Cell(run.status, ink))))
         for name, held in document["baselines"].items() if run.name == chosen else ():
             own = _cells(held, held["trades"], figures)
             rows.append(Row(f"{run.name}/{name}", (Cell(f"  {name}", "muted"), *own, Cell("baseline", "muted"))))
     return rows
 
 
-def _cells(document: Mapping[str, Any], trades: int, figures: Sequence[Figure]) -> tuple[Cell, ...]:
+def _cells(document: Mapping[str, Any], trades: int | None, figures: Sequence[Figure]) -> tuple[Cell, ...]:
     final = amounts.number(document["final_value"])
     metrics = (_figure(document["metrics"].get(metric), form) for _, metric, form in figures)
-    return (*metrics, Cell(f"{trades:,}"), Cell(amounts.money(final, 0), order=final))
+    return (
+        *metrics,
+        Cell("-" if trades is None else f"{trades:,}", order=trades),
+        Cell(amounts.money(final, 0), order=final),
+    )
 
 
 def _figure(value: float | None, form: str) -> Cell:

@@ -116,6 +116,8 @@ def _desk_items(view: Snapshot) -> Iterator[Item]:
         yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
         yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
+    if view.note:
+        yield Item("", view.note, "cycle")
     if view.services is not None and view.place is None:
         yield Item("Fills", view.services.costs, "name")
 
@@ -181,7 +183,7 @@ class EventLog(Static):
         """Write a line each, or all that fit on one where the widget has only one row."""
         events = [
             Content.assemble(
-                (f" {line.time:%H:%M:%S} ", "$foreground 40%"), (line.text, LEVEL_INKS.get(line.level, ""))
+                (f" {line.time:%m-%d %H:%M:%S} ", "$foreground 40%"), (line.text, LEVEL_INKS.get(line.level, ""))
             )
             for line in self._lines
         ]

@@ -12,36 +12,22 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
+from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.keys import pane_bindings
+from tui.table_filter import Field, TableFilter, parse
+from tui.widgets.column_widths import Column, column_widths, fitted_text
 
+__all__ = ["Cell", "Column", "Row", "Table"]
+
+NO_FILTER = TableFilter("", ())
 _MEASURED = 500
 """Rows that the column widths are computed from; longer text in later rows is cut."""
 _INKS = ("text", "up", "down", "muted", "head", "strong", "warn", "mark")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column of a table.
-
-    title: the heading
-    right: align the text to the right
-    drop_order: the higher, the earlier the column is dropped for lack of space; 0 for never
-    stretch: take the remaining width
-    min_width: least width in cells of a column that stretches
-    max_width: largest width in cells of any other column
-    """
-
-    title: str
-    right: bool = False
-    drop_order: int = 0
-    stretch: bool = False
-    min_width: int = 3
-    max_width: int = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +47,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row; `key` identifies it across updates."""
+    """A row; `key` identifies it across updates, `more` is text that a filter's words look at and no column shows."""
 
     key: str
     cells: tuple[Cell, ...] = ()
+    more: str = ""
 
 
 class Table(ScrollView, can_focus=True):
@@ -93,7 +80,6 @@ class Table(ScrollView, can_focus=True):
 
     def __init__(self, columns: Sequence[Column], *, title: str = "", empty: str = "", id: str, classes: str) -> None:
         super().__init__(id=id, classes=classes)
-        self.border_title = title
         self.cursor_key = ""
         self.rows: tuple[Row, ...] = ()
         self._columns = tuple(columns)
@@ -101,8 +87,10 @@ class Table(ScrollView, can_focus=True):
         self._empty = empty
         self._sorted_by: int | None = None
         self._downward = False
+        self._filter = NO_FILTER
         self._natural = [len(column.title) for column in self._columns]
         self._fitted: tuple[int, list[int]] | None = None
+        self.entitle(title)
 
     # Content
 
@@ -123,6 +111,10 @@ class Table(ScrollView, can_focus=True):
         if tuple(columns) != self._columns:
             self._columns, self._sorted_by = tuple(columns), None
             self._given = self.rows = ()
+            try:
+                self._filter = self.filter_of(self._filter.text)
+            except ValueError:  # it names a column that is gone
+                self._filter = NO_FILTER
             self._measure()
             self.refresh()
 
@@ -144,6 +136,38 @@ class Table(ScrollView, can_focus=True):
         if self._sorted_by is None:
             return "as they come"
         return f"by {self._columns[self._sorted_by].title.lower()}, {'falling' if self._downward else 'rising'}"
+
+    def entitle(self, title: str) -> None:
+        """Set the title; the filter in force stands behind it."""
+        self.title = title
+        found = f"  /{self._filter.text}  {len(self.rows):,} of {len(self._given):,}" if self.filter_text else ""
+        self.border_title = Content(title + found)
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force, as it was typed; empty for none."""
+        return self._filter.text
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the columns in a filter."""
+        return [field.name for field in self._fields() if field.name]
+
+    def _fields(self) -> list[Field]:
+        return [Field(column.title, column.right) for column in self._columns]
+
+    def filter_of(self, text: str) -> TableFilter:
+        """The filter that a text means for these columns. Raises ValueError with one line for the user."""
+        return parse(text, self._fields())
+
+    def set_filter(self, text: str) -> None:
+        """Show only the rows that fit, all with an empty text. Raises as `filter_of`; then nothing changes."""
+        self._filter = self.filter_of(text)
+        before = self.cursor_key
+        self._arrange()
+        self._into_sight()
+        if self.cursor_key != before:
+            self.post_message(self.Moved(self, self.cursor_key))
 
     def as_text(self) -> str:
         """Return the table as tab-separated lines."""
@@ -210,7 +234,8 @@ class Table(ScrollView, can_focus=True):
         self._fitted = None
 
     def _arrange(self) -> None:
-        rows, column = self._given, self._sorted_by
+        fits, column = self._filter.fits, self._sorted_by
+        rows = tuple(row for row in self._given if fits((*(cell.text for cell in row.cells), row.more)))
         if column is not None:
             known = [row for row in rows if row.cells[column].value is not None]
             rest = [row for row in rows if row.cells[column].value is None]
@@ -218,6 +243,7 @@ class Table(ScrollView, can_focus=True):
         self.rows = rows
         if not any(row.key == self.cursor_key for row in rows):
             self.cursor_key = rows[0].key if rows else ""
+        self.entitle(self.title)
         self.virtual_size = Size(0, len(rows) + 1)
         self.refresh()
 
@@ -230,23 +256,7 @@ class Table(ScrollView, can_focus=True):
         """Return a width per column, 0 for dropped ones; one blank precedes each."""
         if self._fitted is not None and self._fitted[0] == width:
             return self._fitted[1]
-        room = width - 2  # the cursor's mark, and a blank at the end
-        widths = [
-            min(natural, column.max_width) if not column.stretch else max(column.min_width, 1)
-            for natural, column in zip(self._natural, self._columns, strict=True)
-        ]
-        for n in sorted(range(len(widths)), key=lambda n: -self._columns[n].drop_order):
-            if sum(w + 1 for w in widths if w) - 1 <= room or not self._columns[n].drop_order:
-                break
-            widths[n] = 0
-        spare = room - (sum(w + 1 for w in widths if w) - 1)
-        filling = [n for n, column in enumerate(self._columns) if column.stretch and widths[n]]
-        if spare > 0 and filling:
-            widths[filling[0]] += spare
-        elif spare > 0:
-            shown = [n for n in range(1, len(widths)) if widths[n]]
-            for n in shown:  # a little air between the columns, never so much that the eye loses the row
-                widths[n] += min(3, spare // len(shown))
+        widths = column_widths(self._columns, self._natural, width)
         self._fitted = (width, widths)
         return widths
 
@@ -261,8 +271,9 @@ class Table(ScrollView, can_focus=True):
         row = y - 1 + self.scroll_offset.y
         if row < len(self.rows):
             return self._row_strip(self.rows[row], width, base)
-        if not self.rows and self._empty:
-            lines = self._empty.split("\n")
+        empty = f"no row fits /{self.filter_text}:\nesc clears it" if self._given else self._empty
+        if not self.rows and empty:
+            lines = empty.split("\n")
             first = max(1, (self.size.height - len(lines)) // 2)
             if first <= y < first + len(lines):
                 text = set_cell_size(f" {lines[y - first]}", width)
@@ -276,7 +287,7 @@ class Table(ScrollView, can_focus=True):
         for n, (column, cells) in enumerate(zip(self._columns, self._widths(width), strict=True)):
             if cells:
                 title = column.title + (arrow if n == self._sorted_by else "")
-                parts.append(_fitted_text(title, cells, column.right, more))
+                parts.append(fitted_text(title, cells, column.right, more))
         return Strip([Segment(set_cell_size(f" {' '.join(parts)}", width), base + self._ink("head"))], width)
 
     def _row_strip(self, row: Row, width: int, base: Style) -> Strip:
@@ -290,7 +301,7 @@ class Table(ScrollView, can_focus=True):
             if len(segments) > 1:
                 segments.append(Segment(" ", style))
             cell = row.cells[n]
-            segments.append(Segment(_fitted_text(cell.text, cells, column.right, more), style + self._ink(cell.ink)))
+            segments.append(Segment(fitted_text(cell.text, cells, column.right, more), style + self._ink(cell.ink)))
         return Strip(segments).adjust_cell_length(width, style)
 
     @property
@@ -309,11 +320,3 @@ class Table(ScrollView, can_focus=True):
     def _ink(self, name: str) -> Style:
         style = self.get_component_rich_style(f"table--{name}")
         return Style(color=style.color, bold=style.bold)
-
-
-def _fitted_text(text: str, cells: int, right: bool, more: str) -> str:
-    """Pad or cut a text to exactly so many cells; `more` marks a cut."""
-    length = cell_len(text)
-    if length > cells:
-        return set_cell_size(text, cells - 1) + more
-    return " " * (cells - length) + text if right else text + " " * (cells - length)

@@ -21,7 +21,7 @@ from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
 from engine.app.models import build_models, chosen_models, without_repeats
-from engine.config import BudgetConfig
+from engine.config import BudgetConfig, Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
@@ -224,10 +224,15 @@ def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
     """The model of each agent of a run that is not a replay, and the one that makes its memory's vectors."""
     config, preset = services.config, load_preset(job.spec.preset or "")
     chosen = chosen_models(preset, config, job.spec.model, recorded=job.spec.models)[1]
+    named = {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
     embedder = job.spec.embedder or config.memory.embedder
-    remote = remembers(preset) and embedder.partition(":")[0] in {*VENDORS, *config.endpoints}
-    chosen[VECTORS] = embedder if remote else OfflineModel.spec
-    return {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
+    return named | {VECTORS: embedder_spec(config, embedder if remembers(preset) else OfflineModel.spec)}
+
+
+def embedder_spec(config: Config, embedder: str) -> ModelSpec:
+    """The spec of an embedder that a service charges for; the rules' for one that asks nobody."""
+    remote = embedder.partition(":")[0] in {*VENDORS, *config.endpoints}
+    return parse_model_spec(embedder if remote else OfflineModel.spec, config.endpoints)
 
 
 def _seeing(services: Services, job: Job, specs: Mapping[str, ModelSpec]) -> frozenset[str]:
@@ -253,7 +258,7 @@ def _rates(services: Services, job: Job, seeing: frozenset[str]) -> tuple[int, R
         warming, sessions = windows(job.spec, desk_calendar_of(market, job.spec.symbols))
         rules = ModelSpec(ModelKind.OFFLINE)
         rehearsals = {sees: Rehearsal(tally, None, rules, sees=sees) for sees in (True, False)}
-        counting = replace(services, open_embedder=partial(_counted, services.open_embedder, tally))
+        counting = replace(services, open_embedder=partial(counted_embedder, services.open_embedder, tally))
         played = asyncio.run(_play(counting, job, market, lambda agent: rehearsals[agent in seeing], enough))
     except (MissingData, StaleData):
         return None
@@ -321,7 +326,7 @@ class _CountedEmbedder:
 
 
 @contextmanager
-def _counted(
+def counted_embedder(
     opener: OpenEmbedder,
     tally: Counter[tuple[str, str]],
     spec: str | None,
@@ -329,6 +334,7 @@ def _counted(
     *,
     limit: SpendingLimit | None = None,
 ) -> Iterator[Embedder]:
+    """An embedder that asks nobody, in the place of any; its calls are counted in `tally`."""
     with opener(HASHING, on_use) as inner:
         yield _CountedEmbedder(inner, tally)
 

@@ -99,7 +99,7 @@ def orders_document(records: Records, *, symbol: str | None = None, open_only: b
         fills.setdefault(fill.order_id, []).append(fill)
     rows = [
         {
-            **row_json.order(entry.order),
+            **row_json.order(entry.order, entry.decided),
             "run": entry.run,
             "time": entry.time.isoformat(),
             "fills": [row_json.trade(fill) for fill in fills.get(entry.order.id, ())],

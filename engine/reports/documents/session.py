@@ -18,6 +18,7 @@ from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
 from engine.reports.documents import row_json
 from engine.reports.documents.desk_settings import changed_since, settings_of
+from engine.reports.documents.links import open_command
 from engine.reports.documents.opening import events_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
@@ -58,7 +59,10 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "preset": entry.name,
         "settings": settings_of(reader, run),
         "changed": changed_since(reader, run),
-        "decisions": row_json.decisions(reader.decisions(run), reader.opinions(run)),
+        "decisions": [
+            {**row, "open": open_command(row, desk=desk)}
+            for row in row_json.decisions(reader.decisions(run), reader.opinions(run))
+        ],
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
         "differences": list(entry.extra.get("differences", ())),
@@ -150,7 +154,10 @@ def _adoption(one: Adoption) -> Row:
 def _order(reader: JournalReader, known: OrderEntry) -> Row:
     """An order with how it came to stand so, in the words of who says it."""
     last = reader.order_moves(known.order.id)[-1]
-    return row_json.order(known.order) | {"filled": plain(last.filled_quantity), "detail": last.detail or None}
+    return row_json.order(known.order, known.decided) | {
+        "filled": plain(last.filled_quantity),
+        "detail": last.detail or None,
+    }
 
 
 def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:

@@ -52,7 +52,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
         **_settings(records, reader, run),
         "rehearsal": None if records.kind == "backtest" else rehearsal_summary(records.desk),
         **_value(records, reader),
-        "open_orders": [row_json.order(entry.order) for entry in waiting],
+        "open_orders": [row_json.order(entry.order, entry.decided) for entry in waiting],
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
         "model": _model(reader.calls(records.run)),
         "due": None if due is None or _decided(reader, due) else str(due),

@@ -8,9 +8,8 @@ from datetime import UTC, date, datetime, time
 
 from engine.journal.entries import AnswerEntry, RunEntry
 from engine.journal.reader import JournalReader
-from engine.messages.answer_text import answer_text
 from engine.messages.events import AgentAnswered, Event, RunStarted
-from engine.messages.from_values import decision_made, opinion_formed, order_filled, session_settled
+from engine.messages.from_values import agent_answered, decision_made, opinion_formed, order_filled, session_settled
 from engine.reports.documents.questions import named_by_step
 from engine.reports.documents.records import Records
 
@@ -72,21 +71,6 @@ def session_events(reader: JournalReader, run: RunEntry, session: date) -> Itera
 
 
 def _answered(step: str, entry: AnswerEntry, at: datetime) -> AgentAnswered:
-    text = f"{entry.outcome}: {entry.reason}" if entry.answer is None else answer_text(entry.answer)
-    key, result = entry.key, entry.result
-    return AgentAnswered(
-        run=key.run,
-        time=at,
-        session=key.session,
-        symbol=key.symbol,
-        owner=key.owner,
-        step=step,
-        text=text,
-        model=result.model,
-        abstained=entry.outcome == "abstained",
-        cached=result.cached,
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
-        cost=result.cost,
-        seconds=result.latency,
+    return agent_answered(
+        at, entry.key, step, result=entry.result, outcome=entry.outcome, reason=entry.reason, answer=entry.answer
     )

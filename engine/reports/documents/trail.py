@@ -176,7 +176,7 @@ def _answer(answer: AnswerEntry) -> Row:
 
 def _order(entry: OrderEntry, shown: Trail) -> Row:
     return {
-        **row_json.order(entry.order),
+        **row_json.order(entry.order, entry.decided),
         "moves": [
             row_json.fields(move, "time", "state", "detail") for move in shown.moves if move.order_id == entry.order.id
         ],

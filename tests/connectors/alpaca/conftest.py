@@ -34,7 +34,7 @@ def connected() -> Iterator[Callable[[SandboxServer], httpx.Client]]:
     with ExitStack() as stack:
 
         def connect(server: SandboxServer) -> httpx.Client:
-            client = httpx.Client(base_url=server.url, headers=keys(server), timeout=60, verify=False)
+            client = httpx.Client(base_url=server.url, headers=keys(server), timeout=600, verify=False)
             return stack.enter_context(client)
 
         yield connect

@@ -32,7 +32,7 @@ def service(answer: Answer) -> Iterator[tuple[FakeWeb, AlpacaData]]:
         return said if isinstance(said, Page) else Page(body=json.dumps(said).encode())
 
     with fake_web(page) as web:
-        settings = AlpacaSettings(key=KEY, secret=SECRET, trading_url=web.url, data_url=web.url, timeout=60)
+        settings = AlpacaSettings(key=KEY, secret=SECRET, trading_url=web.url, data_url=web.url, timeout=600)
         yield web, AlpacaData(settings, first_pause=0.001, longest_wait=3.0)
 
 

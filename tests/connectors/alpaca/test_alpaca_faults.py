@@ -319,7 +319,7 @@ async def test_a_process_does_not_wait_for_a_request_that_hangs(broker: SandboxS
         env={"PATH": "", "PYTHONPATH": str(REPO), **broker.environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert "TryAgainLater" in done.stderr and done.returncode == 1

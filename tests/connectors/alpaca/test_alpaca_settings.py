@@ -174,7 +174,7 @@ def test_the_brokers_time_is_asked_without_alpaca_py(broker: SandboxServer) -> N
         env={"PATH": "", "PYTHONPATH": str(REPO), **broker.environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (done.stdout, done.stderr) == ("2024-01-31T21:05:00+00:00\n", "")

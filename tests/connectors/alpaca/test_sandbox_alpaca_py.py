@@ -238,7 +238,7 @@ class Heard(list[Any]):
 
     def wait(self, enough: Callable[[list[Any]], bool]) -> None:
         with self._more:
-            assert self._more.wait_for(lambda: enough(self), timeout=60), list(self)
+            assert self._more.wait_for(lambda: enough(self), timeout=600), list(self)
 
 
 def listening(server: SandboxServer, path: str) -> None:

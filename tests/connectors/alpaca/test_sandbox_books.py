@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.sandbox.book import Book, Store
@@ -15,6 +15,7 @@ from connectors.sandbox.orders import read_ticket
 from connectors.sandbox.protocol import ApiError
 from engine.domain.execution import ExecutionRules
 from tests.connectors.alpaca.sandbox_markets import exchange, order
+from tests.examples import examples
 
 EXACT, CENT = Context(prec=80), Decimal("0.01")
 SYMBOLS = ("AAA", "BBB", "BTC/USD")
@@ -117,7 +118,7 @@ def _ours(symbol: str) -> str:
     return symbol.replace("/", "-")
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(steps=steps, slippage=st.sampled_from(["0", "5", "33.3"]), paid=st.booleans())
 def test_the_books_follow_from_what_was_done(steps: list[Any], slippage: str, paid: bool) -> None:
     store = Store(":memory:")

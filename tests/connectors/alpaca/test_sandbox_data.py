@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.sandbox import SandboxServer
@@ -21,6 +21,7 @@ from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
 from engine.simulation.price_basis import adjusted_by_actions
 from tests.connectors.alpaca.sandbox_markets import FIRST, SPLIT_ON, START, exchange, market_data, order
+from tests.examples import examples
 
 SHARES = {"symbols": "AAA,BBB,GONE", "timeframe": "1Day", "start": "2024-01-02"}
 
@@ -61,7 +62,7 @@ QUESTIONS = [
 ]
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(minutes=st.integers(0, 30 * 24 * 60), question=st.sampled_from(QUESTIONS))
 def test_nothing_later_than_now_is_shown(minutes: int, question: tuple[str, dict[str, str]]) -> None:
     live = exchange()

@@ -15,7 +15,7 @@ from connectors.sandbox import SandboxServer
 
 def spoken(server: SandboxServer, *pieces: bytes) -> bytes:
     """What comes back for some bytes, until the server closes."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=600) as client:
         for piece in pieces:
             client.sendall(piece)
         client.shutdown(socket.SHUT_WR)
@@ -67,7 +67,7 @@ def test_a_body_may_wait_for_permission(broker: SandboxServer) -> None:
     body = b'{"advance": "open"}'
     lines = ["POST /sandbox/clock HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}", "Expect: 100-continue"]
     head = "\r\n".join([*lines, "", ""])
-    with socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client:
+    with socket.create_connection(("127.0.0.1", broker.port), timeout=600) as client:
         client.sendall(head.encode())
         assert client.recv(1000).startswith(b"HTTP/1.1 100")
         client.sendall(body)
@@ -89,7 +89,7 @@ def test_an_unknown_stream_says_so_and_ends(broker: SandboxServer) -> None:
 def test_a_server_that_stops_ends_every_connection(broker: SandboxServer) -> None:
     broker.fault("hang", path="/v2/clock")
     with (
-        socket.create_connection(("127.0.0.1", broker.port), timeout=60) as client,
+        socket.create_connection(("127.0.0.1", broker.port), timeout=600) as client,
         connect(broker.stream_url + "/stream") as stream,
     ):
         client.sendall(get("/v2/clock"))

@@ -207,7 +207,7 @@ async def test_painting_leaves_the_event_loop_free(monkeypatch: pytest.MonkeyPat
     released = threading.Event()
 
     def painted(figure: object) -> bytes:
-        assert released.wait(60), "the event loop was held while the chart was painted"
+        assert released.wait(600), "the event loop was held while the chart was painted"
         return b"png"
 
     monkeypatch.setattr("connectors.charts.painter.encode_png", painted)

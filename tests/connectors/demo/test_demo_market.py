@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import fmean, stdev
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.demo.economy import SERIES
@@ -20,6 +20,7 @@ from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
 from engine.errors import MissingData, UsageError
 from tests.connectors.weekdays import Weekdays, calendar_for
+from tests.examples import examples
 
 SESSIONS = [day.toordinal() for day in Weekdays().sessions(EPOCH, date(2025, 12, 31))]
 
@@ -37,7 +38,7 @@ def columns(history: PriceHistory, rows: int) -> list[bytes]:
     return [bytes(column) for column in (cut.sessions, cut.open, cut.high, cut.low, cut.close, cut.volume)]
 
 
-@settings(max_examples=12)
+@examples(12)
 @given(
     seed=st.integers(0, 2**63),
     symbol=st.sampled_from([*DEFAULT_WATCHLIST, "TMBK", "FABX"]),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from connectors.files.import_files import import_file
@@ -22,6 +22,7 @@ from engine.domain.market import parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.market import trading_hours
 from tests.connectors.weekdays import calendar_for
+from tests.examples import examples
 
 YAHOO = (
     "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n"
@@ -269,7 +270,7 @@ VALUES = st.recursive(
 
 
 @given(value=VALUES, kind=st.sampled_from(["prices", "actions", "news", "filings"]))
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200, suppress_health_check=list(HealthCheck))
 def test_no_json_ends_as_a_bug(tmp_path: Path, value: Any, kind: str) -> None:
     file = source(tmp_path, "any.json", json.dumps(value))
     for symbols in ((), ("AAA",)):
@@ -291,7 +292,7 @@ def test_no_json_ends_as_a_bug(tmp_path: Path, value: Any, kind: str) -> None:
     ),
     mark=st.sampled_from([",", ";", "\t"]),
 )
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(200, suppress_health_check=list(HealthCheck))
 def test_no_table_ends_as_a_bug(tmp_path: Path, cells: list[list[str]], mark: str) -> None:
     text = "\n".join(mark.join(row) for row in cells)
     file = tmp_path / "any.csv"

@@ -209,7 +209,7 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         "store.close()"
     )
     runs = [subprocess.Popen([sys.executable, "-c", program, str(path), str(n)]) for n in range(2)]
-    assert [run.wait(60) for run in runs] == [0, 0]
+    assert [run.wait(600) for run in runs] == [0, 0]
     store = AnswerStore(path)
     store.close()
     assert sqlite3.connect(path).execute("SELECT count(*) FROM answers").fetchone() == (600,)

@@ -9,12 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.macro.fred import FredMacro
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, TryAgainLater
+from tests.examples import examples
 from tests.servers.fake_fred import CLAIMS, KEY, Release, fake_fred
 from tests.servers.fake_web import FakeWeb, Page
 
@@ -88,7 +89,7 @@ def archives(draw: st.DrawFn) -> list[Release]:
     return list(releases.values())
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(archives(), st.integers(1, 5))
 async def test_no_value_is_known_before_it_came_out_however_many_requests_it_takes(
     releases: list[Release], at_once: int

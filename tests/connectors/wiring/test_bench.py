@@ -264,7 +264,7 @@ def test_several_processes_come_to_what_one_does(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("sessions_known")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_bench_keeps_the_rows_that_are_done(folder: Path, jobs: int) -> None:
     done_runs: list[str] = []
     request = BenchRequest(
@@ -314,6 +314,7 @@ def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.Mo
     assert list(run_jobs(services(Config()), list(prepared.jobs) * 3, 1)) == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sessions_known")
 def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
     prepared = prepare(services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",)))
@@ -330,7 +331,7 @@ def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("sessions_known")
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_data_that_cannot_be_read_ends_the_bench(folder: Path, jobs: int) -> None:
     prepared = prepare(
         services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN", "TSLA"), jobs=jobs)

@@ -91,7 +91,7 @@ def test_a_run_without_data_asks_nothing_and_is_counted(folder: Path) -> None:
     assert (found.models, found.runs, found.unknown) == ({}, 2, 2)
 
 
-@pytest.mark.parametrize("answers", [60, 10**6])
+@pytest.mark.parametrize("answers", [60, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before = forecast(services(Config()), prepared(folder, PAID).jobs).models[PAID]
     left = [answers]
@@ -136,7 +136,7 @@ class Counting(OfflineModel):
         return await super().answer(request, on_delta)
 
 
-@pytest.mark.parametrize("sees", [True, False])
+@pytest.mark.parametrize("sees", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_model_is_rehearsed_with_charts_only_where_it_is_shown_them(
     folder: Path, sees: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

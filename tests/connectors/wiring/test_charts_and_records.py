@@ -39,7 +39,7 @@ def spec(preset: str) -> RunSpec:
     )
 
 
-@pytest.fixture(scope="module", params=["finagent", "finvision"])
+@pytest.fixture(scope="module", params=[pytest.param("finagent", marks=pytest.mark.slow), "finvision"])
 def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JournalReader]:
     """The journal of a backtest of a share and a coin, over more sessions than a reflection reads outcomes."""
     with pytest.MonkeyPatch.context() as patch:

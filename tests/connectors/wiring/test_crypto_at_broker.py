@@ -83,7 +83,7 @@ def desk(folder: Path, symbols: Sequence[str]) -> Config:
     return Config.model_validate(plain)
 
 
-@pytest.fixture(params=[Decimal(0), Decimal("0.0025")], ids=["free", "with fees"])
+@pytest.fixture(params=[pytest.param(Decimal(0), marks=pytest.mark.slow), Decimal("0.0025")], ids=["free", "with fees"])
 def rate(request: pytest.FixtureRequest) -> Decimal:
     """What a trade costs, as a part of its amount."""
     return Decimal(request.param)

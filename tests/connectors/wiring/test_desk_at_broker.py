@@ -96,6 +96,7 @@ def assert_equal_books(sandbox: SandboxServer) -> None:
     assert {s: p.quantity for s, p in ours.positions.items()} == theirs
 
 
+@pytest.mark.slow
 def test_ten_sessions_and_more_in_an_account_keep_journal_and_broker_equal(
     sandbox: SandboxServer, written: Path
 ) -> None:

@@ -28,11 +28,12 @@ from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
 from engine.errors import ConfigError, StaleData
-from engine.execution.controls import approve
+from engine.execution.controls import give
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.market.trading_hours import decision_time, exchange_calendar
+from engine.messages.commands import Approve
 from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
@@ -247,7 +248,7 @@ def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxS
     with JournalReader(places.desk_journal("paper")) as reader:
         standing = {entry.order.id: entry.order.state for entry in reader.orders()}
     assert standing == {first.orders[0].id: OrderState.EXPIRED, second.orders[0].id: OrderState.INTENDED}
-    approve(places.desk_journal("paper"), [second.orders[0].id], OPEN)
+    give(places.desk_journal("paper"), [Approve(second.orders[0].id)], OPEN)
     from engine.app.runs import submit_approved
 
     assert asyncio.run(submit_approved(services(config)))

@@ -177,6 +177,7 @@ def seen(session: date) -> TurnInputs:
         return read_inputs(reader.inputs(entry.id), calendars())
 
 
+@pytest.mark.slow
 def test_days_in_an_account_replay_to_the_same_whatever_happened(sandbox: SandboxServer, folder: Path) -> None:
     sessions = lived(sandbox, desk(folder))
     assert_everything_happened(sessions)

@@ -35,7 +35,7 @@ SPEC = RunSpec(
     symbols=("MSFT", "JNJ", "HON"),
     first=date(2020, 10, 1),
     last=date(2020, 10, 7),
-    warm_up_from=date(2020, 8, 3),
+    warm_up_from=date(2020, 8, 24),
     preset="desk",
     model="offline",
 )
@@ -141,6 +141,7 @@ def test_lessons_name_real_events(season: Ran) -> None:
     assert named["real"] > 40, named
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_remembers_the_same(real_data: Path, home: Path) -> None:
     short = replace(SPEC, symbols=("MSFT", "HON"), warm_up_from=date(2020, 9, 16))
     one, two = (ran(short, real_data, home, name) for name in ("one", "two"))

@@ -122,11 +122,15 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.app.recorded_turns.load_run", load)
 
 
-def assert_all_the_same(path: Path, config: Config) -> Counter[str]:
-    """Decides all of a journal again; returns how often each action and a memory was met."""
+EVERY = pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)], ids="each {}".format)
+"""A quarter of the decisions in the usual suite, all of them in the long one."""
+
+
+def assert_all_the_same(path: Path, config: Config, every: int = 1) -> Counter[str]:
+    """Decides each so manieth decision of a journal again; returns how often each action and a memory was met."""
     met: Counter[str] = Counter()
     with JournalReader(path) as reader:
-        for made in reader.decisions():
+        for made in reader.decisions()[::every]:
             done = redecide(services(config), reader, [made])
             (one,) = done.comparisons
             assert one.then is not None and one.now is not None
@@ -146,14 +150,15 @@ def digest(home: Path) -> dict[str, str]:
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@EVERY
 @pytest.mark.usefixtures("loaded_once")
-def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtested: Path) -> None:
-    met = assert_all_the_same(backtested, Config())
+def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtested: Path, every: int) -> None:
+    met = assert_all_the_same(backtested, Config(), every)
     with JournalReader(backtested) as reader:
         parts = {part: len(reader.decisions(part=part)) for part in ("warm-up", "test")}
     assert parts == {"warm-up": 3 * 5, "test": 3 * 6}
-    assert met["BUY"] > 3 and met["HOLD"] > 3
-    assert met["memories"] > 100 and met["cited"] > 20
+    assert met["BUY"] > 3 // every and met["HOLD"] > 3 // every
+    assert met["memories"] > 100 // every and met["cited"] > 20 // every
 
 
 def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[str, Path]) -> None:
@@ -166,8 +171,9 @@ def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[st
     assert digest(homes["desk"]) == before
 
 
+@EVERY
 @pytest.mark.usefixtures("loaded_once")
-def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_same(real_data: Path) -> None:
+def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_same(real_data: Path, every: int) -> None:
     spec = RunSpec(
         symbols=("AAPL", "MSFT"),
         first=date(2023, 6, 5),
@@ -179,7 +185,7 @@ def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_sam
         run="backtest-close",
     )
     run_backtest(services(Config()), spec, baselines=())
-    met = assert_all_the_same(places.run_journal(spec.run), Config())
+    met = assert_all_the_same(places.run_journal(spec.run), Config(), every)
     assert met["BUY"] and met["memories"]
 
 

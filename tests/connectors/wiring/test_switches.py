@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -177,26 +178,27 @@ SWITCHES: list[tuple[str, str, Callable[[Lived], int]]] = [
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Lived]]:
-    """Runs with nothing left out, one per preset."""
-    known: dict[str, Lived] = {}
+def lived_once() -> Callable[..., Lived]:
+    """Runs of presets without some steps, each made once."""
+    return cache(lived)
 
-    def of(preset: str) -> Lived:
-        if preset not in known:
-            known[preset] = lived(preset)
-        return known[preset]
 
-    yield of
+LONG = {"low-level", "high-level", "performance-reflection", "immediate"}
+"""Steps that are left out in the long suite alone: of each kind another one is in the usual one."""
 
 
 @pytest.mark.parametrize(
-    ("preset", "step", "count"), SWITCHES, ids=[f"{p} {s} {n}" for n, (p, s, _) in enumerate(SWITCHES)]
+    ("preset", "step", "count"),
+    [
+        pytest.param(*switch, id=f"{switch[0]} {switch[1]} {n}", marks=pytest.mark.slow if switch[1] in LONG else ())
+        for n, switch in enumerate(SWITCHES)
+    ],
 )
 def test_a_step_that_is_left_out_is_not_taken(
-    whole: Callable[[str], Lived], preset: str, step: str, count: Callable[[Lived], int]
+    lived_once: Callable[..., Lived], preset: str, step: str, count: Callable[[Lived], int]
 ) -> None:
-    assert count(whole(preset)) > 0
-    assert count(lived(preset, step)) == 0
+    assert count(lived_once(preset)) > 0
+    assert count(lived_once(preset, step)) == 0
 
 
 def test_without_diversification_memory_is_asked_once_for_all() -> None:

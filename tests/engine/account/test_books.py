@@ -7,7 +7,7 @@ from datetime import date
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.account.books import Allocation, allocate, net_orders, open_books
@@ -19,6 +19,7 @@ from engine.domain.run import EquityPoint
 from engine.execution.venue import SettledSession
 from engine.simulation.simulated_broker import SimulatedBroker
 from tests.engine.desks import WEEKDAYS, bars
+from tests.examples import examples
 
 DAYS = WEEKDAYS.sessions(date(2024, 3, 4), date(2024, 3, 22))
 SYMBOLS = ("AAA", "BBB")
@@ -98,7 +99,7 @@ moves = st.lists(
 ).map(lambda rows: [(a / 100, b / 100) for a, b in rows])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(prices=st.fixed_dictionaries(dict.fromkeys(SYMBOLS, moves)), plan=st.lists(days, min_size=4, max_size=10))
 def test_the_books_add_up_to_the_account(prices: Any, plan: Any) -> None:
     account = Account(prices)

@@ -16,7 +16,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.account.booking import ROUNDING, Booking
@@ -33,6 +33,7 @@ from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, exchange_calendar
 from engine.ports import Calendar
+from tests.examples import examples
 from tests.snapshots import snapshot
 
 COIN, SMALL = "BTC-USD", "SHIB-USD"
@@ -216,7 +217,7 @@ async def no_pause(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("calendar", [exchange_calendar(), AroundTheClock()], ids=["beside shares", "alone"])
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(days=st.lists(st.lists(TRADES, max_size=4), min_size=2, max_size=7))
 def test_books_of_coins_are_the_brokers_to_the_last_decimal(calendar: Calendar, days: list[list[Trade]]) -> None:
     folder = Path(tempfile.mkdtemp(dir=FOLDER, prefix="paperdesk-coins-"))

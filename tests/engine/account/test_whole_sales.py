@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import SizingRule
@@ -17,6 +17,7 @@ from engine.domain.portfolio import ZERO
 from engine.owner_settings import Owner
 from engine.settings import Band
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, bars, market_of, play, split, trade
+from tests.examples import examples
 
 D = Decimal
 DAYS = WEEKDAYS.sessions(date(2024, 3, 1), date(2024, 3, 8))
@@ -30,7 +31,7 @@ WHOLE = SIZING.model_copy(update={"whole": True})
 OWNERS = {"bull": Owner(weight=D("1.7")), "bear": Owner(weight=D("0.9"))}
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(PRICE, min_size=6, max_size=6), st.sampled_from(DAYS[2:5]), RATIO, st.booleans(), st.booleans())
 def test_a_sale_of_all_leaves_nothing_over_any_fill_and_split(
     prices: list[Decimal], on: date, ratio: str, short: bool, fractional: bool
@@ -53,7 +54,7 @@ def test_a_sale_of_all_leaves_nothing_over_any_fill_and_split(
         assert not stretch.equity[-1].portfolio.positions
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.decimals("0.5", 400, places=2), st.integers(3, 97))
 def test_what_crosses_between_owners_leaves_no_part_of_a_share(price: Decimal, size: int) -> None:
     preset = DECISION_ONLY.model_copy(

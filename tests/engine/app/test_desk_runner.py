@@ -12,6 +12,7 @@ import pytest
 
 from engine.app.desk_runner import DeskRunner, Gate, Gated, Publish
 from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.order import OrderSize
 from engine.domain.run import RunOutcome
 from engine.errors import StaleData, TryAgainLater
 from engine.execution import controls
@@ -20,6 +21,7 @@ from engine.journal.writer import JournalWriter
 from engine.messages.bus import Bus
 from engine.messages.commands import (
     Approve,
+    Edit,
     Halt,
     PauseCycle,
     Resume,
@@ -39,6 +41,10 @@ NOWHERE = Path("nowhere.db")
 
 async def nothing(publish: Publish) -> None:
     """No order waits."""
+
+
+def no_edit(order_id: str, size: OrderSize) -> Edit:
+    raise AssertionError("nothing is edited")
 
 
 class Noon:
@@ -82,7 +88,7 @@ async def _heard(bus: Bus, wanted: int) -> list[Event]:
 
 async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 1))
     desk.send(RunCycle())
     serving = asyncio.create_task(desk.serve())
@@ -96,7 +102,7 @@ async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
 
 async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(RunCycle())
@@ -112,7 +118,7 @@ async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
 
 async def test_pause_holds_the_next_question_and_resume_lets_it_go() -> None:
     bus, cycles = Bus(), Cycles(held=True)
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -136,7 +142,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
         runs += 1
         raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
 
-    desk = DeskRunner(bus, fails, Noon(), NOWHERE, nothing)
+    desk = DeskRunner(bus, fails, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -151,7 +157,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
 
 async def test_shutdown_ends_a_paused_cycle_within_its_patience() -> None:
     bus, cycles = Bus(), Cycles(held=True)
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing)
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -163,7 +169,7 @@ async def test_shutdown_ends_a_paused_cycle_within_its_patience() -> None:
 
 
 async def test_a_command_of_someone_else_is_a_bug() -> None:
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
     desk.send(StopBacktest("r1"))
     with pytest.raises(Exception, match="StopBacktest"):
         await desk.serve()
@@ -178,7 +184,7 @@ def test_commands_come_from_another_thread() -> None:
 
     def live() -> None:
         async def main() -> None:
-            box.append(DeskRunner(Bus(), run, Noon(), NOWHERE, nothing))
+            box.append(DeskRunner(Bus(), run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0))
             made.set()
             await box[0].serve()
 
@@ -186,9 +192,9 @@ def test_commands_come_from_another_thread() -> None:
 
     thread = threading.Thread(target=live)
     thread.start()
-    assert made.wait(60)
+    assert made.wait(600)
     box[0].send(RunCycle())
-    assert done.wait(60)
+    assert done.wait(600)
     box[0].send(Shutdown())
     thread.join(60)
     assert not thread.is_alive()
@@ -254,7 +260,7 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
         await sent.wait()
 
     cycles = Cycles(held=True)
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -284,7 +290,7 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
         while words() != wanted:  # the rest is written meanwhile
             await asyncio.sleep(0.01)
 
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, submit)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
     for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
         desk.send(command)
     serving = asyncio.create_task(desk.serve())
@@ -296,7 +302,7 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
 
 async def test_a_command_given_before_the_end_is_still_written(tmp_path: Path) -> None:
     journal = tmp_path / "desk.db"
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
     desk.send(Halt("leaving"))
     desk.send(Shutdown())
     await desk.serve()
@@ -308,7 +314,7 @@ async def test_a_run_that_is_at_work_keeps_the_answer_for_later_and_is_noticed(t
         raise TryAgainLater("another run is at work")
 
     bus, journal = Bus(), tmp_path / "desk.db"
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, submit)
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(Approve("o1"))
@@ -333,7 +339,7 @@ async def test_a_command_that_came_too_late_for_the_cycle_is_carried_out_after_i
             raise TryAgainLater("the cycle holds the lock")
         sent.append(cycles.asked)
 
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -354,7 +360,7 @@ async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_pat
     journal = tmp_path / "desk.db"
     journal.write_bytes(b"this is no journal, whatever its name says")
     bus = Bus()
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, nothing)
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 1))
     await asyncio.sleep(0)
     desk.send(Halt())

@@ -334,7 +334,9 @@ def copies(tmp_path: Path) -> Callable[[Path], Path]:
     return copy
 
 
-@pytest.mark.parametrize("sessions", [(0,), (0, 1, 2, 3), (0, 3)], ids=str)
+@pytest.mark.parametrize(
+    "sessions", [(0, 1, 2, 3), *(pytest.param(of, marks=pytest.mark.slow) for of in ((0,), (0, 3)))], ids=str
+)
 def test_killed_before_any_commit_and_run_again_it_is_the_undisturbed_run(
     sessions: tuple[int, ...], journal: Path, copies: Callable[[Path], Path]
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.commands.app import check_configuration
+from tui.commands.app import checked_settings
 from tui.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
     command = [sys.executable, "-c", "from tui.cli import main; main()", *arguments]
     app = subprocess.Popen(command, cwd=REPO, env=environ, stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
-    wrote, deadline = b"", time.monotonic() + 60
+    wrote, deadline = b"", time.monotonic() + 600
     try:
         while APP_SCREEN not in wrote:
             assert time.monotonic() < deadline, wrote
@@ -36,7 +36,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
                 try:
                     wrote += os.read(master, 65536)
                 except OSError:  # Linux says so when the other side is closed
-                    return app.wait(60), wrote
+                    return app.wait(600), wrote
             elif app.poll() is not None:
                 return app.returncode, wrote
         return None, wrote
@@ -50,10 +50,19 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
     ("text", "arguments", "variables", "code", "said"),
     [
         ("[desk]\nsymbol = []\n", (), {}, 78, "config.toml: unknown key desk.symbol; did you mean symbols?"),
-        ("[desk\n", (), {}, 78, "not TOML"),
-        ("", (), {"PAPERDESK_DESK__CASH": "-1"}, 78, "environment PAPERDESK_DESK__CASH: desk.cash"),
-        (None, (), {"PAPERDESK_CASH": "1"}, 78, "write PAPERDESK_SECTION__KEY"),
-        (None, ("--config", "nowhere.toml"), {}, 78, "nowhere.toml: there is no such file"),
+        pytest.param("[desk\n", (), {}, 78, "not TOML", marks=pytest.mark.slow),
+        pytest.param(
+            "",
+            (),
+            {"PAPERDESK_DESK__CASH": "-1"},
+            78,
+            "environment PAPERDESK_DESK__CASH: desk.cash",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(None, (), {"PAPERDESK_CASH": "1"}, 78, "write PAPERDESK_SECTION__KEY", marks=pytest.mark.slow),
+        pytest.param(
+            None, ("--config", "nowhere.toml"), {}, 78, "nowhere.toml: there is no such file", marks=pytest.mark.slow
+        ),
         (None, ("--desk", "A B"), {}, 2, "--desk A B: use up to 16 of"),
         ('[desk]\npreset = "finvison"\n', (), {}, 2, "finvision"),
     ],
@@ -84,8 +93,8 @@ def test_a_right_one_or_none_opens_the_app(paperdesk_home: Path, text: str | Non
 
 def test_where_nothing_is_configured_nothing_is_loaded(paperdesk_home: Path) -> None:
     program = (
-        "import sys\nfrom tui.commands.app import check_configuration\nfrom tui.invocation import Invocation\n"
-        "check_configuration(Invocation())\nprint('pydantic' in sys.modules, 'engine.config' in sys.modules)\n"
+        "import sys\nfrom tui.commands.app import checked_settings\nfrom tui.invocation import Invocation\n"
+        "checked_settings(Invocation())\nprint('pydantic' in sys.modules, 'engine.config' in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=REPO, capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
@@ -97,4 +106,4 @@ def test_where_nothing_is_configured_nothing_is_loaded(paperdesk_home: Path) -> 
 def test_what_is_named_on_the_command_line_is_read(tmp_path: Path) -> None:
     good = tmp_path / "other.toml"
     good.write_text('[desk]\nname = "other"\n')
-    check_configuration(Invocation(config_file=str(good), desk="mine"))
+    checked_settings(Invocation(config_file=str(good), desk="mine"))

@@ -13,6 +13,8 @@ from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
 from tui.arena_day import ArenaDay
+from tui.screens.arena import ArenaScreen
+from tui.widgets.pane_text import TextPane
 
 
 def day(pilot: Pilot[Any]) -> ArenaDay:
@@ -21,8 +23,19 @@ def day(pilot: Pilot[Any]) -> ArenaDay:
     return found
 
 
-async def test_days_of_a_recorded_arena(run: Run, desk: Path) -> None:
-    arena = ("arena", "--preset", "paper", "--agents", "controls", "--days", "6", "--seed", "3")
+TABLE = "\n".join(
+    f'[[agents]]\nname = "{name}"\n{seat}'
+    for name, seat in (
+        ("Amy", ""),
+        ("Fin", 'preset = "finvision-no-reflection"'),
+        *((rule.title(), f'rule = "{rule}"') for rule in ("momentum", "value", "market-maker", "zero-intelligence")),
+    )
+)
+
+
+async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) -> None:
+    (tmp_path / "table.toml").write_text(TABLE)
+    arena = ("arena", "--preset", "paper", "--agents", str(tmp_path / "table.toml"), "--days", "6", "--seed", "3")
     document = (await asyncio.to_thread(run, *arena, "--run", "one", "--json")).json  # it has a loop of its own
     assert sum(one["quantity"] for one in document["books"]) > 0
     async with opened() as pilot:
@@ -39,7 +52,15 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path) -> None:
         begun = day(pilot).agents()
         await pilot.press("full_stop")
         await until(pilot, lambda: day(pilot).number == 6)
-        await pilot.press("v", "right_square_bracket")
+        # A desk at the table says why; the chat is one key away.
+        place = [one.name for one in day(pilot).agents()].index("Fin")
+        await pilot.press("tab", *["down"] * place, "v", "right_square_bracket")
+        said = pilot.app.screen.query_one("#chat", TextPane).as_text()
+        assert said.startswith("Fin\n") and "day 6  C  desk" in said and "  decision: " in said
+        # A low screen leaves out what could not be drawn.
+        await pilot.resize_terminal(80, 24)
+        shown = {name for name in ArenaScreen.PANES if pilot.app.screen.query_one(f"#{name}").display}
+        assert shown == {"quoted", "traders", "tape", "chat", "arenas"}
     assert {one.name: (str(one.cash), dict(one.shares)) for one in last} == {
         one["name"]: (one["cash"], one["holdings"]) for one in document["agents"]
     }

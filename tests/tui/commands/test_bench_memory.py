@@ -57,6 +57,10 @@ def test_finmems_memory_arm_by_arm(run: Run, fresh: Path) -> None:
     (study,) = document["presets"]
     assert (study["preset"], study["sessions"], study["model"]) == ("finmem", 25, "offline")
     assert_complete(study, 25)
+
+
+@pytest.mark.slow
+def test_as_text_every_arm_has_its_row(run: Run, fresh: Path) -> None:
     said = run("bench", "memory", "--presets", "finmem", *SHORT[:-1])
     assert said.code == 0 and "without intermediate" in said.out and "Poisoned: " in said.out
 

@@ -26,7 +26,7 @@ from tests.tui.commands.test_model_outages import ANSWERS
 
 CALL = Decimal("0.0021")
 """Dollars of one call: a thousand tokens in at 2 a million, a hundred out at 1."""
-TABLES = partial(short_tables, last=date(2023, 7, 14), warm_up_from=date(2023, 6, 27))
+TABLES = partial(short_tables, last=date(2023, 7, 13), warm_up_from=date(2023, 6, 27))
 REFLECTIONS = {
     "return_trend": {"effectiveness": "Mixed.", "key_factors": "The trend.", "return_trend": "Flat."},
     "missed": {"trend_against_signals": "Flat.", "effectiveness": "Mixed.", "missed": []},
@@ -123,7 +123,7 @@ def to_go_on(stopped: Said) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("replay", ["read-through", "live"])
+@pytest.mark.parametrize("replay", ["read-through", pytest.param("live", marks=pytest.mark.slow)])
 def test_a_budget_is_never_crossed_and_the_bench_goes_on_to_the_unbroken_result(
     bench: Callable[..., Said], service: Trader, tmp_path: Path, replay: str
 ) -> None:

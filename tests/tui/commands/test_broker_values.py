@@ -120,7 +120,9 @@ def coins(run: Run, open_broker: OpenBroker) -> SandboxServer:
     return server
 
 
-@pytest.mark.parametrize(("factor", "code"), [("1.003", 0), ("1.02", 0), ("0.84", 79)])
+@pytest.mark.parametrize(
+    ("factor", "code"), [pytest.param("1.003", 0, marks=pytest.mark.slow), ("1.02", 0), ("0.84", 79)]
+)
 def test_other_closes_of_the_same_crypto_warn_and_halt(
     run: Run,
     coins: SandboxServer,
@@ -147,7 +149,9 @@ def test_crypto_whose_close_cannot_be_asked_for_is_said_not_to_be_compared(run: 
     assert said.code == 0 and "the value of WRNN-USD at the end of 2024-10-20 is not compared" in said.err
 
 
-@pytest.mark.parametrize(("factor", "code"), [("1.003", 0), ("1.02", 0), ("0.84", 79)])
+@pytest.mark.parametrize(
+    ("factor", "code"), [pytest.param("1.003", 0, marks=pytest.mark.slow), ("1.02", 0), ("0.84", 79)]
+)
 def test_other_prices_of_the_same_shares_warn_and_halt(
     run: Run, sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str, code: int
 ) -> None:

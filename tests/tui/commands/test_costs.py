@@ -144,7 +144,7 @@ async def test_the_status_bar_says_unknown_over_a_model_without_a_price(desk: De
         await pilot.pause(0.2)
         lines = [strip.text for strip in app.screen._compositor.render_strips()]
         app.bridge.stop()
-        assert app.bridge.wait(60)
+        assert app.bridge.wait(600)
     (bar,) = [line for line in lines if "Models" in line]
     assert "Models cost unknown" in bar and "free" not in bar
 
@@ -325,4 +325,4 @@ async def test_the_app_asks_before_a_backtest_that_may_cost_much(desk: Desk, ser
         await pilot.press("y")
         await until(pilot, lambda: service.requests)
         app.bridge.stop()
-        assert app.bridge.wait(60)
+        assert app.bridge.wait(600)

@@ -151,7 +151,7 @@ def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(desk), "PYTHONPATH": str(REPO)}
     done = subprocess.run(
-        [sys.executable, "-c", loaded], env=environ, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", loaded], env=environ, capture_output=True, text=True, check=True, timeout=600
     )
     assert done.stdout.splitlines()[-1] == "0 []"
 

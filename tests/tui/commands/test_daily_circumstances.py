@@ -86,7 +86,7 @@ def paperdesk(*arguments: str, full_at: int | None = None, **environ: str) -> su
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
 
 
@@ -209,7 +209,7 @@ def test_the_zone_of_the_machine_changes_nothing(
     assert len(set(hours)) == 2
 
 
-@pytest.mark.parametrize("hours", [-1, 1])
+@pytest.mark.parametrize("hours", [-1, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_clock_an_hour_off(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
     server = opened(LiveClock().now() + timedelta(hours=hours), any_day=True)
     monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "machine")

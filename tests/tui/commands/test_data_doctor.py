@@ -364,7 +364,9 @@ def test_of_several_hindrances_the_greater_one_counts(
     assert (again.code, again.json["outcome"], list(again.json["frozen"])) == (CODE, "done", ["AAA"])
 
 
-@pytest.mark.parametrize("fault", [adjusted_already, missing, spike])
+@pytest.mark.parametrize(
+    "fault", [missing, *(pytest.param(one, marks=pytest.mark.slow) for one in (adjusted_already, spike))]
+)
 def test_at_a_broker_too(
     run: Run,
     open_broker: OpenBroker,
@@ -432,7 +434,7 @@ async def test_a_watch_and_whoever_is_notified_hear_of_it_with_the_code(desk_fol
         configured = services(load_config(places.config_file()).config, clock)
         watching = asyncio.create_task(DeskWatch(configured, hear).run())
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(watching, 60)
+            await asyncio.wait_for(watching, 600)
         (told,) = [json.loads(one.body) for one in web.asked]
     (error,) = [one.text for one in heard if isinstance(one, Noticed) and one.level == "error"]
     assert "AAA is frozen" in error and error.endswith("(code 65)")

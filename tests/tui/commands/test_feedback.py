@@ -105,7 +105,7 @@ def backtest(run: Run, *more: str, preset: str = "desk", last: date = LAST) -> s
     return str(done.json["run"])
 
 
-@pytest.mark.parametrize("commission", [0.0, 0.02])
+@pytest.mark.parametrize("commission", [pytest.param(0.0, marks=pytest.mark.slow), 0.02])
 def test_a_direction_is_paid_by_the_move_over_five_sessions_net_of_costs(
     run: Run, fresh: Path, scripted: Callable[[Wish], None], tmp_path: Path, commission: float
 ) -> None:
@@ -151,7 +151,9 @@ def test_a_memory_that_is_cited_daily_is_rewarded_once_per_horizon(
     assert len(set(by)) == len(by)
 
 
-@pytest.mark.parametrize(("base", "horizon"), [("investorbench", 1), ("tradinggpt", 5)])
+@pytest.mark.parametrize(
+    ("base", "horizon"), [("investorbench", 1), pytest.param("tradinggpt", 5, marks=pytest.mark.slow)]
+)
 def test_other_presets_have_their_own_horizon_and_size_of_a_move(
     run: Run, fresh: Path, scripted: Callable[[Wish], None], tmp_path: Path, base: str, horizon: int
 ) -> None:

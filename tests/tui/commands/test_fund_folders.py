@@ -98,7 +98,7 @@ def test_an_audit_reads_commentary_and_catches_access_that_is_a_week_early(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(run, folder)
-    asked = ("audit", *WINDOW, "--data", str(folder), "--cuts", "2", "--json")
+    asked = ("audit", *WINDOW, "--data", str(folder), "--cuts", "1", "--json")
     clean = run(*asked)
     assert clean.code == 0 and clean.json["verdict"] == "clean"
     assert {read["source"]: read["items"] for read in clean.json["inputs"]}["commentary"] == 2

@@ -106,7 +106,7 @@ def test_costs_every_setting_and_the_way_into_the_app_are_told(reported: tuple[d
         assert f"<tr><th>{name}</th><td>{value}</td></tr>" in page
     assert document["settings"]["data_fingerprint"] in page
     made = next(one for one in document["decisions"] if one["action"] == "BUY")
-    assert f"<code>paperdesk open {made['symbol']}@{made['session']}</code>" in page
+    assert f"<code>paperdesk open {made['symbol']}@{made['session']} --run {document['run']}</code>" in page
     assert not re.search(r"https?://|url\(|<script|<link|@import", page)
 
 

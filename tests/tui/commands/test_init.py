@@ -13,7 +13,7 @@ import pytest
 from engine.config import Config, load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 from tests.tui.commands.conftest import Run, contents
-from tui.commands.init import example, filled_in
+from tui.first_configuration import example, filled_in
 
 REPO = Path(__file__).parents[3]
 PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,100\n2024-01-03,11,12,10,11.5,11.5,90\n"

@@ -25,6 +25,17 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
         await pilot.press("6")
         await until(pilot, lambda: len(cells(pilot, "memories")) == now["count"])
         await until(pilot, lambda: now["memories"][0]["text"][:20] in text(pilot, "recorded"))
+        first, second = (one["id"] for one in now["memories"][:2])
+        await pilot.press("P")
+        await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])
+        await pilot.press("j", "F", *"stale", "enter")
+        await until(pilot, lambda: cells(pilot, "memories")[-1][2] == "forgotten")
+        assert pilot.app.last_command == f"paperdesk memory forget {second[:8]} --reason stale"  # type: ignore[attr-defined]
+        listed = await asyncio.to_thread(pilot.app.bridge.snapshot().services.memories, None, None)  # type: ignore[attr-defined]
+        assert [one["id"] for one in listed["memories"] if one["pinned"]] == [first]
+        assert [one["id"] for one in listed["forgotten"]] == [second]
+        await pilot.press("F")
+        await until(pilot, lambda: all(row[2] != "forgotten" for row in cells(pilot, "memories")))
         await pilot.press("slash", *"orvl", "enter")
         symbol = [one for one in now["memories"] if "orvl" in f"{one['symbol']} {one['text']}".lower()]
         await until(pilot, lambda: len(cells(pilot, "memories")) == len(symbol))

@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from decimal import Decimal
@@ -97,19 +97,18 @@ def _answer(body: dict[str, Any]) -> dict[str, Any]:
 VENDORS = ("openai", "anthropic")
 
 
-def in_turn(cases: Mapping[str, tuple[Any, ...]]) -> list[Any]:
-    """Every case at one vendor, the vendors in turn; each case at the other vendor is slow. What a vendor's errors mean
-    is tested beside its connector."""
+def in_turn(cases: Mapping[str, tuple[Any, ...]], sample: Collection[str]) -> list[Any]:
+    """Every case at both vendors. All are slow but the sample, each case of it at one vendor, the vendors in turn. What
+    a vendor's errors mean is tested beside its connector."""
+    soon = {(name, VENDORS[number % 2]) for number, name in enumerate(sample)}
     return [
-        pytest.param(
-            vendor, *values, id=f"{vendor}-{name}", marks=() if (number + place) % 2 == 0 else pytest.mark.slow
-        )
-        for number, (name, values) in enumerate(cases.items())
-        for place, vendor in enumerate(VENDORS)
+        pytest.param(vendor, *values, id=f"{vendor}-{name}", marks=() if (name, vendor) in soon else pytest.mark.slow)
+        for name, values in cases.items()
+        for vendor in VENDORS
     ]
 
 
-@pytest.fixture(params=VENDORS)
+@pytest.fixture(params=("openai", pytest.param("anthropic", marks=pytest.mark.slow)))
 def service(request: pytest.FixtureRequest, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A vendor's service on loopback, whose model answers the desk; retries follow without waiting."""
     monkeypatch.setattr(gate, "PACE", 0.001)
@@ -154,7 +153,11 @@ def calls_that_end(seconds: int) -> Iterator[None]:
     file.write_text(before)
 
 
-@pytest.mark.parametrize(("service", "turn", "code", "says"), in_turn(OUTAGES), indirect=["service"])
+@pytest.mark.parametrize(
+    ("service", "turn", "code", "says"),
+    in_turn(OUTAGES, ("model not found", "refused key", "hang", "rate limited")),
+    indirect=["service"],
+)
 def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     service: Service, run: Run, turn: Turn, code: int, says: str
 ) -> None:
@@ -183,7 +186,7 @@ BACKTEST_OUTAGES = ("model not found", "refused key", "told to wait", "quota", "
 
 @pytest.mark.parametrize(
     ("service", "turn", "code", "says"),
-    in_turn({name: OUTAGES[name] for name in BACKTEST_OUTAGES}),
+    in_turn({name: OUTAGES[name] for name in BACKTEST_OUTAGES}, ("broken",)),
     indirect=["service"],
 )
 def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
@@ -220,7 +223,9 @@ MISSING = {
 }
 
 
-@pytest.mark.parametrize(("service", "status", "code", "day"), in_turn(MISSING), indirect=["service"])
+@pytest.mark.parametrize(
+    ("service", "status", "code", "day"), in_turn(MISSING, ("404-backtest", "529-daily")), indirect=["service"]
+)
 def test_a_model_that_is_not_there_is_found_before_the_first_question(
     service: Service, run: Run, status: int, code: int, day: tuple[str, ...]
 ) -> None:
@@ -283,7 +288,7 @@ def test_a_picture_that_a_model_refuses_in_the_preflight_is_figures_from_the_fir
 STOPPING = {"75": (529, 75), "78": (404, 78), "77": (401, 77)}
 
 
-@pytest.mark.parametrize(("service", "status", "code"), in_turn(STOPPING), indirect=["service"])
+@pytest.mark.parametrize(("service", "status", "code"), in_turn(STOPPING, ("75",)), indirect=["service"])
 def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(
     service: Service, run: Run, status: int, code: int
 ) -> None:
@@ -394,7 +399,7 @@ def test_no_order_is_made_until_every_symbol_has_an_answer_and_a_session_is_due_
         if "BXWD" not in json.dumps(body["messages"]):
             other_is_asked.set()
             return None
-        assert other_is_asked.wait(60)
+        assert other_is_asked.wait(600)
         return Fail(529, "overloaded")
 
     service.trouble = trouble
@@ -492,7 +497,7 @@ async def test_a_watch_says_the_code_and_decides_when_the_model_is_back(
     configured = services(load_config(places.config_file()).config)
     watching = asyncio.create_task(desk_watch.DeskWatch(configured, hear).run())
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(watching, 60)
+        await asyncio.wait_for(watching, 600)
     (error,) = [one.text for one in heard if isinstance(one, Noticed) and one.level == "error"]
     assert "unavailable: boom (HTTP 500)" in error and error.endswith("(code 75)")
     with JournalReader(places.desk_journal("demo")) as reader:

@@ -30,6 +30,7 @@ from tests.tui.commands.conftest import Run
 Mutation = Callable[[random.Random, str], str]
 
 PRESETS = ("desk", "finvision", "finagent", "finmem", "tradinggpt")
+SAMPLE = ("finmem",)
 WINDOW = ("--symbols", "ORVL,BXWD", "--warm-up-from", "2025-03-03", "--from", "2025-03-10")
 
 NUMBERS = ("9" * 5000, "-" + "7" * 400, "1e400", "-1e999", "1e-999", "0.1" + "0" * 2000, "NaN", "-Infinity", "1e", "01")
@@ -133,7 +134,9 @@ def assert_survives(run: Run, read: Counter[str], preset: str, last: str) -> Non
     assert run("why", first["symbol"], first["session"], "--run", document["run"]).code == 0
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "preset", [pytest.param(name, marks=() if name in SAMPLE else pytest.mark.slow) for name in PRESETS]
+)
 def test_no_answer_ends_a_backtest(
     run: Run, paperdesk_home: Path, mutated: Callable[[int], Counter[str]], preset: str
 ) -> None:

@@ -106,6 +106,9 @@ def backtest(run: Run, preset: str, *flags: str) -> Any:
     return done.json
 
 
+@pytest.mark.parametrize(
+    "mode", ["vote", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("weighted", "books"))], indirect=True
+)
 def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, mode: str, preset: str) -> None:
     first, second = (backtest(run, preset, *DEMO) for _ in range(2))
     assert first["fingerprint"] == second["fingerprint"]
@@ -123,6 +126,9 @@ def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, m
     assert run("journal", "check", "--run", first["run"]).code == 0
 
 
+@pytest.mark.parametrize(
+    "mode", ["weighted", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("vote", "books"))], indirect=True
+)
 def test_a_desk_keeps_its_owners_from_one_run_to_the_next(
     run: Run, mode: str, preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,7 +221,7 @@ def test_a_backtest_that_was_killed_and_started_again_ends_the_same(
     command = (*ENTRY, "backtest", "--preset", preset, "--model", "offline", "--json", *DEMO)
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     begun = set(places.run_journal(whole["run"]).parent.glob("*.db"))
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while set(places.run_journal(whole["run"]).parent.glob("*.db")) == begun and time.monotonic() < until:
         time.sleep(0.05)
     assert process.poll() is None, "it ended before it could be killed"

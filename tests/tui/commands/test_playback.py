@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
+from textual.widgets import Input
 
+from engine.errors import MalformedData
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.conftest import opened, until
@@ -94,3 +98,41 @@ async def test_a_history_plays_to_its_end_and_stops(desk: Path) -> None:
         bridge.playback.play(60)
         await until(pilot, lambda: bridge.playback.at_end and bridge.snapshot().place.speed == 0)
         assert (await arrived(pilot)).desk.session == SESSIONS[2]
+
+
+async def test_a_backtest_that_finished_here_is_the_history_of_its_screens(desk: Path) -> None:
+    fields = {"decides": "buy-and-hold", "symbols": "ORVL", "first": "2025-03-03", "last": "2025-03-14"}
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("7", "e")
+        for field, text in fields.items():
+            pilot.app.screen.query_one(f"#field-{field}", Input).value = text
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: len(bridge.snapshot().sources) > 1)
+        run = bridge.snapshot().backtests[0].spec.run
+        for keys in ((), ("5", "right_square_bracket")):
+            await pilot.press(*keys, "left_curly_bracket")
+            view = await arrived(pilot)
+            assert bridge.playback.source.run == run
+            assert view.place is not None and view.place.session == date(2025, 3, 13)
+            assert view.desk.books is not None and view.desk.books.value > 0
+            assert [one.spec.run for one in view.backtests] == [run]
+            await pilot.press("backslash")
+
+
+async def test_a_place_that_cannot_be_read_is_said_and_left_again(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened() as pilot:
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        read = Source.read
+
+        def broken(self: Source, document: Any) -> Any:
+            raise MalformedData("row 7 of the events is damaged")
+
+        monkeypatch.setattr(Source, "read", broken)
+        await pilot.press("left_curly_bracket")
+        assert "row 7" in (await arrived(pilot)).trouble
+        monkeypatch.setattr(Source, "read", read)
+        await pilot.press("right_curly_bracket")
+        view = await arrived(pilot)
+        assert view.trouble == "" and view.place is not None and view.desk.session == view.place.session

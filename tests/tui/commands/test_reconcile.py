@@ -72,7 +72,7 @@ def test_a_desk_on_the_simulated_market_has_nothing_to_reconcile(run: Run, desk:
     assert said.code == 78 and "simulated market" in said.err
 
 
-@pytest.mark.parametrize("amount", ["250", "-40.25"])
+@pytest.mark.parametrize("amount", [pytest.param("250", marks=pytest.mark.slow), "-40.25"])
 def test_a_line_that_comes_after_its_cash_was_adopted_is_not_counted_twice(
     run: Run, sandbox: SandboxServer, amount: str
 ) -> None:

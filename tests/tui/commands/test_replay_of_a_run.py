@@ -84,7 +84,7 @@ def recorded(run: Run, service: Opinionated, configured: Configured) -> dict[str
     return {"first": first, "second": second}
 
 
-@pytest.mark.parametrize("of", ["first", "second"])
+@pytest.mark.parametrize("of", ["first", pytest.param("second", marks=pytest.mark.slow)])
 def test_a_run_of_several_models_is_replayed_with_each_agents_own(
     run: Run, service: Opinionated, recorded: dict[str, dict[str, Any]], of: str
 ) -> None:
@@ -122,6 +122,7 @@ def test_a_question_that_the_models_of_the_run_never_had_is_said_in_one_line(
     assert asked("missed").keys() <= {"news", "chart"}
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_is_gone_from_the_configuration_does_not_keep_a_run_from_being_replayed(
     run: Run, service: Opinionated, recorded: dict[str, dict[str, Any]]
 ) -> None:

@@ -20,7 +20,9 @@ def trails(run: Run, document: dict[str, Any]) -> list[dict[str, Any]]:
     return [run("why", symbol, day, "--run", document["run"], "--json").json["decisions"][0] for day in days]
 
 
-@pytest.mark.parametrize("preset", ["desk", "finvision", "finagent", "finmem"])
+@pytest.mark.parametrize(
+    "preset", ["finvision", "finmem", *(pytest.param(name, marks=pytest.mark.slow) for name in ("desk", "finagent"))]
+)
 def test_sizes_agree_from_the_question_to_the_trade(preset: str, run: Run, fresh: Path) -> None:
     last = "2024-04-05" if preset == "finagent" else "2024-03-01"
     symbol = "BXWD" if preset == "finmem" else "TMBK"

@@ -1,0 +1,119 @@
+"""The time of a demo desk: it begins some sessions before the last completed one, and goes on by one session at a time.
+
+The session that it begins after is kept in a file beside its journal, written once, when the app opens a demo desk that
+never ran. From then on no session is left out: the app decides the next one when it is asked to, and a headless run
+decides every one up to the last completed. A demo desk without the file goes by this machine's clock alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime, timedelta
+
+from engine import places
+from engine.app.desk_journal import DeskJournal
+from engine.clock import SyncedClock
+from engine.domain.run import RunKind, RunOutcome
+from engine.journal.reader import JournalReader
+from engine.market.trading_hours import completed_at, previous_session, session_after, session_to_decide
+from engine.services import Services
+
+BEFORE = 10
+"""Sessions between the one that a demo desk begins after and the last completed one, that included."""
+DECIDED = (RunOutcome.DONE, RunOutcome.WAITING, RunOutcome.HALTED)
+
+
+def begin(services: Services) -> None:
+    """Have a demo desk that never ran begin BEFORE sessions ago. Raises ConfigError or DataError where nothing can be
+    written."""
+    path = places.desk_beginning(services.desk)
+    if not is_demo(services) or path.exists() or places.desk_journal(services.desk).exists():
+        return
+    calendar = services.desk_calendar(services.symbols)
+    last = session_to_decide(calendar, services.symbols, None, services.clock.now())
+    after = calendar.sessions(last - timedelta(days=3 * BEFORE), last)[-BEFORE - 1]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{after}\n", encoding="utf-8")
+    except OSError as error:
+        raise places.unusable(path, error) from error
+
+
+def is_demo(services: Services) -> bool:
+    """True for a desk on the simulated market with the demo market's data."""
+    return services.broker is None and services.data.folder is None
+
+
+def begins_after(services: Services) -> date | None:
+    """The session that a demo desk begins after; None for every other desk, and for one that never was opened."""
+    if is_demo(services):
+        with suppress(OSError, ValueError):
+            return date.fromisoformat(places.desk_beginning(services.desk).read_text(encoding="utf-8").strip())
+    return None
+
+
+def last_decided(services: Services, reader: JournalReader | None) -> date | None:
+    """The session that the time of a demo desk has come to: the last one that it decided, else the one that it begins
+    after. None where `begins_after` is."""
+    after = begins_after(services)
+    if after is None or reader is None:
+        return after
+    runs = reader.runs(RunKind.DAILY)
+    return max([after, *(run.session for run in runs if run.session and run.outcome in DECIDED)])
+
+
+def sessions_ahead(services: Services, reader: JournalReader | None) -> Sequence[date]:
+    """The sessions that a demo desk has to decide, up to the last completed one by the clock of the services, in order;
+    none for every other desk."""
+    decided = last_decided(services, reader)
+    if decided is None:
+        return ()
+    calendar = services.desk_calendar(services.symbols)
+    last = session_to_decide(calendar, services.symbols, None, services.clock.now())
+    return [session for session in calendar.sessions(decided, max(decided, last)) if session > decided]
+
+
+class DemoTime:
+    """The clock of a demo desk in an open app: it stands at the last session that was decided, and ticks on from there;
+    once that is the last completed one it is this machine's.
+
+    clock: the desk's.
+    """
+
+    def __init__(self, services: Services) -> None:
+        """`services` are by this machine's clock."""
+        self._services = services
+        self._calendar = services.desk_calendar(services.symbols)
+        self.clock = SyncedClock(services.clock)
+        with DeskJournal(services.desk) as journal:
+            self.clock.sync(self._reached(journal.reader))
+
+    def follow(self, reader: JournalReader | None) -> None:
+        """Go to the last session that was decided, whoever decided it."""
+        self._forward(self._reached(reader))
+
+    def go_on(self, reader: JournalReader | None) -> str:
+        """Go to the end of the session after the last one that was decided; return the reason why that cannot be, or an
+        empty text."""
+        ahead = sessions_ahead(self._services, reader)
+        if ahead:
+            self._forward(self._over(ahead[0]))
+            return ""
+        symbols, now = self._services.symbols, self._services.clock.now()
+        following = session_after(self._calendar, session_to_decide(self._calendar, symbols, None, now))
+        over = f"{self._over(following):%Y-%m-%d %H:%M} UTC"
+        return f"every session so far is decided; the next, {following}, is over at {over}"
+
+    def _reached(self, reader: JournalReader | None) -> datetime:
+        ahead = sessions_ahead(self._services, reader)
+        if not ahead:
+            return self._services.clock.now()
+        return self._over(previous_session(self._calendar, ahead[0]))
+
+    def _over(self, session: date) -> datetime:
+        return completed_at(self._calendar, self._services.symbols, session)
+
+    def _forward(self, moment: datetime) -> None:
+        if moment > self.clock.now():
+            self.clock.sync(moment)

@@ -1,0 +1,43 @@
+"""The changes of a desk since an event of its journal, in three figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from decimal import Decimal
+
+from engine.reports.documents.account import closes, measured_closes
+from engine.reports.documents.records import Records, records_at
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Numbers of decisions and fills, and the time-weighted change of the desk's value (a fraction; None where no close
+    came before or after)."""
+
+    decisions: int
+    fills: int
+    change: Decimal | None
+
+
+def changes_since(records: Records, event: int) -> Changes | None:
+    """The changes after an event (0: since the beginning); None where there are none, and for an event that the journal
+    does not have, as after another journal was restored."""
+    reader = records.reader
+    if reader is None or event > reader.last_event():
+        return None
+    kinds = Counter(kind for number, _, kind in reader.event_index() if number > event)
+    found = Changes(kinds["DecisionMade"], kinds["OrderFilled"], _change(records, event))
+    return found if any((found.decisions, found.fills, found.change)) else None
+
+
+def _change(records: Records, event: int) -> Decimal | None:
+    if not event:
+        return None
+    with records_at(records, event) as earlier:
+        before = closes(earlier)
+    growth = {row.point.session: row.growth for row in measured_closes(records, closes(records))[0]}
+    last = max(growth, default=None)
+    if last is None or not before or last == before[-1].session:
+        return None
+    return growth[last] / growth[before[-1].session] - 1

@@ -1,0 +1,121 @@
+"""Colours, keys and read-only mode of the app come from the configuration; the theme that was chosen last is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Running, until
+from fake_desk import FakeDesk
+
+from engine.errors import ConfigError
+from tests.tui.commands.conftest import Run
+from tui.app_settings import AppSettings
+from tui.commands.app import checked_settings
+from tui.invocation import Invocation
+from tui.keys import KEYS
+from tui.widgets.navigation_bars import Hints
+
+
+def settings_of(home: Path, text: str, *, read_only: bool = False) -> AppSettings:
+    file = home / "own.toml"
+    file.write_text(text)
+    return checked_settings(Invocation(config_file=str(file)), read_only=read_only)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            '[app]\ntheme = "pink"',
+            "app.theme: there is no theme pink; there are colour-blind, high-contrast, light, ansi, dark",
+        ),
+        ('[bindings]\ndesk.rum = "R"', "bindings.desk.rum: there is no such id; did you mean desk.run?"),
+        ('[bindings]\n"desk.run" = "ctrl+nix"', "bindings.desk.run: there is no key ctrl+nix"),
+        ('[bindings]\ndesk.run = ""', "bindings.desk.run: there is no key of no name"),
+        ('[bindings]\ndesk.run = "ctrl+m"', "bindings.desk.run: ctrl+m cannot be told from enter"),
+        ('[bindings]\ndesk.run = "d"', "bindings.desk.run: d is the key of desk.why on desk; give that one another"),
+        ('[bindings]\ndesk.run = "?"', "bindings.desk.run: question_mark is the key of go.help on desk"),
+        ('[bindings]\ndesk.run = "f5"\ndesk.pause = "f5"', "f5 is the key of desk.pause on desk"),
+    ],
+)
+def test_what_cannot_be_set_is_said_in_one_line(paperdesk_home: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        settings_of(paperdesk_home, text)
+    assert str(refused.value).startswith(f"{paperdesk_home / 'own.toml'}: ") and said in str(refused.value)
+    assert (refused.value.exit_code, str(refused.value).count("\n")) == (78, 0)
+
+
+def test_the_doctor_says_where_colours_and_keys_are_set(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> dict[str, str]:
+        found = run("doctor", "--json").json["checks"]
+        return {one["name"]: one["detail"] for one in found if one["area"] == "App"}
+
+    assert told() == {"theme": "paperdesk (default)", "keys": "those of the help"}
+    monkeypatch.setenv("PAPERDESK_APP__THEME", "pink")
+    assert "there is no theme pink" in told()["settings"]
+    monkeypatch.setenv("PAPERDESK_APP__THEME", "light")
+    monkeypatch.setenv("PAPERDESK_APP__READ_ONLY", "true")
+    monkeypatch.setenv("PAPERDESK_BINDINGS__PANE__ZOOM", "Z,f5")
+    assert told() == {
+        "theme": "paperdesk-light (environment PAPERDESK_APP__THEME)",
+        "keys": "pane.zoom Z f5",
+        "read-only": "nothing is changed from the app",
+    }
+
+
+async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running, paperdesk_home: Path) -> None:
+    settings = settings_of(paperdesk_home, '[bindings]\ndesk.run = "E,f5"\ndesk.next = "m"\ngo.help = "H"')
+    async with running(settings=settings) as pilot:
+        hints = str(pilot.app.screen.query_one(Hints).render())
+        assert "E run cycle" in hints and "m symbol" in hints and "H help" in hints
+        shown = {command.title: command.help for command in pilot.app.get_system_commands(pilot.app.screen)}
+        assert shown["Next symbol"] == "key m"
+        symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
+        await pilot.press("right_square_bracket")
+        assert pilot.app.screen.symbol == symbol  # type: ignore[attr-defined]
+        await pilot.press("m")
+        assert pilot.app.screen.symbol != symbol  # type: ignore[attr-defined]
+        await pilot.press("r")
+        assert not pilot.app.bridge.snapshot().busy  # type: ignore[attr-defined]
+        await pilot.press("E")
+        await until(pilot, lambda: bool(pilot.app.bridge.snapshot().desk.run))  # type: ignore[attr-defined]
+        await pilot.press("H")
+        assert "E f5" in str(pilot.app.screen.text)  # type: ignore[attr-defined]
+
+
+async def test_a_chosen_theme_is_kept_and_the_configurations_goes_before_it(
+    running: Running, paperdesk_home: Path
+) -> None:
+    async with running(settings=checked_settings(Invocation())) as pilot:
+        assert pilot.app.theme == "paperdesk"
+        pilot.app.theme = "paperdesk-light"
+        await pilot.pause()
+    kept = checked_settings(Invocation())
+    assert (kept.theme, kept.theme_origin) == ("paperdesk-light", "chosen in the app")
+    configured = settings_of(paperdesk_home, '[app]\ntheme = "high-contrast"')
+    async with running(settings=configured) as pilot:
+        assert pilot.app.theme == "paperdesk-high-contrast"
+        pilot.app.theme = "paperdesk-ansi"
+        await pilot.pause()
+    assert checked_settings(Invocation()).theme == "paperdesk-light"
+
+
+async def test_an_app_that_is_read_only_changes_nothing(running: Running, asking: FakeDesk) -> None:
+    before = asking.journal.read_bytes()
+    async with running(desk=asking, settings=checked_settings(Invocation(), read_only=True)) as pilot:
+        app = pilot.app
+        hints = str(app.screen.query_one(Hints).render())
+        assert "run cycle" not in hints and "veto" not in hints and "zoom" in hints
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        for key in (key for key in KEYS if key.writes):
+            assert key.meaning not in titles
+            await pilot.press(_digit(key.screens[0]), key.keys.split(",")[0])
+            await pilot.pause()
+            assert len(app.screen_stack) == 1 and not app.bridge.snapshot().busy, key.id  # type: ignore[attr-defined]
+        assert any("read-only" in note.message for note in app._notifications)
+    assert (asking.journal.read_bytes(), asking.cycles, asking.submissions) == (before, 0, 0)
+
+
+def _digit(mode: str) -> str:
+    return next(key.keys for key in KEYS if key.id == f"screen.{mode}")

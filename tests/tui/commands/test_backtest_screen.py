@@ -1,0 +1,106 @@
+"""The Backtest screen's runs of any day: results, drawdown, trades, report, comparison, export, and a stopped run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.tui.commands.conftest import BACKTEST, Run
+from tests.tui.conftest import opened, until
+from tui.backtest_run import STOPPED
+from tui.screens.reading import ReadingScreen
+from tui.widgets.pane_text import TextPane
+from tui.widgets.plot import CurvePlot
+from tui.widgets.run_results import RunProgress
+from tui.widgets.table import Table
+
+
+def results(pilot: Pilot[Any]) -> dict[str, list[str]]:
+    """The rows of the results by their key."""
+    table = pilot.app.screen_stack[0].query_one("#results", Table)
+    return {row.key: [cell.text for cell in row.cells] for row in table.rows}
+
+
+async def fill(pilot: Pilot[Any], **fields: str) -> None:
+    """Fills the form and starts."""
+    for field, text in fields.items():
+        pilot.app.screen.query_one(f"#field-{field}", Input).value = text
+    await pilot.press("ctrl+r")
+
+
+async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
+    backtested: Path, tmp_path: Path, run: Run
+) -> None:
+    printed = run("report", "--run", BACKTEST, "--json").json
+    async with opened() as pilot:
+        await pilot.press("7")
+        screen = pilot.app.screen_stack[0]
+        await until(pilot, lambda: any(key.endswith("/buy-and-hold") for key in results(pilot)))
+        name = next(key for key in results(pilot) if "/" not in key)
+        assert name.startswith("finvision ")
+        plot = screen.query_one("#curve", CurvePlot)
+        await until(pilot, lambda: name in plot.data.series)
+        assert plot.data.series[name] == [float(point["value"]) for point in printed["equity"]]
+        assert [len(one) for one in plot.data.series.values()] == [len(printed["equity"])] * 2
+        progress = str(screen.query_one(RunProgress).content)
+        assert f"trades {len(printed['trades'])} " in progress
+        await pilot.press("v")
+        falls = screen.query_one("#fall", CurvePlot)
+        await until(pilot, lambda: name in falls.data.series)
+        deepest = min(one for one in falls.data.series[name] if one is not None)
+        assert deepest / 100 == pytest.approx(-abs(printed["metrics"]["max_drawdown"]))
+        await pilot.press("v")
+        await until(pilot, lambda: len(screen.query_one("#trades", Table).rows) == len(printed["trades"]))
+        await pilot.press("v")
+        await until(pilot, lambda: "Decided by" in screen.query_one("#report", TextPane).as_text())
+        await pilot.press("v", "space", "e")  # marked: what it is compared with does not depend on other runs
+        await fill(
+            pilot, decides="buy-and-hold", symbols="ORVL", first="2025-03-11", last="2025-03-24", warm_up_from=""
+        )
+        await until(pilot, lambda: results(pilot).get("buy-and-hold 1", [""])[-1] == "done")
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        assert BACKTEST in pilot.app.screen.text.plain and "Sharpe" in pilot.app.screen.text.plain.title()  # type: ignore[attr-defined]
+        assert any(row[0].startswith("* ") for row in results(pilot).values())
+        await pilot.press("escape", "E")
+        pilot.app.screen.query_one(Input).value = str(tmp_path / "out")
+        await pilot.press("enter")
+        await until(pilot, lambda: (tmp_path / "out" / "result.json").exists())
+
+
+async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(fresh: Path, run: Run) -> None:
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("7", "e")
+        await fill(pilot, decides="finvision", symbols="ORVL", first="2025-01-10", last="2025-03-24", warm_up_from="")
+        await until(pilot, lambda: any(len(one.curve) > 2 for one in bridge.present().backtests))
+        await pilot.press("x")
+        await until(pilot, lambda: bridge.present().backtests[0].status == STOPPED)
+        await until(
+            pilot,
+            lambda: (
+                not any(one.running for one in bridge._backtests.values())
+                and any(row[-1] == STOPPED for row in results(pilot).values())
+            ),
+        )
+        stopped = bridge.present().backtests[0].spec.run
+        await pilot.press("o")
+        await until(
+            pilot,
+            lambda: (
+                bridge.present().backtests[0].document is not None
+                and not bridge.present().backtests[0].document["interrupted"]
+            ),
+        )
+    reported = await asyncio.to_thread(run, "report", "--run", stopped, "--json")
+    assert reported.code == 0, reported.err
+    resumed = reported.json
+    arguments = ("--preset", "finvision", "--symbols", "ORVL", "--from", "2025-01-10", "--to", "2025-03-24")
+    unbroken = await asyncio.to_thread(run, "backtest", *arguments, "--json")
+    assert unbroken.code == 0, unbroken.err
+    assert unbroken.json["fingerprint"] == resumed["fingerprint"]

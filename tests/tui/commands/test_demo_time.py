@@ -1,0 +1,86 @@
+"""A demo desk's own time: it begins some sessions ago, `n` runs the next one, and no session is left out."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app import demo_time
+from engine.config import load_config
+from engine.domain.run import RunOutcome
+from engine.journal.reader import JournalReader
+from tests.tui.commands.conftest import FEW_AGENTS, Run
+from tests.tui.conftest import opened, shown, until
+from tui.invocation import Invocation
+from tui.snapshot import Snapshot
+from tui.widgets.navigation_bars import Hints
+
+NOW = datetime(2025, 3, 14, 12, tzinfo=UTC)
+BEGAN, *SESSIONS = (date(2025, 3, day) for day in (7, 10, 11, 12, 13))
+
+
+def view(pilot: Pilot[Any]) -> Snapshot:
+    found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
+    return found
+
+
+def decided() -> list[tuple[date | None, RunOutcome | None]]:
+    with JournalReader(places.desk_journal("demo")) as reader:
+        return [(run.session, run.outcome) for run in reader.runs()]
+
+
+async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(demo_time, "BEFORE", 4)
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+    demo_time.begin(services(load_config(None).config))
+    async with opened() as pilot:
+        await shown(pilot)
+        assert view(pilot).now == datetime(2025, 3, 8, 0, 0, 1, tzinfo=UTC)
+        assert {quote.session for quote in view(pilot).market.quotes} == {BEGAN}  # type: ignore[union-attr]
+        assert "next session" in str(pilot.app.screen.query_one(Hints).render())
+        for session in SESSIONS[:2]:
+            await pilot.press("n")
+            await until(pilot, lambda session=session: (session, RunOutcome.DONE) in decided())  # type: ignore[misc]
+            await until(pilot, lambda: not view(pilot).busy and not view(pilot).desk.running)
+        books = view(pilot).desk.books
+        assert books is not None and books.session == SESSIONS[1]
+        await until(pilot, lambda: view(pilot).market.quotes[0].session == SESSIONS[1])  # type: ignore[union-attr]
+        await pilot.press("r")
+        await until(pilot, lambda: "n runs the next session" in view(pilot).desk.lines[-1].text)
+    done = await asyncio.to_thread(run, "--daily", "--json")
+    assert (done.code, done.json["session"], done.json["skipped"]) == (0, "2025-03-13", [])
+    assert "decided first, for a demo desk leaves no session out: 2025-03-12\n" in done.err
+    assert decided() == [(session, RunOutcome.DONE) for session in SESSIONS]
+    again = await asyncio.to_thread(run, "--daily", "--json")
+    assert again.json["outcome"] == "nothing to do"
+    async with opened() as pilot:
+        await until(pilot, lambda: view(pilot).desk.books is not None)
+        assert view(pilot).now == NOW and view(pilot).desk.books.session == SESSIONS[-1]  # type: ignore[union-attr]
+        await pilot.press("n")
+        toast = [str(one.message) for one in pilot.app._notifications]
+        assert toast == ["every session so far is decided; the next, 2025-03-14, is over at 2025-03-15 00:00 UTC"]
+    assert decided() == [(session, RunOutcome.DONE) for session in SESSIONS]
+
+
+async def test_the_demo_begins_when_it_is_first_opened_and_never_after_a_run(run: Run, fresh: Path, desk: Path) -> None:
+    """The home of `desk` has run: its time is this machine's."""
+    async with opened() as pilot:
+        assert not Invocation().configured
+        assert not places.desk_beginning("demo").exists() and not view(pilot).services.has_own_clock  # type: ignore[union-attr]
+        assert "next session" not in str(pilot.app.screen.query_one(Hints).render())
+        await pilot.press("n")
+        assert "only a demo desk" in next(str(one.message) for one in pilot.app._notifications)
+    places.desk_journal("demo").unlink()
+    async with opened() as pilot:
+        assert places.desk_beginning("demo").exists() and view(pilot).services.has_own_clock  # type: ignore[union-attr]

@@ -1,0 +1,98 @@
+"""The first run in the app: questions, a checked account, fetched prices, files for their owner alone, and the desk."""
+
+from __future__ import annotations
+
+import stat
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from engine.config import load_config
+from engine.errors import ConfigError
+from engine.keys import keep_keys, load_keys
+from tests.connectors.alpaca.sandbox_markets import sandbox
+from tests.tui.conftest import until
+from tui.app import PaperdeskApp
+from tui.commands.app import open_desk
+from tui.invocation import Invocation
+from tui.screens.first_run import FirstRunScreen
+
+KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")
+
+
+async def answer(pilot: Pilot[Any], text: str) -> None:
+    """Types an answer in place of the one that is there."""
+    pilot.app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+
+
+def text_of(pilot: Pilot[Any], name: str) -> str:
+    return str(pilot.app.screen.query_one(f"#{name}", Static).render())
+
+
+async def test_a_paper_account_is_set_up_in_the_app(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = fresh / "config.toml"
+    with sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        key, secret = (server.environment[name] for name in KEYS)
+        for name in KEYS:
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "broker")
+        app = PaperdeskApp(partial(open_desk, Invocation()), lambda *_: None, images=tmp_path, set_up=file)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: app.bridge.snapshot().services is not None)
+            offered = {one.title: one.callback for one in app.get_system_commands(app.screen)}
+            offered["Set up a paper account"]()
+            await until(pilot, lambda: isinstance(app.screen, FirstRunScreen) and bool(app.screen.query(Input)))
+            await answer(pilot, "no/name")
+            assert "name" in text_of(pilot, "complaint")
+            for text in ("first", key, "wrong", "AAA, btc-usd", "offline", ""):
+                await answer(pilot, text)
+            assert "wrong" not in text_of(pilot, "answers") and key not in text_of(pilot, "answers")
+            await pilot.press("enter")
+            await until(pilot, lambda: "Nothing was written" in text_of(pilot, "done"))
+            assert not file.exists() and not (fresh / "keys.env").exists()
+            await pilot.press("escape", "escape", "escape", "escape")
+            await answer(pilot, secret)
+            await pilot.press("enter", "enter", "enter", "enter")
+            await until(pilot, lambda: "set up" in text_of(pilot, "text"))
+            assert "AAA" in text_of(pilot, "done") and "BTC-USD" in text_of(pilot, "done")
+            await pilot.press("enter")
+            await until(pilot, lambda: app.reopening is not None)
+        assert app.reopening == ("--cycle",)
+        assert [stat.S_IMODE((fresh / name).stat().st_mode) for name in ("config.toml", "keys.env")] == [0o600] * 2
+        config = load_config(file, environ={}).config
+        assert (config.desk.name, config.broker.kind, config.broker.mode) == ("first", "alpaca", "ask")
+        assert list(config.desk.symbols) == ["AAA", "BTC-USD"] and secret not in file.read_text()
+        environ: dict[str, str] = {}
+        assert set(load_keys(environ)) == set(KEYS) and environ[KEYS[1]] == secret
+
+
+async def test_an_app_that_is_opened_for_a_cycle_runs_it(tmp_path: Path) -> None:
+    from fake_desk import FakeDesk, opens
+
+    app = PaperdeskApp(opens(FakeDesk(tmp_path)), lambda *_: None, images=tmp_path, cycle=True)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.bridge.present().desk.session is not None and not app.bridge.present().busy)
+        app.bridge.stop()
+        assert app.bridge.wait(60)
+
+
+def test_keys_are_kept_beside_others_and_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "keys.env"
+    file.write_text("# mine\nFRED_API_KEY=abc\nexport OPENAI_API_KEY='old'\n")
+    file.chmod(0o600)
+    keep_keys({"OPENAI_API_KEY": "new"}, file)
+    assert file.read_text() == "# mine\nFRED_API_KEY=abc\nOPENAI_API_KEY=new\n"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        keep_keys({"OPENAI_API_KEY": "two\nlines"}, file)
+    assert "new" in file.read_text()

@@ -1,0 +1,46 @@
+"""Every key of the table does something on every screen that names it, present or past: never a crash."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import Running, until
+from fake_desk import FakeDesk
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+
+from tui.keys import SCREENS, works
+from tui.snapshot import circumstances
+from tui.widgets.screen_bars import ErrorBar
+
+ELSEWHERE = {"app.ask_quit", "app.command_palette", "app.save_image", "present", "run_cycle"}
+"""Actions that leave the screen, write a file or change the circumstances: each has a test of its own."""
+
+
+async def run_all(pilot: Pilot[Any], mode: str) -> int:
+    """Do what every key does that works on a screen, leaving whatever opens."""
+    app = pilot.app
+    keys = [key for key in works(mode, circumstances(app.bridge.snapshot())) if key.action not in ELSEWHERE]  # type: ignore[attr-defined]
+    for key in keys:
+        await app.run_action(key.action, app.screen_stack[0])
+        await pilot.pause(0)
+        while isinstance(app.screen, ModalScreen):
+            app.pop_screen()
+        assert app.is_running and app._exception is None, f"{key.id} on {mode}"
+        shown = [app.screen_stack[0].query_one(ErrorBar).text, *(one.message for one in app._notifications)]
+        assert not any("a bug" in text for text in shown), f"{key.id} on {mode}"
+    return len(keys)
+
+
+@pytest.mark.parametrize("past", [False, True], ids=["present", "past"])
+async def test_no_key_breaks_a_screen(running: Running, asking: FakeDesk, past: bool) -> None:
+    async with running(desk=asking) as pilot:
+        done = 0
+        for mode, (key, _, _) in SCREENS.items():
+            await pilot.press(key)
+            await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
+            if past and pilot.app.bridge.snapshot().place is None:  # type: ignore[attr-defined]
+                await pilot.press("1", "left_curly_bracket", key)
+            done += await run_all(pilot, mode)
+        assert done > 100

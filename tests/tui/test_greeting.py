@@ -1,0 +1,60 @@
+"""The line that says what changed since the last look: on opening again, and when another process's run ends."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from conftest import Running, until
+from test_other_processes import FIRST, SECOND, config, desk_is_open, log, run_elsewhere  # noqa: F401 - a fixture
+from textual.pilot import Pilot
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app.desk_runner import OpenDesk
+from engine.config import Config
+from engine.journal.reader import JournalReader
+from tui.amounts import percent
+
+
+def greetings(pilot: Pilot[Any]) -> list[str]:
+    return [line.partition("since your last look ")[2] for line in log(pilot) if "since your last look" in line]
+
+
+async def test_opening_again_says_what_changed_since_the_last_look(running: Running, config: Config) -> None:  # noqa: F811
+    desk = partial(OpenDesk, services(config))
+    await run_elsewhere(config, FIRST)
+    journal = places.desk_journal("demo")
+    async with running(open_desk=desk) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        assert greetings(pilot) == [], "nobody has looked before"
+        await pilot.press("tab")
+        seen = pilot.app.bridge.snapshot().now  # type: ignore[attr-defined]
+        await run_elsewhere(config, SECOND)
+        await until(pilot, lambda: len(greetings(pilot)) == 1)
+        with JournalReader(journal) as reader:
+            fills, (before, after) = len(reader.fills()), (point.value for point in reader.equity())
+        assert fills
+        said = f"4 decisions, {fills} fill{'' if fills == 1 else 's'}, {percent(after / before - 1)}"
+        when, _, words = greetings(pilot)[0].partition(": ")
+        assert (when, words) == (f"({seen:%Y-%m-%d %H:%M})", said)
+    state = json.loads(places.app_state().read_text(encoding="utf-8"))
+    assert state["last visits"]["demo"]["event"] > 0
+    async with running(open_desk=desk) as pilot:  # closed without another key: those changes are still news
+        await until(pilot, lambda: desk_is_open(pilot))
+        await until(pilot, lambda: greetings(pilot) == [f"{when}: {said}"])
+
+
+LOST = '{"last visits": {"test": {"event": 99, "time": "2024-01-01T00:00:00+00:00"}}}'
+
+
+@pytest.mark.parametrize("state", ["{", '{"last visits": {"test": {"event": "x"}}}', LOST])
+async def test_a_state_that_cannot_be_read_or_is_of_another_journal_is_none(running: Running, state: str) -> None:
+    places.app_state().parent.mkdir(parents=True)
+    places.app_state().write_text(state, encoding="utf-8")
+    async with running() as pilot:
+        await pilot.press("tab")
+        assert greetings(pilot) == []
+    assert json.loads(places.app_state().read_text(encoding="utf-8"))["last visits"]["test"]["event"] == 0

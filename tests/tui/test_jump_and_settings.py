@@ -1,0 +1,47 @@
+"""Jump mode and the page of settings, from any screen; the palette runs every key of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import Running, until
+from fake_desk import FakeDesk
+
+from tui.app_settings import AppSettings
+from tui.keys import KEYS, SCREENS
+
+NEVER = {"desk.next-session"}
+"""Keys of circumstances that this desk never comes into: it is no demo desk."""
+
+
+async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: Running) -> None:
+    settings = AppSettings(origins={"desk.name": "flag --desk"})
+    async with running(settings=settings) as pilot:
+        await pilot.press("ctrl+o")
+        labels = {str(label.render()).strip(): label.region for label in pilot.app.screen.query(".jump")}
+        frame = pilot.app.screen_stack[0]
+        assert labels["b chart"].offset == frame.query_one("#chart").region.offset
+        assert set(labels) == {"a watchlist", "b chart", "c agents", "d positions", "e orders"}
+        await pilot.press("c")
+        assert pilot.app.screen.focused is not None
+        assert "agents" in {node.id for node in pilot.app.screen.focused.ancestors_with_self}
+        await pilot.press("ctrl+o", "escape")
+        assert len(pilot.app.screen_stack) == 1
+        await pilot.press("4", "ctrl+o", "a", "comma")
+        page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
+        assert "name                    test  (flag --desk)" in page and "AAA-USD, BBB-USD, CCC-USD\n" in page
+        assert "theme                   paperdesk  (default)" in page
+
+
+async def test_the_palette_offers_every_key_of_the_table(running: Running, asking: FakeDesk, tmp_path: Path) -> None:
+    async with running(desk=asking) as pilot:
+        offered: set[str] = set()
+        for past in (False, True):
+            for mode, (key, _, _) in SCREENS.items():
+                await pilot.press(key)
+                await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
+                titles = {one.title for one in pilot.app.get_system_commands(pilot.app.screen)}
+                offered |= {one.id for one in KEYS if mode in one.screens and one.meaning in titles}
+            if not past:
+                await pilot.press("1", "left_curly_bracket")
+        assert {one.id for one in KEYS} - offered == NEVER

@@ -1,0 +1,157 @@
+"""An order that waits: announced once, weighed in a dialog, edited, answered with a reason, and taken back in time."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from conftest import Running, until
+from fake_desk import BOUGHT, NOW, SESSION, SOLD, FakeDesk
+from textual.drivers.headless_driver import HeadlessDriver
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from engine.domain.order import Order, OrderState
+from engine.domain.portfolio import Portfolio, Position
+from engine.domain.run import EquityPoint
+from engine.execution.controls import Approval, approvals
+from engine.journal.entries import OrderEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from tui.screens.ask import AskScreen
+from tui.screens.confirm import ConfirmScreen
+from tui.widgets.screen_bars import ErrorBar
+from tui.widgets.table import Table
+
+
+class MovedClock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.later = timedelta()
+
+    def now(self) -> datetime:
+        return NOW + self.later
+
+
+def answer(desk: FakeDesk, order: Order) -> Approval | None:
+    with JournalReader(desk.journal) as reader:
+        return approvals(reader, [order.id]).get(order.id)
+
+
+def order_of(desk: FakeDesk, wanted: Order) -> Order:
+    with JournalReader(desk.journal) as reader:
+        return next(entry.order for entry in reader.orders() if entry.order.id == wanted.id)
+
+
+def stands(pilot: Pilot[Any]) -> list[str]:
+    table = pilot.app.screen_stack[0].query_one("#orders", Table)
+    return [f"{row.cells[0].text} {row.cells[-1].text}" for row in table.rows]
+
+
+def question(pilot: Pilot[Any]) -> str:
+    """The text of the dialog that is open, without line breaks; empty without one."""
+    if not isinstance(pilot.app.screen, ConfirmScreen):
+        return ""
+    return " ".join(str(pilot.app.screen.query_one("#text", Static).content).split())
+
+
+async def typed(pilot: Pilot[Any], text: str) -> None:
+    """Type a text into the line that asks for it, in the place of the one that is there."""
+    await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
+    pilot.app.screen.query_one(Input).value = text
+    await pilot.press("enter")
+
+
+async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
+    running: Running, asking: FakeDesk
+) -> None:
+    clock = MovedClock()
+    asking.clock, asking.undo_seconds = clock, 60.0  # type: ignore[assignment]
+    held = {BOUGHT.symbol: Position(Decimal(100), Decimal(40))}
+    with JournalWriter(asking.journal) as writer:
+        prices = {BOUGHT.symbol: Decimal(40)}
+        writer.session_settled("r", EquityPoint(SESSION, Decimal(94_000), Portfolio(Decimal(90_000), held), prices))
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(stands(pilot)) == 3)
+        await pilot.press("a")
+        await until(pilot, lambda: "24h00m00s left, until 2024-05-02 00:00 UTC; then it expires" in question(pilot))
+        price = Decimal(question(pilot).split("Price ")[1].split(",")[0])
+        shares, after = 7000 / price, (100 * price + 7000) / 94_000
+        for fact in (
+            f"BUY {BOUGHT.symbol} for 7,000.00 [b]it rises[/b] on volume",
+            f"Price {price:.2f}, the close of 2024-04-30",
+            f"Shares {shares:.2f}, worth 7,000.00",
+            f"Part {100 * price / 94_000:.1%} to {after:.1%} of the portfolio",
+            "Cash 83,000.00 after it",
+        ):
+            assert fact in question(pilot)
+        clock.later = timedelta(seconds=61)
+        await until(pilot, lambda: "23h58m59s left" in question(pilot))
+        # Another size: first one that the desk refuses, then one that it takes, which is undone in the dialog.
+        await pilot.press("e")
+        await typed(pilot, "$20000")
+        await until(pilot, lambda: "too much" in pilot.app.screen_stack[0].query_one(ErrorBar).text)
+        assert order_of(asking, BOUGHT) == BOUGHT
+        await until(pilot, lambda: bool(question(pilot)))
+        await pilot.press("e")
+        await typed(pilot, "60")
+        await until(pilot, lambda: "for 3,000.00 (edited from 7,000.00 by the operator)" in question(pilot))
+        assert "Cash 87,000.00 after it" in question(pilot)
+        await pilot.press("u")
+        await until(pilot, lambda: order_of(asking, BOUGHT) == BOUGHT)
+        # An answer can be taken back before it is carried out.
+        await pilot.press("a", "y")
+        await until(pilot, lambda: f"{BOUGHT.symbol} approved" in stands(pilot))
+        await pilot.press("u")
+        await until(
+            pilot, lambda: answer(asking, BOUGHT) is None and stands(pilot)[0].startswith(f"{BOUGHT.symbol} waits")
+        )
+        await pilot.press("e")
+        await typed(pilot, "none")
+        assert isinstance(pilot.app.screen, AskScreen), "it says how a size is written"
+        await pilot.press("escape", "right_square_bracket", "x", "r")
+        await typed(pilot, "too much  of it")
+        await until(pilot, lambda: answer(asking, SOLD) is not None)
+        assert answer(asking, SOLD) == Approval(False, clock.now(), "too much of it")
+        assert order_of(asking, SOLD).state is OrderState.INTENDED and asking.submissions == 0
+    assert order_of(asking, SOLD).state is OrderState.CANCELED, "who leaves within the time has it carried out"
+    assert order_of(asking, BOUGHT).state is OrderState.INTENDED
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+async def test_an_order_that_begins_to_wait_is_announced_once(
+    running: Running, asking: FakeDesk, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(HeadlessDriver, "write", lambda driver, data: written.append(data))
+    asking.notify = wanted
+    new = Order(
+        id="new", symbol="CCC-USD", side=BOUGHT.side, session=SESSION, notional=Decimal(900), reason="\x1b]0;x\x07"
+    )
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(stands(pilot)) == 3)
+        assert not any("\x1b]9" in text for text in written), "those that wait already are on the screen"
+        with JournalWriter(asking.journal) as writer:
+            writer.order_intended(OrderEntry(order=new, run="r", desk="test", cycle=1, time=NOW))
+        await until(pilot, lambda: len(stands(pilot)) == 4)
+        await pilot.pause()
+    said = "1 order to approve: BUY CCC-USD for 900.00"
+    notified = [text for text in written if "\x1b]9" in text]
+    assert notified == ([f"\a\x1b]9;{said}\a\x1b]777;notify;Paperdesk;{said}\a"] if wanted else [])
+
+
+@pytest.mark.parametrize(("key", "choice"), [("K", "y halt"), ("a", "y approve")])
+async def test_on_a_terminal_of_30_by_8_a_dialog_shows_its_answers(
+    running: Running, asking: FakeDesk, key: str, choice: str
+) -> None:
+    async with running((30, 8), desk=asking) as pilot:
+        await until(pilot, lambda: bool(pilot.app.bridge.snapshot().controls.waiting))  # type: ignore[attr-defined]
+        await pilot.press(key)
+        await until(pilot, lambda: bool(question(pilot)))
+        choices = pilot.app.screen.query_one("#choices", Static)
+        lines = [choices.render_line(n).text for n in range(choices.region.height)]
+        assert choice in lines[0] and "esc cancel" in " ".join(lines)
+        assert choices.region.bottom < 8 and pilot.app.screen.query_one("#text", Static).region.y < choices.region.y

@@ -1,0 +1,48 @@
+"""`paperdesk open` (desk): open the app at a decision, in the past of its record."""
+
+from __future__ import annotations
+
+import click
+
+from engine.errors import UsageError
+from tui.deep_link import Link, link_of
+from tui.invocation import Invocation, desk_options
+from tui.snapshot import Source
+
+
+@click.command("open")
+@click.argument("place", metavar="SYMBOL@SESSION[#PART]")
+@desk_options
+def open_command(invocation: Invocation, place: str) -> None:
+    """Opens the app as it stood after the decision for a symbol in a session: in the past of the desk's journal, or
+    with --run in that of a backtest. Without decisions of the desk it is the latest backtest that has any.
+
+    PART is why (the trail of the decision, which is meant without it), desk, chart, agents or memory. Reports and
+    notifications print such a command beside every decision. In the app `\\` goes to the present.
+
+    \b
+    Examples:
+      paperdesk open ORVL@2025-03-12
+      paperdesk open ORVL@2025-03-12#chart
+      paperdesk open ORVL@2025-03-12 --run backtest-20250701-120000-ab12
+    """
+    from engine.clock import LiveClock
+
+    link = link_of(place)
+    if link.session > LiveClock().now().date():
+        raise UsageError(f"{place}: {link.session} lies in the future")
+    found = _found(invocation, link)
+    from tui.commands import app
+
+    app.run(invocation, link=found)
+
+
+def _found(invocation: Invocation, link: Link) -> Link:
+    """The place with the record that holds its decision. Raises MissingData where none does."""
+    from engine.reports.documents.trail import decided
+
+    with invocation.records(decisions=True) as records:
+        made = decided(records, link.symbol, link.session)[0]
+        backtest = records.run if records.kind == "backtest" else None
+        name = records.title if backtest is None else backtest
+        return link.within(Source(name, records.required.path, backtest), made.key.symbol)

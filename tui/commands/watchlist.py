@@ -1,0 +1,94 @@
+"""`paperdesk watchlist` (desk): show and change the groups of symbols that the app's watchlist goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tui.commands.options import json_option
+from tui.console import show_document, standard_output
+from tui.invocation import Invocation, desk_options
+from tui.plain_text import wrapped
+
+LIST, ADD, REMOVE, GROUP, IMPORT, EXPORT = ACTIONS = ("list", "add", "remove", "group", "import", "export")
+NEEDS = {
+    ADD: "a group and symbols: paperdesk watchlist add core NVDA",
+    REMOVE: "a group and symbols: paperdesk watchlist remove core NVDA",
+    GROUP: "one name: paperdesk watchlist group core",
+    IMPORT: "one file: paperdesk watchlist import FILE",
+    EXPORT: "one file: paperdesk watchlist export FILE",
+}
+
+
+@click.command("watchlist")
+@click.argument("action", metavar="|".join(ACTIONS), type=click.Choice(ACTIONS), default=LIST)
+@click.argument("what", nargs=-1, metavar="[GROUP|FILE] [SYMBOL]...")
+@click.option("--delete", is_flag=True, help="With group: delete it.")
+@json_option
+@desk_options
+def watchlist_command(
+    *, invocation: Invocation, action: str, what: tuple[str, ...], delete: bool, as_json: bool
+) -> None:
+    """Groups of symbols to look at, for all desks: in the app `w` goes from group to group, and `W` changes one.
+
+    They are a view and nothing else: a desk trades the symbols of its configuration (desk.symbols), which are the group
+    `desk` of every list, and no other for being watched. add makes the group where there is none. import takes a CSV
+    (group,symbol), what export wrote, or a symbol a line; it adds and takes nothing out.
+
+    \b
+    Examples:
+      paperdesk watchlist
+      paperdesk watchlist add core NVDA AAPL BRK.B
+      paperdesk watchlist remove core AAPL
+      paperdesk watchlist group core --delete
+      paperdesk watchlist export watchlists.csv
+    """
+    from engine.app import watchlists
+
+    _check(action, what, delete=delete)
+    if action == LIST:
+        loaded = invocation.services()
+        document = watchlists.groups_document(watchlists.read_groups(), loaded.desk, loaded.symbols)
+        show_document(document, as_json, lambda: _groups(document))
+        return
+    first, *symbols = what
+    done = {
+        ADD: lambda: watchlists.change_group(first, add=symbols),
+        REMOVE: lambda: watchlists.change_group(first, remove=symbols),
+        GROUP: lambda: watchlists.delete_group(first) if delete else watchlists.change_group(first),
+        IMPORT: lambda: watchlists.import_groups(Path(first).expanduser()),
+        EXPORT: lambda: watchlists.export_groups(watchlists.read_groups(), Path(first).expanduser()),
+    }[action]()
+    show_document(done, as_json, lambda: _done(done))
+
+
+def _check(action: str, what: tuple[str, ...], *, delete: bool) -> None:
+    """Raise UsageError where an action has too few words or too many."""
+    fits = {LIST: not what, ADD: len(what) > 1, REMOVE: len(what) > 1}.get(action, len(what) == 1)
+    if not fits:
+        raise click.UsageError(f"{action} takes nothing more" if action == LIST else f"{action} needs {NEEDS[action]}")
+    if delete and action != GROUP:
+        raise click.UsageError("--delete belongs to group")
+
+
+def _groups(document: Mapping[str, Any]) -> Iterator[str]:
+    console = standard_output()
+    for one in document["groups"]:
+        traded = f"   what the desk {document['desk']} trades" if one["traded"] else ""
+        yield console.bold(one["group"]) + console.dim(traded)
+        yield from (f"  {line}" for line in wrapped(", ".join(one["symbols"]) or "empty", console.width - 2))
+    if len(document["groups"]) == 1:
+        yield "no other group yet: paperdesk watchlist add core NVDA makes one"
+
+
+def _done(document: Mapping[str, Any]) -> Iterator[str]:
+    width = standard_output().width
+    if "file" in document:
+        yield f"{document['file']}: groups {document['groups']}, symbols {document['symbols']}"
+    elif document.get("deleted"):
+        yield f"the watchlist {document['group']} is deleted"
+    else:
+        yield from wrapped(f"{document['group']}: {', '.join(document['symbols']) or 'empty'}", width)

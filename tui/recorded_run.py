@@ -1,0 +1,96 @@
+"""Backtests of earlier days as the screen shows those of today: curves beside each other, reports, comparisons."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from itertools import accumulate
+from typing import Any
+
+from textual.content import Content
+
+from engine.domain.run import RunOutcome, RunSpec
+from engine.reports.documents.runs import StoredRun
+from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_message
+from tui.plain_text import one_line
+from tui.widgets.plot import PlotData
+
+_WIDTH = 120
+"""Columns of a comparison."""
+_STATUS = {RunOutcome.DONE.value: DONE, RunOutcome.FAILED.value: FAILED}
+
+
+def recorded(run: StoredRun) -> BacktestState | None:
+    """A run under its decider's name and the time when it began (UTC), with its metrics and without its document; None
+    for one that cannot be read or was killed before its first session."""
+    if run.problem or run.first is None or run.last is None:
+        return None
+    spec = RunSpec(symbols=run.symbols, first=run.first, last=run.last, preset=run.name, run=run.id)
+    status = _STATUS.get(run.outcome or "", STOPPED)
+    return BacktestState(
+        name=f"{one_line(run.name)} {run.time:%m-%d %H:%M}",
+        spec=spec,
+        status=status,
+        metrics=run.metrics,
+        done=run.sessions,
+        total=run.sessions,
+    )
+
+
+def with_document(state: BacktestState, document: Mapping[str, Any]) -> BacktestState:
+    """A recorded run once its document was read."""
+    from engine.reports.performance import BENCHMARK
+
+    actions = Counter(decision["action"] for decision in document["decisions"])
+    state = replace(state, trades=len(document["trades"]), label=one_line(document["label"] or ""), actions=actions)
+    state = after_message(state, {"type": "result", "document": document})
+    held = document["baselines"].get(BENCHMARK)
+    if held is None:
+        return state
+    points = [[point["session"], value] for point, value in zip(document["equity"], held["equity"], strict=False)]
+    return after_message(state, {"type": "baseline", "name": BENCHMARK, "equity": points})
+
+
+def curves(run: BacktestState, others: Sequence[BacktestState], *, falls: bool = False) -> PlotData:
+    """A run beside its baseline and others over the sessions of its window, in money, or with `falls` in percent below
+    the highest value so far; during the warm-up alone."""
+    own = dict(run.curve)
+    if not own:
+        return PlotData()
+    beside: dict[str, Mapping[date, float]] = {}
+    if run.part != "warm-up":
+        beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
+    axis = sorted({*own, *beside.get(run.baseline_name, ())})
+    shown = {name: values for name, values in beside.items() if any(day in values for day in axis)}
+    series = {
+        one_line(name): [(_falls(values) if falls else values).get(day) for day in axis]
+        for name, values in ({run.name: own} | shown).items()
+    }
+    return PlotData(series, [day.isoformat() for day in axis])
+
+
+def _falls(values: Mapping[date, float]) -> Mapping[date, float]:
+    """Each value in percent of the highest before it, less 100."""
+    days = sorted(values)
+    highest = accumulate((values[day] for day in days), max)
+    return {day: 100 * (values[day] / top - 1) for day, top in zip(days, highest, strict=True) if top}
+
+
+def report(run: BacktestState, stored: StoredRun | None, width: int, *, plain: bool) -> Content:
+    """The summary that `paperdesk backtest` prints, in columns of `width`."""
+    if run.document is None:
+        return Content(run.error or "The report comes at the end of the run.")
+    from tui.backtest_text import summary_text
+    from tui.console import Console
+
+    journal = "" if stored is None else str(stored.path)
+    return Content(summary_text(run.document, journal, Console(max(40, width), ascii_only=plain)))
+
+
+def comparison(document: Mapping[str, Any]) -> Content:
+    """The text that `paperdesk runs compare` prints."""
+    from tui.runs_text import comparison_lines
+
+    return Content("\n".join(comparison_lines(document, _WIDTH)))

@@ -1,0 +1,211 @@
+"""The first run: a paper account is set up by answering a few questions, checked, and its prices are fetched.
+
+Nothing is written before the account was reached; then the configuration and the keys are, for their owner alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar, cast
+
+from textual import events, on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from engine.errors import PaperdeskError
+from tui.bridge import DeskApp
+from tui.first_configuration import symbols_of
+from tui.first_run import Question, configuration, keep, keys_of, questions
+from tui.subcommand import run_command
+
+LATER = "Data"
+"""The area of the doctor's findings that fails until the prices are fetched."""
+
+NARROW = 90
+"""Columns from which the answers stand beside the question."""
+
+
+class FirstRunScreen(ModalScreen[None]):
+    """The answers so far on the left, one question on the right; then what is being done, line by line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back", show=False),
+        Binding("enter", "go_on", "Go on", show=False),
+        Binding("o", "open", "Open", show=False),
+    ]
+
+    def __init__(self, file: Path) -> None:
+        """`file` is the configuration that is to be written."""
+        super().__init__()
+        self._file = file
+        self._answers: dict[str, str] = {}
+        self._at = 0
+        self._lines: list[tuple[str, str]] = []
+        self._working = self._ready = False
+
+    @property
+    def _questions(self) -> list[Question]:
+        return list(questions(self._answers))
+
+    @property
+    def _question(self) -> Question | None:
+        """The question that is shown; None once all are answered."""
+        asked = self._questions
+        return asked[self._at] if self._at < len(asked) else None
+
+    def compose(self) -> ComposeResult:
+        """Mount the answers and the place of a question."""
+        with Vertical() as box:
+            box.border_title = Content("PAPER  Set up a paper account")
+            with Horizontal():
+                yield Static("", id="answers", markup=False)
+                with Vertical(id="question"):
+                    yield Static("", id="text", markup=False)
+                    yield Input(compact=True, id="answer")
+                    yield Static("", id="complaint", markup=False)
+                    yield Static("", id="done", markup=False)
+            yield Static("", id="choices", markup=False)
+
+    def on_mount(self) -> None:
+        """Ask the first question."""
+        self._show()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Leave the answers out where there is no room for them."""
+        self.set_class(event.size.width < NARROW, "-small")
+
+    # Questions
+
+    @on(Input.Submitted)
+    def _answered(self, event: Input.Submitted) -> None:
+        question = self._question
+        if question is None:
+            return
+        try:
+            self._answers[question.key] = question.check(event.value.strip() or question.proposed)
+        except PaperdeskError as error:
+            self.query_one("#complaint", Static).update(str(error))
+            return
+        self._at += 1
+        self._show()
+
+    def action_back(self) -> None:
+        """Go back to the question before; from the first one, leave."""
+        if self._working:
+            return
+        if self._at == 0 or self._ready:
+            self.dismiss(None)
+            return
+        self._at, self._lines = min(self._at, len(self._questions)) - 1, []
+        self._show()
+
+    def action_go_on(self) -> None:
+        """Check the account and fetch its prices; once that is done, open the desk and run its first cycle."""
+        if self._ready:
+            cast("DeskApp", self.app).reopen(cycle=True)
+        elif self._question is None and not self._working:
+            self._working, self._lines = True, []
+            self._set_up()
+
+    def action_open(self) -> None:
+        """Open the desk without a cycle."""
+        if self._ready:
+            cast("DeskApp", self.app).reopen(cycle=False)
+
+    def _show(self) -> None:
+        question, box = self._question, self.query_one("#answer", Input)
+        self.query_one("#complaint", Static).update("")
+        box.display = question is not None
+        if question is not None:
+            box.password, box.placeholder = question.secret, question.proposed
+            box.value = "" if question.secret else self._answers.get(question.key, "")
+            box.focus()
+        else:
+            self.set_focus(None)
+        text = question.text if question is not None else self._summary()
+        number = f"{self._at + 1} of {len(self._questions)}   " if question is not None else ""
+        self.query_one("#text", Static).update(Content.assemble((number, "$primary"), text))
+        self.query_one("#answers", Static).update(self._rail(question))
+        self.query_one("#done", Static).update(Content("\n").join(Content.styled(*line) for line in self._lines))
+        self.query_one("#choices", Static).update(self._choices(question))
+
+    def _summary(self) -> str:
+        if self._ready:
+            return "The desk is set up."
+        return (
+            f"The account is checked and its prices are fetched; then {self._file} is written, and the keys beside it."
+        )
+
+    def _rail(self, asked: Question | None) -> Content:
+        lines = []
+        for one in self._questions:
+            answer = self._answers.get(one.key, "")
+            shown = "*" * min(8, len(answer)) if one.secret else answer
+            lines.append(Content.assemble((f"{'>' if one == asked else ' '} {one.name:<14}", "bold"), shown))
+        return Content("\n").join(lines)
+
+    def _choices(self, question: Question | None) -> str:
+        if self._ready:
+            return "enter open it and run the first cycle   o open it   esc stay here"
+        if self._working:
+            return "one moment"
+        return "enter goes on   esc back" if question is not None else "enter begins   esc back"
+
+    # What is done
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _set_up(self) -> None:
+        try:
+            with TemporaryDirectory(prefix="paperdesk-") as folder:
+                draft = Path(folder) / "config.toml"
+                draft.write_text(configuration(self._answers), encoding="utf-8")
+                await self._check(("--config", str(draft)))
+                await self._fetch(("--config", str(draft)))
+            keep(self._answers, self._file)
+            self._say(f"wrote {self._file}", "$success")
+            self._ready = True
+        except PaperdeskError as error:
+            self._say(f"{error}", "$warning")
+            self._say("Nothing was written: esc goes back to the answers, enter tries again.", "")
+        finally:
+            self._working = False
+            self._show()
+
+    async def _check(self, options: tuple[str, ...]) -> None:
+        """Reach the account and the models. Raises SetUpRefused."""
+        self._say("reaching the account", "")
+        found = await self._command(options, "doctor", "--connect", answers=(0, 1))
+        wrong = [one for one in found["checks"] if one["state"] == "fail" and one["area"] != LATER]
+        if wrong:
+            raise SetUpRefused("; ".join(f"{one['name']}: {one['detail']}" for one in wrong))
+        self._lines.pop()
+        self._say("the account answers", "$success")
+
+    async def _fetch(self, options: tuple[str, ...]) -> None:
+        """Fetch the prices of every symbol, one after another."""
+        symbols = symbols_of(self._answers["desk.symbols"])
+        for number, symbol in enumerate(symbols, 1):
+            self._say(f"fetching {symbol}, {number} of {len(symbols)}", "")
+            found = await self._command(options, "fetch", "--symbols", symbol)
+            added = sum(one["added"] for one in found["files"])
+            self._lines.pop()
+            self._say(f"{symbol}: {added:,} rows", "$success")
+
+    async def _command(
+        self, options: tuple[str, ...], *arguments: str, answers: tuple[int, ...] = (0,)
+    ) -> Mapping[str, Any]:
+        return await run_command(options, *arguments, keys=keys_of(self._answers), answers=answers)
+
+    def _say(self, text: str, ink: str) -> None:
+        self._lines.append((text, ink))
+        self._show()
+
+
+class SetUpRefused(PaperdeskError):
+    """The account or a model cannot be had; its message says why."""

@@ -1,0 +1,137 @@
+"""The operator's answers on orders that wait, as keys of a screen: approve, veto, edit, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+
+from engine.domain.order import Order, OrderSize
+from engine.messages.commands import Approve, OrderCommand, ResizeOrder, Undo, Veto
+from engine.reports.documents.control_state import OpenOrder
+from tui.bridge import PAST
+from tui.screens.frame import FramedScreen
+from tui.widgets.table import Table
+
+SIZE_HINT = "shares, or dollars with a $ before them"
+
+
+class OrderActions(FramedScreen):
+    """A screen with a table `orders`, whose orders are answered by key."""
+
+    def chosen_symbol(self) -> str:
+        """The symbol whose order is meant where the table of orders has not the focus."""
+        raise NotImplementedError
+
+    def action_approve(self) -> None:
+        """Approve the order that waits, once that is confirmed."""
+        self._ask(self._waiting_order(), approve=True)
+
+    def action_veto(self) -> None:
+        """Veto the order that waits, once that is confirmed."""
+        self._ask(self._waiting_order(), approve=False)
+
+    def action_edit_order(self) -> None:
+        """Ask for another size of the order that waits."""
+        if (one := self._waiting_order()) is not None:
+            self._edit(one.order, lambda: None)
+
+    def action_undo(self) -> None:
+        """Take back the last answer, or edit, of an order that was not sent yet."""
+        from tui.screens.order_question import undoable_order
+
+        one = undoable_order(self._view, self.chosen_symbol()) if self._in_present() else None
+        if one is not None:
+            self._give(Undo(one.order.id))
+        elif self._in_present():
+            self.notify("nothing can be taken back: what was answered is sent, or ended", markup=False, timeout=3)
+
+    def _in_present(self) -> bool:
+        return self.desk_app.bridge.playback is None
+
+    def _ask(self, one: OpenOrder | None, *, approve: bool) -> None:
+        if one is None:
+            return
+        from tui.screens.confirm import ConfirmScreen
+        from tui.screens.order_question import order_confirmation
+
+        order, counted = one.order, self._view.controls.waiting  # all are those that were counted in the text
+        confirmation = order_confirmation(self._view, order.id, approve=approve)
+        if confirmation is None:
+            return
+        answers: dict[str, Callable[[], None]] = {
+            "y": lambda: self._give(Approve(order.id) if approve else Veto(order.id)),
+            "e": lambda: self._edit(order, lambda: self._ask(one, approve=approve)),
+            "u": lambda: self._give(Undo(order.id)),
+            "r": lambda: self._veto_with_reason(order),
+        }
+
+        def answered(key: str | None) -> None:
+            if key == "A":
+                self._give(*(Approve(each.order.id) if approve else Veto(each.order.id) for each in counted))
+            elif key:
+                answers[key]()
+
+        self.app.push_screen(
+            ConfirmScreen(
+                confirmation,
+                lambda: order_confirmation(self.desk_app.bridge.snapshot(), order.id, approve=approve),
+            ),
+            answered,
+        )
+
+    def _veto_with_reason(self, order: Order) -> None:
+        from tui.screens.ask import AskScreen
+
+        def answered(text: str | None) -> None:
+            if text:
+                self._give(Veto(order.id, " ".join(text.split())))
+
+        self.app.push_screen(AskScreen(f"PAPER  Veto {order.side} {order.symbol}: why?", "a reason"), answered)
+
+    def _edit(self, order: Order, then: Callable[[], None]) -> None:
+        from tui.screens.ask import AskScreen
+
+        def answered(text: str | None) -> None:
+            if text:
+                self._give(ResizeOrder(order.id, order_size(text)))
+            then()
+
+        now = f"${order.notional}" if order.notional is not None else f"{order.quantity:f}"
+        title = f"PAPER  Edit {order.side} {order.symbol}"
+        self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size), answered)
+
+    def _give(self, *commands: OrderCommand | ResizeOrder) -> None:
+        for command in commands:
+            self._send(command)
+        self.show_at_once()
+
+    def show_at_once(self) -> None:
+        """Show the snapshot after a command."""
+        self.show_view(self.desk_app.bridge.snapshot())
+
+    def _waiting_order(self) -> OpenOrder | None:
+        """The waiting order under the cursor of the orders; from another pane that of the symbol, or the first. Where
+        none waits, and in the past, the user is told."""
+        if not self._in_present():
+            self.notify(PAST, markup=False, timeout=3)
+            return None
+        waiting, table = self._view.controls.waiting, self.query_one("#orders", Table)
+        under = next((one for one in waiting if one.order.id == table.cursor_key), None)
+        if self.focused is not table or not waiting:
+            symbol = self.chosen_symbol()
+            under = next((one for one in waiting if one.order.symbol == symbol), next(iter(waiting), None))
+        if under is None:
+            self.notify("this order does not wait for you" if waiting else "no order waits for approval", timeout=3)
+        return under
+
+
+def order_size(text: str) -> OrderSize:
+    """A size as it is typed: `25` shares, `$5000`. Raises ValueError that says how it is written."""
+    plain = text.strip().replace(",", "")
+    try:
+        number = Decimal(plain.removeprefix("$"))
+    except InvalidOperation:
+        number = Decimal(0)
+    if not number.is_finite() or number <= 0:
+        raise ValueError(f"{text.strip() or 'nothing'} is no size: write 25 for shares, $5000 for an amount")
+    return OrderSize(number, money=plain.startswith("$"))

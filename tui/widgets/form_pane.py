@@ -1,0 +1,84 @@
+"""The backtest's form on the screen: fields, a complaint beside each, and the names that can decide."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, VerticalScroll
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Static
+
+from engine.domain.run import RunSpec
+from tui.backtest_form import FIELDS, deciders, filled, values_of
+
+_NL = "\n  "
+
+
+class FormPane(VerticalScroll, can_focus=False):
+    """Fields under labels."""
+
+    def compose(self) -> ComposeResult:
+        """Mount the fields, the costs that follow from the configuration, and the deciders."""
+        self.border_title = "Backtest"
+        for field in FIELDS:
+            with Horizontal(classes="field"):
+                yield Static(field.label, classes="label", markup=False)
+                yield Input(placeholder=field.hint, id=f"field-{field.id}", compact=True)
+            yield Static("", classes="complaint", id=f"wrong-{field.id}", markup=False)
+        with Horizontal(classes="field"):
+            yield Static("Costs", classes="label", markup=False)
+            yield Static("", id="costs", markup=False)
+        yield Static("", id="deciders", markup=False)
+
+    def on_mount(self) -> None:
+        """List what can decide, once the form has its size: a text that grows before that keeps its first height."""
+        self.call_after_refresh(self._list_deciders)
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _list_deciders(self) -> None:
+        presets, strategies = await asyncio.to_thread(deciders)
+        self._box("decides").suggester = SuggestFromList([*presets, *strategies])
+        self.query_one("#deciders", Static).update(
+            f"Agents decide\n  {_NL.join(presets)}\nRules decide\n  {_NL.join(strategies)}"
+        )
+
+    def propose(self, spec: RunSpec, costs: str) -> None:
+        """Fill the fields that are empty."""
+        for field, text in values_of(spec).items():
+            self._box(field).value = self._box(field).value or text
+        self.query_one("#costs", Static).update(costs)
+
+    def read(self, proposal: RunSpec, today: date) -> RunSpec | None:
+        """The run of the form; None where a field is wrong, which says why beside it and has the focus then."""
+        values = {field.id: self._box(field.id).value for field in FIELDS}
+        form = filled(values, proposal, today, *deciders())
+        for field in FIELDS:
+            self._complain(field.id, form.complaints.get(field.id, ""))
+        if form.spec is None:
+            self._box(next(iter(form.complaints))).focus()
+        return form.spec
+
+    def step(self, by: int) -> bool:
+        """Go to the next field, or the one before; False where the focus is in none, or there is no other."""
+        boxes = list(self.query(Input))
+        place = next((n for n, box in enumerate(boxes) if box.has_focus), None)
+        if place is None or not 0 <= place + by < len(boxes):
+            return False
+        boxes[place + by].focus()
+        return True
+
+    @on(Input.Changed)
+    def _changed(self, event: Input.Changed) -> None:
+        if event.input.id is not None:
+            self._complain(event.input.id.removeprefix("field-"), "")
+
+    def _box(self, field: str) -> Input:
+        return self.query_one(f"#field-{field}", Input)
+
+    def _complain(self, field: str, text: str) -> None:
+        line = self.query_one(f"#wrong-{field}", Static)
+        line.update(text)
+        line.display = bool(text)
