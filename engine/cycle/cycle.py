@@ -27,16 +27,14 @@ from engine.cycle import debate, observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
 from engine.cycle.debate import HeldDebate
 from engine.cycle.decide import abstention, opinion
+from engine.cycle.deliberation import Deliberation
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
 from engine.cycle.recall import TradingMemory
-from engine.cycle.received import received
 from engine.cycle.side_by_side import side_by_side
 from engine.cycle.step import Analysis, Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.decision import DESK, Opinion
 from engine.domain.market import PriceHistory, Symbol
-from engine.domain.portfolio import ZERO, PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.portfolio import ZERO
 from engine.errors import TryAgainLater
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.events import Event
@@ -44,23 +42,9 @@ from engine.messages.from_values import decision_made, opinion_formed
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_rule
-from memory.record import Item
 
 INDICATOR_ROWS = 250
 """Bars before the chart's first, so that its averages have settled when it begins."""
-
-
-@dataclass(frozen=True, slots=True)
-class Deliberation:
-    """One owner's opinion on one symbol, the position it is sized against, the memories that it was given, and those
-    that it leaves; the analysis that it rests on, and the debate that fed it, where there were any."""
-
-    opinion: Opinion
-    position: PositionContext
-    recollections: tuple[Recollection, ...] = ()
-    memories: tuple[Item, ...] = ()
-    analysis: Analysis | None = None
-    debate: HeldDebate | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +100,7 @@ class Cycle:
         for decision in decisions:
             self.publish(decision_made(turn.market.now, decision))
         if self.memory is not None:
-            memories = [item for one in deliberations for item in _with_trades(turn, one, result)]
+            memories = [item for one in deliberations for item in one.memories(turn, result)]
             lessons = (one.lessons.values() for one in debated if one is not None)
             memories += chain.from_iterable(chain.from_iterable(lessons))
             self.memory.write(memories, opinions, turn.step)
@@ -175,15 +159,7 @@ class Cycle:
             held = await debate.hold(analyses, before=True) if before else None
             decided = await side_by_side(opinion(one, held) for one in analyses)
         return tuple(
-            Deliberation(
-                own,
-                one.context.position,
-                one.observed.recollections,
-                _memories(one.context, one.observed, one.reflections),
-                one,
-                held,
-            )
-            for one, own in zip(analyses, decided, strict=True)
+            Deliberation(own, one.context.position, one, held) for one, own in zip(analyses, decided, strict=True)
         )
 
     def _context(
@@ -270,30 +246,3 @@ async def _reflect(context: StepContext, observed: Observations) -> Reflections:
         extended=await reflect.on_period(context, observed),
     )
     return replace(reflections, immediate=await reflect.immediately(context, observed, reflections.extended))
-
-
-def _memories(context: StepContext, observed: Observations, reflections: Reflections) -> tuple[Item, ...]:
-    """The memories that an analysis leaves: today's items first, then what was learned of them."""
-    if context.memory is None:
-        return ()
-    today = received(
-        context.scope,
-        context.news,
-        observed.filings.texts,
-        observed.intelligence.value,
-        observed.macro.value or (),
-        analyses="analyses" in context.preset.steps,
-        commentary=observed.commentary.value or (),
-        price=context.price_item if context.memory.keeps("price") else None,
-    )
-    return (*today, *reflections.lessons)
-
-
-def _with_trades(turn: Turn, one: Deliberation, result: CycleResult) -> Iterator[Item]:
-    """The memories that an analysis leaves, its reflection with what was decided, traded and earned."""
-    key = one.opinion.key
-    decision = next(made for made in result.decisions if made.key in (key, replace(key, owner=DESK)))
-    orders = [order for order in result.orders if (order.symbol, order.book) == (key.symbol, decision.book)]
-    past = turn.history.of(key.symbol, key.owner, 1)
-    for item in one.memories:
-        yield reflect.with_trade(item, decision, orders[0] if orders else None, past[0] if past else None)

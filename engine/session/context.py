@@ -20,7 +20,7 @@ from engine.execution.venue import SessionVenue, SettledSession, Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from engine.messages.events import Event
+from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, Pause
 from engine.session.cost_meter import CostMeter
 from engine.session.owner_books import BookSettlement, OwnerBooks
@@ -59,6 +59,10 @@ class SessionContext:
     recorder: Recorder = field(default_factory=Recorder)
     clock: Clock
     publish: Callable[[Event], None] = lambda event: None
+
+    def warn(self, text: str) -> None:
+        """Publish a warning."""
+        self.publish(Noticed(self.run, self.clock.now(), "warning", text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

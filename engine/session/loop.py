@@ -11,24 +11,21 @@ the recorder that they give to it, in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
-from decimal import Decimal
 
 from engine.cycle.turn import CycleResult, Turn
-from engine.domain.market import ActionKind, Symbol
 from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
 from engine.execution.venue import SettledSession
-from engine.market.as_of import last_opened
 from engine.market.trading_hours import step_at
-from engine.messages.events import Noticed
 from engine.messages.from_values import order_filled, session_settled
 from engine.session import owner_books
-from engine.session.context import Moment, Quotes, RunState, SessionContext, SessionResult, Settled
+from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
 from engine.session.outcomes import deposits_in, learn
 from engine.session.owner_books import OwnerBooks, has_books
+from engine.session.quotes import quoted
 
 RESUMED_WITHIN = timedelta(minutes=15)
 """Largest age of the data with which a killed cycle within a session goes on."""
@@ -58,7 +55,7 @@ async def settle(context: SessionContext, session: date, state: RunState) -> tup
     what the account did is allocated to them, and each learns from its own."""
     settlement = await context.venue.settle(session)
     for text in settlement.warnings:
-        _warn(context, text)
+        context.warn(text)
     _publish(context, settlement.sessions)
     if not has_books(context.cycle.preset):
         return Settled(settlement.sessions), learn(context, state, settlement.stretches)
@@ -76,7 +73,7 @@ async def build_turn(context: SessionContext, moment: Moment, state: RunState) -
     symbol is that of the moment within a session, else the last close."""
     symbols, prices = context.symbols if moment.symbols is None else moment.symbols, moment.prices
     if moment.quotes is not None:
-        symbols, prices = await _quoted(context, symbols, moment.quotes)
+        symbols, prices = await quoted(context, symbols, moment.quotes)
     now = moment.now or context.clock.now()
     market, portfolio, power = context.market.at(now), context.venue.portfolio, context.venue.buying_power
     held = {symbol: prices[symbol] if symbol in prices else market.close(symbol) for symbol in portfolio.positions}
@@ -143,32 +140,3 @@ def _publish(context: SessionContext, sessions: Iterable[SettledSession]) -> Non
         for fill in context.recorder.new_fills(one):
             context.publish(order_filled(context.run, now, fill))
         context.publish(session_settled(context.run, now, books, deposits_in(one)))
-
-
-async def _quoted(
-    context: SessionContext, symbols: Sequence[Symbol], quotes: Quotes
-) -> tuple[tuple[Symbol, ...], Mapping[Symbol, Decimal]]:
-    """The symbols that can be decided within a session, and the prices of this moment. A symbol that splits today is
-    left out: bars and books are on the basis of before until its close is known."""
-    wanted = tuple(dict.fromkeys((*symbols, *context.venue.portfolio.positions)))
-    split = {symbol for symbol in wanted if _splits_today(context, symbol)}
-    prices = await quotes([symbol for symbol in wanted if symbol not in split])
-    for symbol in wanted:
-        if symbol in split:
-            _warn(context, f"{symbol} splits in this session: it is decided again when its close is known")
-        elif symbol not in prices:
-            _warn(context, f"{symbol} has no price at this moment: its last close is taken")
-    return tuple(symbol for symbol in symbols if symbol not in split), prices
-
-
-def _splits_today(context: SessionContext, symbol: Symbol) -> bool:
-    """True where shares are counted anew since the last close."""
-    calendar = context.market.calendars.get(symbol, context.calendar)
-    now = context.clock.now()
-    closed, opened = calendar.last_closed(now), last_opened(calendar, now)
-    known = context.market.actions.get(symbol) or ()
-    return any(one.kind is ActionKind.SPLIT and closed < one.ex_date <= opened for one in known)
-
-
-def _warn(context: SessionContext, text: str) -> None:
-    context.publish(Noticed(context.run, context.clock.now(), "warning", text))

@@ -1,0 +1,64 @@
+"""One owner's deliberation on one symbol, and the memories that it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from engine.cycle import reflect
+from engine.cycle.debate import HeldDebate
+from engine.cycle.received import received
+from engine.cycle.step import Analysis
+from engine.cycle.turn import CycleResult, Turn
+from engine.domain.decision import DESK, Opinion
+from engine.domain.portfolio import PositionContext
+from engine.domain.recollection import Recollection
+from memory.record import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Deliberation:
+    """One owner's opinion on one symbol.
+
+    opinion: with the key of run, session, cycle, symbol and owner
+    position: what the opinion is sized against
+    analysis: what it rests on; None where it abstained before anybody was asked
+    debate: the one that fed it, where there was any
+    """
+
+    opinion: Opinion
+    position: PositionContext
+    analysis: Analysis | None = None
+    debate: HeldDebate | None = None
+
+    @property
+    def recollections(self) -> tuple[Recollection, ...]:
+        """The memories that the owner was given."""
+        return () if self.analysis is None else self.analysis.observed.recollections
+
+    def memories(self, turn: Turn, result: CycleResult) -> Iterator[Item]:
+        """The memories that it leaves: today's items first, then what was learned of them, a reflection with what was
+        decided, traded and earned."""
+        if self.analysis is None or self.analysis.context.memory is None:
+            return
+        key = self.opinion.key
+        decision = next(made for made in result.decisions if made.key in (key, replace(key, owner=DESK)))
+        orders = [order for order in result.orders if (order.symbol, order.book) == (key.symbol, decision.book)]
+        past = turn.history.of(key.symbol, key.owner, 1)
+        for item in (*_received(self.analysis), *self.analysis.reflections.lessons):
+            yield reflect.with_trade(item, decision, orders[0] if orders else None, past[0] if past else None)
+
+
+def _received(analysis: Analysis) -> tuple[Item, ...]:
+    context, observed = analysis.context, analysis.observed
+    keeps_price = context.memory is not None and context.memory.keeps("price")
+    return received(
+        context.scope,
+        context.news,
+        observed.filings.texts,
+        observed.intelligence.value,
+        observed.macro.value or (),
+        analyses="analyses" in context.preset.steps,
+        commentary=observed.commentary.value or (),
+        price=context.price_item if keeps_price else None,
+    )
