@@ -142,3 +142,10 @@ def _asker(model: ScriptedModel) -> Asker:
 def _moment(session: date) -> Moment:
     before = WEEKDAYS.sessions(date(2024, 3, 1), session)[-2]
     return Moment(session=session, now=decision_time(WEEKDAYS, session), news_after=decision_time(WEEKDAYS, before))
+
+
+def test_both_files_of_the_day_are_read_in_one_sitting() -> None:
+    """README's reading order begins with them; what grows in them beyond a few pages belongs to a module beside."""
+    engine = Path(__file__).resolve().parents[1] / "engine"
+    files = (engine / "cycle" / "cycle.py", engine / "session" / "loop.py")
+    assert sum(len(file.read_text().splitlines()) for file in files) < 400
