@@ -271,6 +271,8 @@ class Services:
     open_source: bars, news and filings of a data spec; the demo market reaches the given session.
     open_macro: macro series of a data spec; the demo market reaches the given session.
     profile_of: the text that describes a symbol of a data spec; empty where there is none.
+    name_of: the company's name of a symbol of a data spec; empty where it is not known.
+    index_fund: the fund that accounts on a data spec are compared with, which the data need not have.
     models: vendors and endpoints of language models.
     broker: the account at a broker; None on the simulated market.
     fetch: services that data is fetched from.
@@ -295,6 +297,8 @@ class Services:
     open_source: Callable[[DataSpec, date], ports.MarketSource]
     open_macro: Callable[[DataSpec, date], ports.MacroFolder]
     profile_of: Callable[[DataSpec, Symbol], str]
+    name_of: Callable[[DataSpec, Symbol], str]
+    index_fund: Callable[[DataSpec], Symbol]
     models: ModelService
     broker: BrokerService | None
     fetch: FetchService

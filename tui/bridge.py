@@ -19,7 +19,7 @@ from engine.messages.commands import Command, Halt, Resume, ResumeBacktest, RunC
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
 from tui.desk_follower import DeskFollower, DeskOpener
 from tui.live import LiveView
-from tui.market_view import MarketView, at_prices
+from tui.market_view import MarketView, at_prices, market_view
 from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.snapshot import Snapshot, Source
@@ -28,10 +28,12 @@ from tui.visits import keep_visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from engine.app.desk_runner import OpenDesk
     from engine.domain.decision import Decision
+    from engine.domain.known_symbol import KnownSymbol
     from engine.domain.run import RunSpec
     from engine.market.point_in_time import MarketAsOf
     from engine.reports.documents.decisions import FollowedDecision
@@ -288,11 +290,17 @@ class Bridge:
 
         return await asyncio.to_thread(source.read, lambda records: followed_decisions(records, self._closes))
 
-    async def closes_of(self, source: Source, symbols: Sequence[str]) -> MarketAsOf | None:
-        """The prices of symbols up to the last close of a journal, read beside the screen; None before its first."""
-        return await asyncio.to_thread(
-            source.read, lambda records: None if records.reader is None else self._closes(records, symbols)
-        )
+    async def known_symbols(self) -> Sequence[KnownSymbol]:
+        """Every symbol that the desk knows of, read beside the screen; none until it is open. Raises MalformedData."""
+        services = self._follower.services
+        return () if services is None else await asyncio.to_thread(services.symbol_index.all)
+
+    async def looked_up(self, symbols: Sequence[str], now: datetime) -> MarketView:
+        """Quotes and charts of symbols that the desk does not trade at a moment, read beside the screen."""
+        services = self._follower.services
+        if services is None:
+            return MarketView()
+        return await asyncio.to_thread(lambda: market_view(services.symbol_index.market(symbols, now), symbols, now))
 
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """The groups of the watchlist by name. Raises MalformedData."""

@@ -52,10 +52,11 @@ def symbol_chart(
     last: tuple[date, float] | None,
     fills: Sequence[Fill],
     decisions: Sequence[Decision],
-    beside: str,
+    beside: tuple[Symbol, MarketAsOf],
 ) -> SymbolChart:
     """Build the chart of a symbol at the moment of `market`, with its trades and decisions; `last` is session and
-    price of its quote, `beside` the symbol that it is compared with. Raises MissingData without a bar."""
+    price of its quote, `beside` the symbol that it is compared with (empty for none), and its prices. Raises
+    MissingData without a bar."""
     _, sessions, group = TIMEFRAMES[timeframe]
     bars = market.bars(symbol, BARS * sessions)
     daily = ChartData.of_history(bars, lines=(), markers=())
@@ -72,7 +73,7 @@ def symbol_chart(
     ]
     return SymbolChart(
         data=replace(data, lines=price_lines(data), markers=tuple(markers)),
-        panes={**_indicators(data), "compare": _compared(market, data, symbol, beside, group)},
+        panes={**_indicators(data), "compare": _compared(data, symbol, *beside, group)},
         decided=decided,
     )
 
@@ -143,7 +144,7 @@ def _known(values: Floats) -> list[float | None]:
 
 
 def _compared(
-    market: MarketAsOf, data: ChartData, symbol: str, beside: str, group: Callable[[date], tuple[int, ...]]
+    data: ChartData, symbol: str, beside: str, market: MarketAsOf, group: Callable[[date], tuple[int, ...]]
 ) -> Mapping[str, Series]:
     """The closes of the symbol and of another, both from 100 at the first bar that both have."""
     if not beside or beside == symbol or not market.count(beside):

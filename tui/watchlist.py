@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 from tui import app_state
-from tui.market_view import Quote
-
-if TYPE_CHECKING:
-    from engine.market.point_in_time import MarketAsOf
+from tui.market_view import MarketView, Quote
 
 DESK = "desk"
 """The group of the desk's own symbols."""
+FIRST_GROUP = "core"
+"""The group that is made where there is none."""
 STATE, GROUP = "watchlist", "group"
 """Part and name under which the group that was shown last is kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedGroup:
-    """A group of symbols; `others` are quotes of those that the desk does not trade."""
+    """A group of symbols, and one beside it that was searched.
+
+    name: the group's.
+    symbols: of the group; none of the desk's own, which follow the desk.
+    searched: the symbol beside them; empty for none.
+    looked_up: quotes and charts of those that the desk does not trade, once they are read.
+    """
 
     name: str = DESK
     symbols: tuple[str, ...] = ()
-    others: tuple[Quote, ...] = ()
+    searched: str = ""
+    looked_up: MarketView = field(default_factory=MarketView)
 
     def quotes(self, traded: Sequence[Quote]) -> list[Quote]:
-        """The quotes of the group in its order; of the desk's own group those that it trades."""
-        if self.name == DESK:
-            return list(traded)
-        known = {quote.symbol: quote for quote in (*self.others, *traded)}
-        return [known.get(symbol, Quote(symbol, None, None)) for symbol in self.symbols]
+        """The quotes of the group in its order, then that of the symbol beside it."""
+        known = {quote.symbol: quote for quote in (*self.looked_up.quotes, *traded)}
+        own = [quote.symbol for quote in traded] if self.name == DESK else self.symbols
+        every = dict.fromkeys((*own, self.searched) if self.searched else own)
+        return [known.get(symbol, Quote(symbol, None, None)) for symbol in every]
 
     def beyond(self, traded: Sequence[Quote]) -> list[str]:
         """The symbols that the desk does not trade."""
         own = {quote.symbol for quote in traded}
-        return [symbol for symbol in self.symbols if symbol not in own]
+        return [quote.symbol for quote in self.quotes(traded) if quote.symbol not in own]
 
-    def with_closes(self, closes: MarketAsOf | None, traded: Sequence[Quote]) -> WatchedGroup:
-        """The group with the last closes of the symbols that the desk does not trade, as far as there are any."""
-        found = [] if closes is None else [_quote(closes, one) for one in self.beyond(traded) if closes.count(one)]
-        return replace(self, others=tuple(found))
+
+def present_group(groups: Collection[str]) -> str:
+    """The group that a searched symbol is added to: the one that was shown last, else the first there is, else a new
+    one."""
+    last = last_group()
+    return last if last in groups else next(iter(groups), FIRST_GROUP)
 
 
 def last_group() -> str:
@@ -65,9 +72,3 @@ def changes_of(text: str, shown: str) -> tuple[str, list[str], list[str]]:
     if group == DESK:
         raise ValueError("the desk's own symbols are desk.symbols in the configuration; name a group, as core: NVDA")
     return group, [one for one in symbols if one[0] != "-"], [one[1:] for one in symbols if one[0] == "-"]
-
-
-def _quote(closes: MarketAsOf, symbol: str) -> Quote:
-    bars = closes.bars(symbol, 2)
-    change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
-    return Quote(symbol, closes.close(symbol), change, bars.session(-1))

@@ -71,6 +71,11 @@ def load_listings() -> Mapping[Symbol, Listing]:
     return {listing.symbol: listing for listing in (*companies, *others)}
 
 
+def fund_symbol() -> Symbol:
+    """The symbol of the fund that holds all the companies."""
+    return next(symbol for symbol, one in load_listings().items() if type(one) is Listing and not is_crypto(symbol))
+
+
 def profile_of(symbol: Symbol) -> str:
     """Business and sector of a listing in a few sentences; empty for a symbol that is not on this market."""
     listings = load_listings()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from connectors.wiring.broker import broker_keys, broker_of
 from connectors.wiring.models import KEYS, ConfiguredModels, open_embedder
-from connectors.wiring.sources import ConfiguredFetch, open_macro, open_source, profile_of
+from connectors.wiring.sources import ConfiguredFetch, index_fund, name_of, open_macro, open_source, profile_of
 from engine import places
 from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
@@ -43,6 +43,8 @@ def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool 
         open_source=partial(open_source, calendars),
         open_macro=partial(open_macro, calendars),
         profile_of=profile_of,
+        name_of=name_of,
+        index_fund=index_fund,
         import_file=partial(import_file, exchanges, calendars, clock or LiveClock()),
         open_cuts=partial(open_cuts, calendars),
         fetch=ConfiguredFetch(config),

@@ -23,6 +23,9 @@ from engine.services import FetchOptions, MarketFetch
 
 CalendarFor = Callable[[Symbol], Calendar]
 
+INDEX_FUND = "SPY"
+"""The fund that accounts are compared with where a data folder has its prices."""
+
 
 def calendars(exchanges: Exchanges = LISTED) -> CalendarFor:
     """The calendar of each symbol, its sessions kept between processes."""
@@ -59,6 +62,25 @@ def profile_of(data: DataSpec, symbol: Symbol) -> str:
     from connectors.demo.listings import profile_of as demo_profile
 
     return demo_profile(symbol)
+
+
+def name_of(data: DataSpec, symbol: Symbol) -> str:
+    """The company's name of a listing of the demo market; empty for a data folder, which has none."""
+    if data.folder is not None:
+        return ""
+    from connectors.demo.listings import load_listings
+
+    listing = load_listings().get(symbol)
+    return "" if listing is None else listing.name
+
+
+def index_fund(data: DataSpec) -> Symbol:
+    """The fund that accounts are compared with: the demo market's, else INDEX_FUND."""
+    if data.folder is not None:
+        return INDEX_FUND
+    from connectors.demo.listings import fund_symbol
+
+    return fund_symbol()
 
 
 @dataclass(frozen=True, slots=True)

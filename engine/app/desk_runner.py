@@ -29,6 +29,7 @@ from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.app.stored_memory import select_memory
 from engine.app.waiting_orders import limited_edit
+from engine.app.symbol_index import SymbolIndex
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
@@ -263,6 +264,8 @@ class DeskRunner:
         self._leaving.set()
         at_work = set(self._controls)
         if self._cycle is not None and not self._cycle.done():
+    symbol_index: every symbol that the desk knows of.
+    benchmark: the index fund that the account is compared with; None where the data has none.
             self._cycle.cancel()
             at_work.add(self._cycle)
         if at_work:
@@ -298,6 +301,8 @@ class OpenDesk:
 
     def __init__(self, services: Services, *, demo: bool = False) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
+        self.symbol_index = SymbolIndex(services)
+        self.benchmark = self.symbol_index.benchmark()
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. Raises
         UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
         MissingData without prices, and as MarketFetch does."""

@@ -105,26 +105,31 @@ def known_closes(services: Services, records: Records, symbols: Sequence[Symbol]
         return None
     last = points[-1].session
     spec = None if records.run is None else records.required.run(records.run).spec
-    calendars = {symbol: services.calendar_for(symbol) for symbol in symbols}
+    market = load_prices(services, services.data if spec is None else spec.data, symbols, last)
+    calendars = market.calendars.values()
+    closed = (one.sessions(last - LONGEST_REST, last)[-1] for one in calendars)
+    return market.at(max(one.closes_at(day) for one, day in zip(calendars, closed, strict=True)))
+
+
+def load_prices(services: Services, data: DataSpec, symbols: Sequence[Symbol], through: date) -> Market:
+    """The prices and corporate actions of symbols; a symbol whose prices cannot be had is left out."""
     found: dict[Symbol, tuple[PriceHistory, Sequence[CorporateAction] | None]] = {}
 
     async def read() -> None:
-        source = services.open_source(services.data if spec is None else spec.data, last)
+        source = services.open_source(data, through)
         for symbol in symbols:
             with suppress(PaperdeskError):
                 found[symbol] = await source.history(symbol), await source.actions(symbol)
 
     with suppress(PaperdeskError):
         asyncio.run(read())
-    market = Market(
+    return Market(
         histories={symbol: history for symbol, (history, _) in found.items()},
         actions={symbol: actions for symbol, (_, actions) in found.items()},
         news={},
         filings={},
-        calendars=calendars,
+        calendars={symbol: services.calendar_for(symbol) for symbol in symbols},
     )
-    closed = (one.sessions(last - LONGEST_REST, last)[-1] for one in calendars.values())
-    return market.at(max(one.closes_at(day) for one, day in zip(calendars.values(), closed, strict=True)))
 
 
 async def broker_closes(services: Services, symbols: Sequence[Symbol], day: date) -> Mapping[Symbol, Decimal]:

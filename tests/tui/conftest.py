@@ -90,11 +90,19 @@ def asking(tmp_path: Path) -> Any:
 
 
 @asynccontextmanager
-async def opened(size: tuple[int, int] = (120, 40), *, link: Any = None) -> AsyncIterator[Pilot[Any]]:
+async def opened(
+    size: tuple[int, int] = (120, 40), *, link: Any = None, settings: Any = None
+) -> AsyncIterator[Pilot[Any]]:
     """Opens the app on the configured desk, at a place where one is given, and waits until that is open."""
     invocation = Invocation()
     target = partial(run_in_process, invocation=invocation)
-    app = PaperdeskApp(partial(open_desk, invocation), target, images=places.data_dir() / "screenshots", link=link)
+    app = PaperdeskApp(
+        partial(open_desk, invocation),
+        target,
+        images=places.data_dir() / "screenshots",
+        link=link,
+        settings=settings,
+    )
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: app.bridge.snapshot().services is not None)
         yield pilot

@@ -13,6 +13,7 @@ from typing import Never
 
 from engine.app.demo_history import DemoHistory
 from engine.app.desk_runner import Gate, Publish, TakeTurn
+from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderSize, OrderState, Side, order_id
@@ -114,6 +115,9 @@ class FakeDesk:
         self.undo_seconds, self.notify = 0.0, True
         self.usd_per_day = Decimal(5)
         self.backtests = SimpleNamespace(all=lambda: ())
+        known = [KnownSymbol(symbol, found_in=("desk",)) for symbol in symbols]
+        self.symbol_index = SimpleNamespace(all=lambda: known, market=lambda symbols, now: asyncio.run(self.market()))
+        self.benchmark: str | None = None
         self.cycles = 0
         self.pause = pause
         self.cost = Decimal(0)

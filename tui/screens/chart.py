@@ -14,6 +14,7 @@ from textual.containers import Vertical
 
 from engine.errors import PaperdeskError
 from tui.keys import CHART, bindings
+from tui.market_view import MarketView
 from tui.screens.frame import FramedScreen
 from tui.screens.reading import TrailScreen
 from tui.snapshot import Snapshot, Source
@@ -24,7 +25,6 @@ from tui.widgets.plot import CurvePlot, PlotData
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.reports.documents.records import Records
-    from tui.market_view import Quote
 
 
 class ChartScreen(FramedScreen):
@@ -32,6 +32,7 @@ class ChartScreen(FramedScreen):
 
     MODE = CHART
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(CHART)]
+    SHOWS_ANY_SYMBOL = True
     PANES = ("candles", "indicator")
 
     def __init__(self) -> None:
@@ -58,40 +59,58 @@ class ChartScreen(FramedScreen):
         """Build the chart again where prices, trades or what is asked for have changed."""
         if view.market is None or not view.market.quotes:
             return
-        quotes = {quote.symbol: quote for quote in view.market.quotes}
-        if self.symbol not in quotes:
-            self.symbol = next(iter(quotes))
+        if not self.symbol:
+            self.symbol = view.market.quotes[0].symbol
         built_from = (view.market, view.sources[:1], self.symbol, self._timeframe, self._other(view))
         if built_from != self._built_from:
             self._built_from = built_from
-            self._build(view, quotes[self.symbol])
+            self._build(view, self.symbol)
         self._plot()
 
     def _other(self, view: Snapshot) -> str:
-        """The symbol of the comparison."""
-        names = [one.symbol for one in view.market.quotes if one.symbol != self.symbol] if view.market else []
+        """The symbol of the comparison: the benchmark first, then the desk's others."""
+        benchmark = None if view.services is None else view.services.benchmark
+        desk = [] if view.market is None else [quote.symbol for quote in view.market.quotes]
+        names = [one for one in dict.fromkeys((benchmark, *desk)) if one and one != self.symbol]
         return names[self._beside % len(names)] if names else ""
 
     @work(exclusive=True, exit_on_error=False)
-    async def _build(self, view: Snapshot, quote: Quote) -> None:
-        assert view.market is not None and view.market.as_of is not None
+    async def _build(self, view: Snapshot, symbol: str) -> None:
+        assert view.market is not None and view.market.as_of is not None and view.now is not None
         beside = self._other(view)
-        last = None if quote.session is None or quote.last is None else (quote.session, float(quote.last))
-        build = partial(symbol_chart, view.market.as_of, quote.symbol, self._timeframe, last=last, beside=beside)
+        looked = await self._beyond(view, symbol, beside)
+        quotes = {quote.symbol: quote for quote in (*looked.quotes, *view.market.quotes)}
+        session, price = quotes[symbol].session, quotes[symbol].last
+        markets = dict.fromkeys(looked.charts, looked.as_of)
+        build = partial(
+            symbol_chart,
+            markets.get(symbol) or view.market.as_of,
+            symbol,
+            self._timeframe,
+            last=None if session is None or price is None else (session, float(price)),
+            beside=(beside, markets.get(beside) or view.market.as_of),
+        )
 
         def read(records: Records) -> SymbolChart:
             reader = records.reader
-            fills = [] if reader is None else [one for one in reader.fills(records.world) if one.symbol == quote.symbol]
-            made = () if reader is None else reader.decisions(records.run, quote.symbol)
+            fills = [] if reader is None else [one for one in reader.fills(records.world) if one.symbol == symbol]
+            made = () if reader is None else reader.decisions(records.run, symbol)
             return build(fills=fills, decisions=made)
 
         try:
             self._chart = await asyncio.to_thread(view.sources[0].read, read)
         except PaperdeskError as error:
             self._chart = SymbolChart()
-            self.notify(f"{quote.symbol}: {error}", markup=False, timeout=4)
+            self.notify(f"{symbol}: {error}", markup=False, timeout=4)
         self.query_one(CandleChart).show(self._chart.data)
         self._plot()
+
+    async def _beyond(self, view: Snapshot, *symbols: str) -> MarketView:
+        """The prices of those symbols that the desk does not trade."""
+        assert view.market is not None and view.now is not None
+        desk = {quote.symbol for quote in view.market.quotes}
+        beyond = [symbol for symbol in symbols if symbol and symbol not in desk]
+        return await self.desk_app.bridge.looked_up(beyond, view.now) if beyond else MarketView()
 
     def _plot(self) -> None:
         """Draw the indicator over the bars that are in view."""
@@ -133,15 +152,16 @@ class ChartScreen(FramedScreen):
         self.show_view(self._view)
 
     def show_symbol(self, symbol: str) -> None:
-        """Show a symbol that the desk has."""
+        """Show a symbol, also one that the desk does not trade."""
         self.symbol = symbol
         self.show_view(self._view)
 
     def action_symbol(self, step: int) -> None:
         """Go to the next symbol, or the one before."""
         market = self._view.market
-        symbols = [] if market is None else [quote.symbol for quote in market.quotes]
-        if symbols:
+        desk = [] if market is None else [quote.symbol for quote in market.quotes]
+        if desk:
+            symbols = list(dict.fromkeys((*desk, self.symbol)))
             self.symbol = symbols[(symbols.index(self.symbol) + step) % len(symbols)]
             self.show_view(self._view)
 

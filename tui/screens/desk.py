@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
@@ -17,11 +18,10 @@ from textual.widget import Widget
 from engine.errors import PaperdeskError
 from tui.chart_data import ChartData
 from tui.keys import DESK, bindings
-from tui.market_view import Quote
 from tui.screens.ask import AskScreen
 from tui.screens.frame import Layout
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import Snapshot, Source
+from tui.snapshot import Snapshot
 from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -42,14 +42,15 @@ class DeskScreen(OrderActions):
     MODE = DESK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DESK)]
     TABLE = "watchlist"
+    SHOWS_ANY_SYMBOL = True
     PANES = ("watchlist", "chart", "agents", "positions", "orders", "why")
 
     def __init__(self) -> None:
         super().__init__()
         self.symbol = ""
         self._group = WatchedGroup()
-        self._closes_of: tuple[object, ...] = ()
-        """The group and the record that closes beyond the desk's symbols were read for."""
+        self._looked_up: tuple[object, ...] = ()
+        """The symbols beyond the desk's, and the record, that prices were read for."""
         self._ticked = 0.0
 
     def compose_body(self) -> ComposeResult:
@@ -94,11 +95,7 @@ class DeskScreen(OrderActions):
         watchlist = self.query_one("#watchlist", Table)
         closed = "the desk is not open" if view.trouble else "opening the desk"
         watchlist.show(watchlist_rows(view, self._group), "the desk has no symbols" if view.services else closed)
-        if view.market is not None and view.sources and self._group.beyond(view.market.quotes):
-            wanted = (self._group.name, self._group.symbols, view.sources[0])
-            if wanted != self._closes_of:
-                self._closes_of = wanted
-                self._read_closes(view.sources[0], view.market.quotes)
+        self._look_up(view)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
         self._show_symbol(view)
@@ -119,7 +116,8 @@ class DeskScreen(OrderActions):
             self.place_panes()
 
     def _show_symbol(self, view: Snapshot) -> None:
-        self.query_one(CandleChart).show(view.market.charts.get(self.symbol, NO_CHART) if view.market else NO_CHART)
+        charts = {**self._group.looked_up.charts, **(view.market.charts if view.market else {})}
+        self.query_one(CandleChart).show(charts.get(self.symbol, NO_CHART))
         self.query_one(AgentPanes).show(view.desk, self.symbol)
         self.query_one(DecisionSummary).show(view.desk, self.symbol)
 
@@ -155,8 +153,17 @@ class DeskScreen(OrderActions):
         return super().text_to_copy() or self.query_one(EventLog).as_text()
 
     def show_symbol(self, symbol: str) -> None:
-        """Choose a symbol, with its trail a key away."""
+        """Choose a symbol, with its trail a key away; one that is in no row yet gets one under the group's."""
+        if not any(row.key == symbol for row in self.query_one("#watchlist", Table).rows):
+            self._group = replace(self._group, searched=symbol)
+            self._ticked = 0.0
+            self.show_view(self._view)
         self._choose(symbol)
+
+    def group_changed(self, name: str) -> None:
+        """Show what is new in the group, where it is the one that is shown."""
+        if name == self._group.name:
+            self._show_group(name)
 
     def action_watchlist(self) -> None:
         """Show the next group of symbols."""
@@ -199,21 +206,31 @@ class DeskScreen(OrderActions):
     def _show_group(self, name: str) -> None:
         """Show a group, which is the one that the next opening shows."""
         try:
-            self._group = WatchedGroup(name, self.desk_app.bridge.groups().get(name, ()) if name != DESK_GROUP else ())
+            symbols = self.desk_app.bridge.groups().get(name, ()) if name != DESK_GROUP else ()
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return
+        self._group = WatchedGroup(name=name, symbols=symbols)
         keep_group(name)
         self.query_one("#watchlist", Table).entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
         self._ticked = 0.0
         self.show_view(self._view)
 
+    def _look_up(self, view: Snapshot) -> None:
+        """Have prices read of what the group has beyond the desk's symbols, where these may be others than before."""
+        if view.market is None or view.now is None:
+            return
+        beyond = tuple(self._group.beyond(view.market.quotes))
+        wanted = (beyond, view.sources[:1], view.market.as_of)
+        if beyond and wanted != self._looked_up:
+            self._looked_up = wanted
+            self._read_prices(beyond, view.now)
+
     @work(group="watchlist", exclusive=True, exit_on_error=False)
-    async def _read_closes(self, source: Source, traded: Sequence[Quote]) -> None:
-        """Read the last closes of what the group has beyond the desk's symbols."""
-        with suppress(PaperdeskError):  # without them the symbols stand alone
-            closes = await self.desk_app.bridge.closes_of(source, self._group.beyond(traded))
-            self._group = self._group.with_closes(closes, traded)
+    async def _read_prices(self, symbols: Sequence[str], now: datetime) -> None:
+        found = await self.desk_app.bridge.looked_up(symbols, now)
+        self._group = replace(self._group, looked_up=found)
+        self.show_at_once()
 
     def action_symbol(self, step: int) -> None:
         """Go to the next symbol, or the one before, around the end."""

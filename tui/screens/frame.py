@@ -17,7 +17,7 @@ from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCy
 from tui.bridge import DeskApp
 from tui.plain_text import one_line
 from tui.playback import Playback
-from tui.screens.table_keys import TableKeys
+from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
 from tui.twins import report_action
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
@@ -60,7 +60,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(TableKeys):
+class FramedScreen(SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
@@ -115,9 +115,6 @@ class FramedScreen(TableKeys):
             self.query_one(TimeBar).show(view.place)
             self.query_one(Hints).show(view)
             self.show_body(view)
-
-    def show_symbol(self, symbol: str) -> None:
-        """Show a symbol, on a screen that shows one at a time."""
 
     def show_body(self, view: Snapshot) -> None:
         """Show a snapshot inside the frame."""

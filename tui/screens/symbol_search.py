@@ -1,0 +1,114 @@
+"""The search for a symbol, over another screen: by symbol or company, those that begin with what is typed first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from engine.domain.known_symbol import KnownSymbol
+from engine.errors import PaperdeskError
+from tui.bridge import Bridge
+from tui.keys import pane_bindings
+from tui.plain_text import one_line
+from tui.symbol_search import matching
+from tui.widgets.table import Cell, Column, Row, Table
+
+COLUMNS = (
+    Column(title="SYM", max_width=12),
+    Column(title="NAME", stretch=True, min_width=8),
+    Column(title="FOUND IN", max_width=24, drop_order=1),
+)
+NONE_FITS = "no symbol that the desk knows fits:\npaperdesk fetch or import brings more"
+
+
+class SymbolSearchScreen(ModalScreen[str]):
+    """A line to type, and the symbols that fit it. Ends with the chosen one, with None on escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("search")]
+
+    def __init__(self, bridge: Bridge, *, group: str, add: Callable[[str], str] | None) -> None:
+        """`group` is the group of the watchlist that `add` adds a symbol to; it returns the reason where that cannot
+        be, else an empty text. None where nothing may be changed."""
+        super().__init__()
+        self._bridge, self._group, self._add = bridge, group, add
+        self._known: Sequence[KnownSymbol] = ()
+
+    def compose(self) -> ComposeResult:
+        """Mount the line, the list and the keys."""
+        adds = f"   + adds it to the group {self._group}" if self._add is not None else ""
+        with Vertical() as box:
+            box.border_title = Content("Search a symbol")
+            yield Input(placeholder="symbol or company", compact=True)
+            table = Table(COLUMNS, empty="reading what there is", id="found", classes="")
+            table.can_focus = False
+            yield table
+            yield Static(f"enter shows it{adds}   esc leaves", id="complaint", markup=False)
+
+    def on_mount(self) -> None:
+        """Read the symbols beside the screen."""
+        self._read()
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        try:
+            self._known = await self._bridge.known_symbols()
+        except PaperdeskError as error:
+            self._say(str(error))
+        self._show()
+
+    @on(Input.Changed)
+    def _show(self) -> None:
+        """List the symbols that fit, the cursor on the best one."""
+        table = self.query_one(Table)
+        found = matching(self._known, self.query_one(Input).value)
+        rows = [
+            Row(
+                one.symbol,
+                (Cell(one.symbol, "strong"), Cell(one_line(one.name)), Cell(", ".join(one.found_in), "muted")),
+            )
+            for one in found
+        ]
+        table.show(rows, NONE_FITS if self._known else None)
+        if rows:
+            table.point_at(rows[0].key)
+
+    @on(Table.Opened)
+    def _opened(self, event: Table.Opened) -> None:
+        self.dismiss(event.key)
+
+    def on_input_submitted(self) -> None:
+        """End with the symbol under the cursor."""
+        if symbol := self.query_one(Table).cursor_key:
+            self.dismiss(symbol)
+
+    def action_move(self, rows: int) -> None:
+        """Move the cursor down or up."""
+        self.query_one(Table).action_move(rows)
+
+    def action_page(self, pages: int) -> None:
+        """Move the cursor by a page."""
+        self.query_one(Table).action_page(pages)
+
+    def action_add(self) -> None:
+        """Add the symbol under the cursor to the group."""
+        symbol = self.query_one(Table).cursor_key
+        if self._add is None:
+            self._say("read-only: nothing is changed from here")
+        elif symbol:
+            self._say(self._add(symbol) or f"{symbol} is in the group {self._group}")
+            self._read()
+
+    def _say(self, text: str) -> None:
+        self.query_one("#complaint", Static).update(one_line(text))
+
+    def action_leave(self) -> None:
+        """End without a symbol."""
+        self.dismiss(None)
