@@ -39,9 +39,11 @@ def read_groups() -> Groups:
         return {}
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})") from error
+    except UnicodeDecodeError:
+        text = ""
     try:
-        return {name: _symbols(symbols) for name, symbols in json.loads(text)["groups"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, UsageError):
+        return {_own(name): _symbols(symbols) for name, symbols in _groups_in(text).items()}
+    except (ValueError, UsageError):
         raise MalformedData(f"{path} is no file of watchlists: mend it, or move it away to begin anew") from None
 
 
@@ -123,23 +125,45 @@ def import_groups(file: Path) -> Row:
 
 
 def _rows(text: str, file: Path) -> Iterator[tuple[int, tuple[str, str]]]:
-    """Group and symbol of every line that has any, with its number."""
-    if text.lstrip().startswith("{"):
-        try:
-            for name, symbols in json.loads(text)["groups"].items():
-                yield from ((1, (name, str(symbol))) for symbol in symbols)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise MalformedData(
-                f'{file}: write {{"groups": {{"NAME": ["SYMBOL"]}}}}, a CSV, or a symbol a line'
-            ) from None
+    """Group and symbol of every line that has any, with its number; of JSON each as in line 1. Raises MalformedData."""
+    if not text.lstrip().startswith("{"):
+        yield from _csv_rows(text, file)
         return
-    for number, row in enumerate(csv.reader(io.StringIO(text)), 1):
-        cells = [cell.strip() for cell in row if cell.strip()]
-        if not cells or [cell.lower() for cell in cells] in (["group", "symbol"], ["symbol"]):
-            continue
-        if len(cells) > 2:
-            raise MalformedData(f"{file}, line {number}: write a group and a symbol, or a symbol alone")
-        yield number, (cells[0] if len(cells) == 2 else file.stem.lower(), cells[-1])
+    try:
+        groups = _groups_in(text)
+    except ValueError:
+        raise MalformedData(f'{file}: write {{"groups": {{"NAME": ["SYMBOL"]}}}}, a CSV, or a symbol a line') from None
+    yield from ((1, (name, symbol)) for name, symbols in groups.items() for symbol in symbols)
+
+
+def _csv_rows(text: str, file: Path) -> Iterator[tuple[int, tuple[str, str]]]:
+    reader = csv.reader(io.StringIO(text), strict=True)
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row if cell.strip()]
+            if not cells or [cell.lower() for cell in cells] in (["group", "symbol"], ["symbol"]):
+                continue
+            if len(cells) > 2:
+                raise MalformedData(f"{file}, line {reader.line_num}: write a group and a symbol, or a symbol alone")
+            yield reader.line_num, (cells[0] if len(cells) == 2 else file.stem.lower(), cells[-1])
+    except csv.Error as error:
+        raise MalformedData(f"{file}, line {reader.line_num}: this is no CSV ({error})") from None
+
+
+def _groups_in(text: str) -> Mapping[str, list[str]]:
+    """The groups of a JSON text by name. Raises ValueError for a text that holds anything else."""
+    try:
+        whole = json.loads(text)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    groups = whole.get("groups") if isinstance(whole, dict) else None
+    if not isinstance(groups, dict):
+        raise ValueError("no groups")
+    for symbols in groups.values():
+        # A text is a list of its letters to a loop, and each of them a symbol.
+        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+            raise ValueError("a group is no list of symbols")
+    return groups
 
 
 def _own(name: str) -> str:

@@ -71,10 +71,28 @@ def test_a_bad_file_is_named_with_its_line_and_changes_nothing(run: Run, fresh: 
     ended = run("watchlist", "import", str(file))
     assert (ended.code, ended.err.count("\n")) == (65, 1) and f"{file}, line 3" in ended.err
     assert set(groups(run)) == {"desk"}
+
+
+BROKEN = ("[]", "", '{"groups": {"core": "NVDA"}}', '{"groups": {"core": [null]}}', '{"groups": ' + "[" * 100_000)
+
+
+@pytest.mark.parametrize("text", [*BROKEN, '{"groups": {"desk": ["NVDA"]}}', '{"groups": {"A B": ["NVDA"]}}', "\udcff"])
+def test_a_store_that_holds_something_else_is_refused(run: Run, fresh: Path, text: str) -> None:
     (fresh / "data").mkdir(exist_ok=True)
-    (fresh / "data" / "watchlists.json").write_text("[]")
+    (fresh / "data" / "watchlists.json").write_text(text, errors="surrogateescape")
     ended = run("watchlist")
     assert (ended.code, ended.err.count("\n")) == (65, 1) and "is no file of watchlists" in ended.err
+
+
+@pytest.mark.parametrize("text", [*BROKEN[2:], 'core,"NVDA\n', 'core,"NVDA\n' + "x" * 200_000, "core,N\x1bV\n"])
+def test_a_file_that_is_neither_csv_nor_groups_is_not_imported(
+    run: Run, fresh: Path, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    ended = run("watchlist", "import", str(file))
+    assert (ended.code, ended.err.count("\n")) == (65, 1) and str(file) in ended.err and "\x1b" not in ended.err
+    assert set(groups(run)) == {"desk"}
 
 
 async def test_the_desk_goes_through_groups_and_changes_one(run: Run, desk: Path) -> None:
