@@ -11,9 +11,9 @@ from engine import places
 from engine.account.reconciliation import journal_snapshot
 from engine.app.market_data import known_closes
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderSize
+from engine.domain.order import Order, OrderSize, Side
 from engine.errors import MissingData, UsageError
-from engine.execution.account_limits import Price, buying_power, cash_floor, edit_of, shortfall
+from engine.execution.account_limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall
 from engine.journal.reader import JournalReader
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.commands import Edit
@@ -41,13 +41,16 @@ def limited_edit(services: Services, order_id: str, size: OrderSize) -> Edit:
         price = _prices(services, records)
         order, portfolio = orders.pop(order_id), journal_snapshot(records.required).portfolio()
         edit = edit_of(order, size, price(order.symbol))
+        edited, power = edit.applied(order), buying_power(portfolio, orders.values(), price)
         lacking = shortfall(
-            edit.applied(order),
-            buying_power(portfolio, orders.values(), price),
+            edited,
+            power,
             price(order.symbol),
             floor=cash_floor(portfolio, price, preset.sizing.cash_floor),
             allow_short=preset.sizing.allow_short,
         )
+        if order.side is Side.SELL and preset.sizing.allow_short:
+            lacking = lacking or short_excess(edited, power, portfolio, price)
     if lacking:
         raise UsageError(f"{order.symbol} keeps its size: {lacking}")
     return edit

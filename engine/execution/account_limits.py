@@ -16,6 +16,8 @@ from engine.execution.venue import BuyingPower
 from engine.messages.commands import Edit
 
 Price = Callable[[Symbol], Decimal]
+LARGEST_SIZE = Decimal(10) ** 12
+"""More shares, or money, than any account has: what is larger is a slip, and could not be counted exactly."""
 
 
 def cash_floor(portfolio: Portfolio, price: Callable[[Symbol], Decimal], fraction: Decimal) -> Decimal:
@@ -27,8 +29,9 @@ def cash_floor(portfolio: Portfolio, price: Callable[[Symbol], Decimal], fractio
 
 def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decimal, allow_short: bool) -> str:
     """The cash or shares that an account lacks for an order at a price, beside what is open there, in a sentence; empty
-    where nothing is lacking. A buy must leave `floor` in cash."""
-    if order.side is Side.BUY and power.held.get(order.symbol, ZERO) < 0:
+    where nothing is lacking. A buy must leave `floor` in cash, unless it takes back no more than is short: that frees
+    the cash that it takes."""
+    if order.side is Side.BUY and _shares(order, price) <= -power.held.get(order.symbol, ZERO):
         return ""
     if order.side is Side.BUY:
         left = power.cash - power.reserved - cost(order, price)
@@ -38,6 +41,23 @@ def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decima
     if allow_short or wanted <= free:
         return ""
     return f"it would sell {wanted.normalize():f} shares, and {max(free, ZERO).normalize():f} are free to be sold"
+
+
+def short_excess(order: Order, power: BuyingPower, portfolio: Portfolio, price: Price) -> str:
+    """The value by which short positions would exceed the equity once a sale and every open one has filled, in a
+    sentence; empty where they would not."""
+    queued = {**power.queued, order.symbol: power.queued.get(order.symbol, ZERO) + _shares(order, price(order.symbol))}
+    short = {symbol: queued.get(symbol, ZERO) - power.held.get(symbol, ZERO) for symbol in {*queued, *power.held}}
+    worth = sum((shares * price(symbol) for symbol, shares in short.items() if shares > 0), ZERO)
+    value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
+    if worth <= value:
+        return ""
+    return f"short positions would be worth {worth:.2f}, and may be worth no more than the equity, {value:.2f}"
+
+
+def _shares(order: Order, price: Decimal) -> Decimal:
+    """The shares of an order; of one for an amount by the price."""
+    return order.notional / price if order.notional is not None else order.quantity or ZERO
 
 
 def buying_power(portfolio: Portfolio, orders: Iterable[Order], price: Price) -> BuyingPower:
@@ -58,6 +78,8 @@ def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
     wanted = size.number
     if not wanted.is_finite() or wanted <= 0:
         raise UsageError(f"an order needs a size above zero, not {wanted}: a veto keeps it from being sent")
+    if wanted > LARGEST_SIZE:
+        raise UsageError(f"{wanted} is more than any account can trade: give a size that the cash or the shares allow")
     value = wanted if size.money else wanted * price
     if value < SMALLEST_ORDER:
         raise UsageError(f"{value:.2f} is less than the smallest order, {SMALLEST_ORDER}")

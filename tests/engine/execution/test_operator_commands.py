@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,7 @@ from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import TradingMode
 from engine.errors import UsageError
-from engine.execution.account_limits import buying_power, edit_of, shortfall
+from engine.execution.account_limits import buying_power, edit_of, short_excess, shortfall
 from engine.execution.controls import give
 from engine.journal.reader import JournalReader
 from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto
@@ -177,7 +178,8 @@ def test_an_edit_keeps_the_unit_of_the_order(order: Order, size: OrderSize, beco
 
 
 @pytest.mark.parametrize(
-    "size", [OrderSize(Decimal(0)), OrderSize(Decimal(-3)), OrderSize(Decimal("2.5")), OrderSize(Decimal("NaN"))]
+    "size",
+    [OrderSize(Decimal(text)) for text in ("0", "-3", "2.5", "NaN", "1e30", "1e400000", "1e-400000")],
 )
 def test_a_size_that_cannot_be_traded_is_refused(size: OrderSize) -> None:
     with pytest.raises(UsageError):
@@ -190,3 +192,23 @@ def test_other_open_orders_count_against_an_edit() -> None:
     lacking = shortfall(sized(quantity="11"), power, Decimal(50), floor=Decimal(0), allow_short=False)
     assert lacking == "it would sell 11 shares, and 10 are free to be sold"
     assert not shortfall(sized(quantity="10"), power, Decimal(50), floor=Decimal(0), allow_short=False)
+
+
+def test_what_is_short_is_bought_back_whatever_the_cash_and_no_more() -> None:
+    power = buying_power(
+        Portfolio(Decimal(100), {"AAA": Position(Decimal(-5), Decimal(50))}), [], lambda symbol: Decimal(50)
+    )
+    for size, lacks in (("5", False), ("6", True), ("1000000", True)):
+        order = replace(sized(quantity=size), side=Side.BUY)
+        assert bool(shortfall(order, power, Decimal(50), floor=Decimal(0), allow_short=True)) is lacks, size
+
+
+def test_a_sale_shorts_no_more_than_the_equity() -> None:
+    portfolio = Portfolio(
+        Decimal(1000), {"AAA": Position(Decimal(4), Decimal(50)), "B": Position(Decimal(-2), Decimal(50))}
+    )
+    price = {"AAA": Decimal(50), "B": Decimal(50)}.__getitem__
+    power = buying_power(portfolio, [sized(quantity="3")], price)
+    # The equity is 1,100. B is short by 100, and an open sale has 3 of the 4 shares.
+    assert not short_excess(sized(quantity="21"), power, portfolio, price)
+    assert "worth 1150.00" in short_excess(sized(quantity="22"), power, portfolio, price)

@@ -30,7 +30,7 @@ def waiting(run: Run, asks: None) -> list[dict[str, Any]]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("PAPERDESK_DATA__DEMO_SEED", str(seed))
             assert run("--daily", "--desk", f"seed{seed}").code == 0
-        found: list[dict[str, Any]] = run("approve", "--desk", f"seed{seed}", "--json").json["waiting"]
+            found: list[dict[str, Any]] = run("approve", "--desk", f"seed{seed}", "--json").json["waiting"]
         if len(found) >= 2:
             return [order | {"desk": f"seed{seed}", "seed": str(seed)} for order in found]
     raise AssertionError("no seed gives a demo desk that wants to trade twice")
@@ -54,6 +54,8 @@ def test_what_waits_is_listed_with_why_and_how_long(run: Run, waiting: list[dict
     assert said.out.count("  Stays  until ") == len(waiting)
     assert run("veto", "--desk", desk).out == said.out
     assert words(desk) == {}
+    status = run("status", "--desk", desk, "--json").json
+    assert status["last_run"]["outcome"] == "waiting" and status["due"] is None
 
 
 def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_anew(
@@ -121,6 +123,7 @@ def test_an_edit_is_held_against_the_limits_said_everywhere_and_can_be_undone(
     assert "  Price  " in run("approve", *at).out
     for size, complaint in (
         (("--quantity", "100000"), "keeps its size: it would leave -"),
+        (("--quantity", "1e30"), "more than any account can trade"),
         (("--amount", "0.5"), "less than the smallest order"),
         (("--quantity", "-1"), "above zero"),
         (("--quantity", "x"), "is no number"),
