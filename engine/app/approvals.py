@@ -132,12 +132,14 @@ def _command(answer: Answer, order_id: str, reason: str) -> OrderCommand:
 
 
 def _named(state: ControlState, answer: Answer, names: Collection[str]) -> list[str]:
-    """The ids of orders that are named by their ids, or by a symbol: all of it that wait, or can be undone."""
-    meant = [one.order for one in state.orders if (one.undoable if answer == "undo" else one.waits)]
+    """The ids of orders that are named by their ids, or by a symbol: all of it that wait, or can be undone. Where none
+    waits, those whose answer was not carried out yet: it can be given again, or another."""
+    unsent = [one for one in state.orders if one.state in ANSWERABLE[answer]]
     found = []
     for name in names:
-        of_symbol = [order.id for order in meant if order.symbol == name.upper()]
-        found += of_symbol or [name]
+        of_symbol = [one for one in unsent if one.order.symbol == name.upper()]
+        meant = [one for one in of_symbol if (one.undoable if answer == "undo" else one.waits)] or of_symbol
+        found += [one.order.id for one in meant] or [name]
     return found
 
 

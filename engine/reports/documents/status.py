@@ -100,7 +100,7 @@ def missed_sessions(reader: JournalReader, calendar: Calendar, due: date) -> tup
 
 def _decided(reader: JournalReader, session: date) -> bool:
     daily = (run for run in reader.runs(RunKind.DAILY) if run.session == session)
-    return any(run.outcome is RunOutcome.DONE for run in daily)
+    return any(run.outcome in (RunOutcome.DONE, RunOutcome.WAITING) for run in daily)
 
 
 def _model(calls: Sequence[CallCost]) -> Row:

@@ -24,6 +24,8 @@ from tui.widgets.screen_bars import StatusBar
 __all__ = ["desk", "service"]
 
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
+BUYS = datetime(2024, 3, 7, 21, 5, tzinfo=UTC)
+"""After a session whose close the preset buys at."""
 GATED = """
 extends = "finvision"
 name = "gated"
@@ -145,6 +147,31 @@ def test_a_certificate_holds_for_one_preset_text_and_its_models(
     assert run("--daily").code == 0
     with JournalReader(places.desk_journal("paper")) as reader:
         assert len(reader.runs()) == 2  # a refused run has left none
+
+
+def test_an_approval_is_held_against_the_certificate_again(
+    run: Run, open_broker: OpenBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = open_broker(BUYS, through=date(2024, 3, 20), symbols=("ORVL", "TMBK"))
+    file = tmp_path / "gated.toml"
+    rewrite(file, "0.5")
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
+    assert run("rehearse").code == 0 and run("--daily").code == 0
+    (waiting,) = run("approve", "--json").json["waiting"]
+
+    rewrite(file, "0.4")
+    said = run("approve", waiting["symbol"])
+    assert said.code == 78 and "was of another preset text: run `paperdesk rehearse` again" in said.err
+    assert said.out.endswith(": approved, not sent yet\n") and account.state()["orders"] == []
+    rewrite(file, "0")
+    assert run("rehearse").code == 1
+    said = run("approve", waiting["symbol"])
+    assert said.code == 78 and "at most 0.00% is wanted" in said.err and account.state()["orders"] == []
+
+    rewrite(file, "0.5")
+    assert run("rehearse").code == 0 and run("approve", waiting["symbol"]).code == 0
+    assert [one["symbol"] for one in account.state()["orders"]] == [waiting["symbol"]]
 
 
 async def test_the_header_says_so_until_it_has_passed(
