@@ -201,11 +201,12 @@ def _carried_out(
     for order_id in order_ids:
         order, detail, refused = entries[order_id].order, details[order_id], False
         state = f"{DONE[answer]}, {order.state}"
-        if order_id in late:
-            state, refused = f"sent already ({order.state})", answer != "approve"
-        elif order.state is OrderState.INTENDED:
+        if order.state is OrderState.INTENDED:
             unsent = {"approve": "approved, not sent yet", "veto": "vetoed"}
             state = unsent.get(answer, f"{DONE[answer]}: {waiting[order_id]}")
         elif order.state in (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED):
-            state, refused = f"{order.state}: {detail}" if detail else f"{order.state}", answer == "approve"
+            state = f"{order.state}: {detail}" if detail else f"{order.state}"
+            refused = answer == "approve" or (answer == "undo" and order_id in late)
+        elif order_id in late:
+            state, refused = f"sent already ({order.state})", answer != "approve"
         yield AnsweredOrder(order, state, refused, entries[order_id].decided)

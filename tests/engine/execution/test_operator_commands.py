@@ -3,9 +3,11 @@ in the size that the operator gave last, and never where the last answer was no 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.app.approvals import Answer, ApprovalDesk, answer_orders
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import TradingMode
@@ -22,6 +25,7 @@ from engine.errors import UsageError
 from engine.execution.account_limits import buying_power, edit_of, short_excess, shortfall
 from engine.execution.controls import give
 from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto
 from tests.engine.account.accounts import DAYS, Desk
 from tests.engine.desks import trade
@@ -212,3 +216,33 @@ def test_a_sale_shorts_no_more_than_the_equity() -> None:
     # The equity is 1,100. B is short by 100, and an open sale has 3 of the 4 shares.
     assert not short_excess(sized(quantity="21"), power, portfolio, price)
     assert "worth 1150.00" in short_excess(sized(quantity="22"), power, portfolio, price)
+
+
+@pytest.mark.parametrize(("answer", "refused"), [("approve", True), ("veto", False), ("undo", True)])
+def test_an_answer_on_an_order_that_ends_meanwhile_names_its_end(tmp_path: Path, answer: Answer, refused: bool) -> None:
+    desk = Desk(folder=tmp_path, script=lambda one: trade(one, "BUY", 8, "strong uptrend"), mode=TradingMode.ASK)
+    order = desk.run().orders[0]
+    give(desk.journal, [Edit(order.id, notional=Decimal("900.00"))], now(desk))
+
+    def ended(session: date) -> datetime:
+        """Ends the order while the state of the desk is read, as a run of another process does."""
+        with JournalReader(desk.journal) as reader, JournalWriter(desk.journal) as writer:
+            if reader.order_moves(order.id)[-1].state is OrderState.INTENDED:
+                writer.order_moved(order.moved(OrderState.CANCELED), now(desk), detail="the cash is gone")
+        return now(desk) + timedelta(days=1)
+
+    async def submitted() -> None:
+        pass
+
+    asked = ApprovalDesk(
+        desk="desk",
+        journal=desk.journal,
+        mode=TradingMode.ASK,
+        stays_until=ended,
+        now=now(desk),
+        edit=lambda order_id, size: Edit(order_id),
+        effects=lambda orders: {},
+        submit=submitted,
+    )
+    done = asyncio.run(answer_orders(asked, answer, [order.id], now=now(desk)))
+    assert [(one.state, one.refused) for one in done.orders] == [("canceled: the cash is gone", refused)]
