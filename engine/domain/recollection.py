@@ -19,6 +19,10 @@ DEBATE = "debate"
 """Kind of the comments that an owner received from others. Source: TradingGPT §4.1.3 [G2, G6]."""
 
 
+FIGURE_DIGITS = 6
+"""Decimal places of a memory's figures: more than are ever shown, and what a journal keeps of them."""
+
+
 class RetrievalType(StrEnum):
     """A view under which past intelligence is asked for, and a label of what memory keeps.
     Source: FinAgent §4.1 [A2]."""
@@ -40,7 +44,8 @@ HORIZON_TYPES = (RetrievalType.SHORT_TERM, RetrievalType.MEDIUM_TERM, RetrievalT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
-    """One recalled memory. Agents cite it by its `handle`, decisions and the journal by its `id`.
+    """One recalled memory. Agents cite it by its `handle`, decisions and the journal by its `id`. Its figures are
+    rounded, so that those of a journal equal those of the same decision made again.
 
     kind: news, 10-Q, 10-K, macro, or a reflection.
     layer: one of LAYERS.
@@ -64,6 +69,11 @@ class Recollection:
     score: float
     rank: int
     types: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Round the figures."""
+        for figure in ("recency", "relevancy", "importance", "score"):
+            object.__setattr__(self, figure, round(getattr(self, figure), FIGURE_DIGITS))
 
     @property
     def handle(self) -> str:

@@ -10,14 +10,11 @@ from typing import Any
 from engine.domain.recollection import Recollection
 from engine.journal.rows import Row, row_of, stored
 
-FIGURE_DIGITS = 6
-"""Decimal places of a memory's figures: more than are ever shown."""
-
 
 def recalled_columns(memories: Iterable[Recollection], cited: Collection[str]) -> dict[str, list[Any]]:
     """The columns of some memories, at least one; `cited` has the ids of those that the opinion rests on."""
     rows = [row_of(memory, "kind", "session", "text") | {"cited": memory.id in cited} for memory in memories]
-    return {name: [_short(row[name]) for row in rows] for name in rows[0]}
+    return {name: [stored(row[name]) for row in rows] for name in rows[0]}
 
 
 def recalled_rows(text: str) -> list[Row]:
@@ -26,7 +23,3 @@ def recalled_rows(text: str) -> list[Row]:
     if isinstance(found, list):
         return found
     return [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
-
-
-def _short(value: Any) -> Any:
-    return round(value, FIGURE_DIGITS) if isinstance(value, float) else stored(value)

@@ -64,8 +64,10 @@ def normalized(value: Any, brief: bool, key: str = "") -> Any:
             return digest(" ".join(f"{name} {row['quantity']} {row['price']}" for name, row in sorted(value.items())))
         # A change of what was cited lists ids of memories under two names of their own.
         lists = {name: "evidence" for name in ("then", "now") if value.get("what") == "evidence"}
+        # Beside the session that is due today: those since the last run, which become more every day.
+        dropped = DROPPED | {"missed"} if "due" in value else DROPPED
         return {
-            name: normalized(part, brief, lists.get(name, name)) for name, part in value.items() if name not in DROPPED
+            name: normalized(part, brief, lists.get(name, name)) for name, part in value.items() if name not in dropped
         }
     if isinstance(value, list):
         return _list(value, brief, key)

@@ -34,7 +34,10 @@ async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: R
 
 
 async def test_the_palette_offers_every_key_of_the_table(running: Running, asking: FakeDesk, tmp_path: Path) -> None:
+    asking.undo_seconds = 600.0
     async with running(desk=asking) as pilot:
+        await pilot.press("a", "y")
+        await until(pilot, lambda: any(one.undoable for one in pilot.app.bridge.snapshot().controls.orders))  # type: ignore[attr-defined]
         offered: set[str] = set()
         for past in (False, True):
             for mode, (key, _, _) in SCREENS.items():

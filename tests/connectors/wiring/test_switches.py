@@ -109,9 +109,10 @@ def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
     server.requests.clear()
     with JournalReader(places.run_journal("first")) as reader:
         made = [decision for decision in reader.decisions() if decision.key.session == date(2024, 2, 14)]
-        redecide(services(config), reader, made, Changes())
+        # Another model: what this one answered is not asked again.
+        redecide(services(config), reader, made, Changes(model="near:other"))
         assert pictures(server) >= 2
-        redecide(services(config), reader, made, Changes(without=BLIND))
+        redecide(services(config), reader, made, Changes(model="near:other", without=BLIND))
     assert pictures(server) == 0
 
 

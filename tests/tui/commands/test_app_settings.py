@@ -65,10 +65,10 @@ def test_the_doctor_says_where_colours_and_keys_are_set(run: Run, fresh: Path, m
 
 
 async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running, paperdesk_home: Path) -> None:
-    settings = settings_of(paperdesk_home, '[bindings]\ndesk.run = "E,f5"\ndesk.next = "m"\ngo.help = "H"')
+    settings = settings_of(paperdesk_home, '[bindings]\ndesk.run = "B,f5"\ndesk.next = "m"\ngo.help = "H"')
     async with running(settings=settings) as pilot:
         hints = str(pilot.app.screen.query_one(Hints).render())
-        assert "E run cycle" in hints and "m symbol" in hints and "H help" in hints
+        assert "B run cycle" in hints and "m symbol" in hints and "H help" in hints
         shown = {command.title: command.help for command in pilot.app.get_system_commands(pilot.app.screen)}
         assert shown["Next symbol"] == "key m"
         symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
@@ -78,10 +78,10 @@ async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running
         assert pilot.app.screen.symbol != symbol  # type: ignore[attr-defined]
         await pilot.press("r")
         assert not pilot.app.bridge.snapshot().busy  # type: ignore[attr-defined]
-        await pilot.press("E")
+        await pilot.press("B")
         await until(pilot, lambda: bool(pilot.app.bridge.snapshot().desk.run))  # type: ignore[attr-defined]
         await pilot.press("H")
-        assert "E f5" in str(pilot.app.screen.text)  # type: ignore[attr-defined]
+        assert "B f5" in str(pilot.app.screen.text)  # type: ignore[attr-defined]
 
 
 async def test_a_chosen_theme_is_kept_and_the_configurations_goes_before_it(
