@@ -102,6 +102,7 @@ class PaperdeskApp(App[str]):
         plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
         self.demo = DemoOpening(self.bridge, backtest, partial(self.notify, markup=False, timeout=8), plays=plays)
         self._images = images
+        self._styled_at = -1
         super().__init__()
         self.animation_level = "none"
         for theme in THEMES.values():
@@ -120,6 +121,17 @@ class PaperdeskApp(App[str]):
         """Start the engine once the desk has been painted."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.call_after_refresh(self._begin)
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew where colours have changed. A screen that opens is styled as its widgets are mounted;
+        Textual would parse all style sheets for it twice."""
+        stack, current = self.screen_stack, self._css_update_count
+        if self._styled_at == current and all(screen._css_update_count in (-1, current) for screen in stack[-1:]):
+            for screen in stack[-1:]:
+                screen._css_update_count = current
+            return
+        self._styled_at = current
+        super().refresh_css(animate)
 
     def _keep_theme(self, theme: Theme) -> None:
         """Keep the theme that was chosen, unless the configuration sets one."""

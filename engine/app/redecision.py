@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from datetime import date
 
 from engine.app.bench.forecast import Forecast, Rehearsal, rehearsed_forecast, unpaid
 from engine.app.decider import decider_of
@@ -18,6 +19,7 @@ from engine.domain.market import Symbol
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import LookKind, RunSpec, WindowLook
 from engine.errors import BudgetReached
+from engine.journal.looks import spec_hash
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.decision_changes import Changes, Redecided, compared
@@ -65,7 +67,7 @@ def redecide_all(
     try:
         asyncio.run(decide())
     finally:
-        count_looks(_look(services, one) for one in done)
+        count_looks(_looks(services, done))
     return done
 
 
@@ -154,13 +156,26 @@ async def _rehearsed(
     return specs
 
 
-def _look(services: Services, done: Redecided) -> WindowLook:
-    """The look of deciding one symbol again: a window of one session, with the run's other settings."""
+def _looks(services: Services, done: Sequence[Redecided]) -> list[WindowLook]:
+    """The looks that were taken by deciding again: one for each change that was tried, at all symbols, from the first
+    session to the last. An attribution is as many trials as it has rows, however many decisions were drawn."""
+    tried: dict[str, RunSpec] = {}
+    for one in done:
+        spec = _tried(one)
+        change = spec_hash(replace(spec, symbols=(), first=date.min, last=date.min))
+        known = tried.setdefault(change, spec)
+        symbols = tuple(dict.fromkeys((*known.symbols, *spec.symbols)))
+        ends = {"first": min(known.first, spec.first), "last": max(known.last, spec.last)}
+        tried[change] = replace(known, symbols=symbols, **ends)
+    return [spec_look(LookKind.REDECISION, spec, services.clock.now()) for spec in tried.values()]
+
+
+def _tried(done: Redecided) -> RunSpec:
+    """One symbol of one session, with the run's other settings and what was changed."""
     run, symbols, session, changes = done.run, (done.symbol,), done.session, done.changes
     spec = run.spec or RunSpec(symbols=symbols, first=session, last=session)
     spec = replace(spec, symbols=symbols, first=session, last=session, warm_up_from=None, preset=done.preset)
-    spec = replace(spec, model=changes.model or spec.model, without=changes.without, run=run.id)
-    return spec_look(LookKind.REDECISION, spec, services.clock.now())
+    return replace(spec, model=changes.model or spec.model, without=changes.without, run=run.id)
 
 
 def _short_of_bars(services: Services, recorded: RecordedTurn, preset: Preset, symbol: Symbol) -> Iterator[str]:

@@ -40,8 +40,10 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
             os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
     from engine import places
     from tui.app import PaperdeskApp
+    from tui.garbage import keep_collections_short
     from tui.leaving import Watchdog
 
+    keep_collections_short()
     watchdog = Watchdog()
     plain = not in_browser and not (sys.stdout.encoding or "").lower().startswith("utf")
     app = PaperdeskApp(

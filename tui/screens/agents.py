@@ -76,7 +76,7 @@ class AgentsScreen(FramedScreen):
             self._shown = shown
             self._read(view, self.symbol)
 
-    @work(exclusive=True, exit_on_error=False)
+    @work(exclusive=True, exit_on_error=False, description="questions")
     async def _read(self, view: Snapshot, symbol: str) -> None:
         from engine.reports.documents.questions import questions_of
 

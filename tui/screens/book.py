@@ -69,7 +69,8 @@ class BookScreen(FramedScreen):
             self._shown = shown
             self._read(view)
 
-    @work(exclusive=True, exit_on_error=False)
+    # With a description: Textual would write down a whole snapshot for one.
+    @work(exclusive=True, exit_on_error=False, description="books")
     async def _read(self, view: Snapshot) -> None:
         from engine.reports.documents.book import book_of
 

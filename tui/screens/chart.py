@@ -74,7 +74,7 @@ class ChartScreen(FramedScreen):
         names = [one for one in dict.fromkeys((benchmark, *desk)) if one and one != self.symbol]
         return names[self._beside % len(names)] if names else ""
 
-    @work(exclusive=True, exit_on_error=False)
+    @work(exclusive=True, exit_on_error=False, description="chart")
     async def _build(self, view: Snapshot, symbol: str) -> None:
         assert view.market is not None and view.market.as_of is not None and view.now is not None
         beside = self._other(view)

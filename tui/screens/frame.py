@@ -134,8 +134,10 @@ class FramedScreen(SearchKeys):
         self.remove_class(*LAYOUT_CLASSES - wanted)
         self.add_class(*wanted)
 
-    def on_screen_resume(self) -> None:
-        """Show the latest snapshot."""
+    def on_screen_resume(self, event: events.ScreenResume | None = None) -> None:
+        """Show the latest snapshot. The styles are those of the last time: the app renews them where colours change."""
+        if event is not None:
+            event.refresh_styles = False
         self.place_panes()
         self.show_view(self.desk_app.bridge.snapshot())
 

@@ -104,7 +104,7 @@ class OpsScreen(FramedScreen):
         failed = sum(one.state == "fail" for one in findings)
         table.entitle(f"Checks  {len(findings)}, {failed} failed")
 
-    @work(exclusive=True, exit_on_error=False)
+    @work(exclusive=True, exit_on_error=False, description="checks")
     async def _read(self, view: Snapshot, now: datetime) -> None:
         from engine.reports.documents.operations import operations_of
 

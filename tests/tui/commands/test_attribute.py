@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from statistics import fmean
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from engine import places
+from engine.domain.run import LookKind
 from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
 from tests.tui.commands.test_costs import DAY, LOCAL_PRICE, Counting, Desk, desk, service
@@ -155,6 +157,7 @@ def test_upstream_answers_are_the_run_s_and_a_second_time_nobody_is_asked(
 
 def test_over_a_run_each_input_has_a_row_with_intervals(run: Run, backtested: Path) -> None:
     asked = ("why", "--run", BACKTEST, "--attribute", "--sample", "10", "--seed", "1")
+    before = len(looks_in(places.looks_index()))
     document = run(*asked, "--json").json
     assert document["sample"] == len(document["decisions"]) == 10
     assert len({(one["session"], one["symbol"]) for one in document["decisions"]}) == 10
@@ -170,6 +173,14 @@ def test_over_a_run_each_input_has_a_row_with_intervals(run: Run, backtested: Pa
         assert row["mean_change"]["low"] <= row["mean_change"]["mean"] <= row["mean_change"]["high"]
         closes |= {(one["session"], one["symbol"]): one["next_move"] for one, _ in effects}
     assert any(row["mean_change"]["mean"] for row in document["inputs"])
+    # Ten times the rows are as many looks as there are rows: each is one variant of the run that was tried.
+    last = {look.spec_hash: look for look in looks_in(places.looks_index())[before:]}
+    rows_printed = len(INPUTS) + 2  # with nothing left out, and with everything
+    assert len(last) == len(looks_in(places.looks_index())) - before == rows_printed
+    days = sorted(date.fromisoformat(one["session"]) for one in document["decisions"])
+    symbols = {one["symbol"] for one in document["decisions"]}
+    assert {(look.kind, look.first, look.last) for look in last.values()} == {(LookKind.REDECISION, days[0], days[-1])}
+    assert all(set(look.symbols) == symbols and not look.returns for look in last.values())
     # The next move is what `why` says of the close one session on.
     (session, symbol), move = closes.popitem()
     told = run("why", symbol, session, "--run", BACKTEST, "--json").json["decisions"][0]["closes_since"][0]
