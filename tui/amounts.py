@@ -31,6 +31,11 @@ def percent(fraction: Decimal | float | None, digits: int = 2) -> str:
     return UNKNOWN if fraction is None else f"{float(fraction) * 100:+.{digits}f}%"
 
 
+def portion(fraction: float | None) -> str:
+    """A fraction that is no change, as a percentage without a sign: 0.0214 is `2.14%`."""
+    return UNKNOWN if fraction is None else f"{fraction:.2%}"
+
+
 def ratio(figure: float | None) -> str:
     """A figure without a unit: `1.23`."""
     return UNKNOWN if figure is None else f"{figure:.2f}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from tui.amounts import cost, money, number, percent, ratio
+from tui.amounts import cost, money, number, percent, portion, ratio
 from tui.console import standard_output
 from tui.plain_text import table, wrapped
 
@@ -67,7 +67,7 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
             money(number(agent["wealth"])),
             percent(agent["metrics"]["total_return"]),
             ratio(agent["metrics"]["sharpe"]),
-            percent(agent["metrics"]["win_rate"]),
+            portion(agent["metrics"]["win_rate"]),
             ratio(agent["relative"]["return"]) if agent["relative"] else "",
             " ".join(f"{name} {count}" for name, count in agent["holdings"].items() if count) or "-",
             agent["kind"],
@@ -96,7 +96,7 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
     market = document["market"]
     yield f"Trades      {len(document['trades'])}, turnover {market['turnover']:.2f}"
     trend, sharpe = percent(market["average_trend"]), ratio(market["index_sharpe"])
-    yield f"Prices      average trend {trend}, index Sharpe {sharpe}, volatility {percent(market['volatility'])}"
+    yield f"Prices      average trend {trend}, index Sharpe {sharpe}, volatility {portion(market['volatility'])}"
     if market["deviation"] is not None:
         bubble = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
         yield f"Deviation   from the fundamental value {bubble}"

@@ -106,7 +106,7 @@ def _agent_rows(document: Document) -> Iterator[Sequence[str]]:
             _percent(figures["total_return"]),
             _percent(figures["difference"]),
             _ratio(figures["sharpe"]),
-            NOTHING if figures["win_rate"] is None else f"{figures['win_rate']:.0%}",
+            _portion(figures["win_rate"]),
             sparkline([float(value) for value in one["equity"]]),
         )
 
@@ -115,7 +115,7 @@ def _figures(document: Document) -> Iterator[tuple[str, str]]:
     market = document["market"]
     yield "Trades", f"{len(document['trades'])}, turnover {market['turnover']:.2f}"
     yield "Average trend", f"{_percent(market['average_trend'])}; agents beyond it {_percent(market['difference'])}"
-    yield "Index", f"Sharpe {_ratio(market['index_sharpe'])}, volatility a day {_percent(market['volatility'])}"
+    yield "Index", f"Sharpe {_ratio(market['index_sharpe'])}, volatility a day {_portion(market['volatility'])}"
     if market["most_volatile"]:
         stock = market["most_volatile"]
         yield "Most volatile stock", f"{stock['stock']}, {_percent(stock['trend'])}"
@@ -215,6 +215,10 @@ def _value(value: str | None) -> str:
 
 def _percent(figure: float | None) -> str:
     return NOTHING if figure is None else f"{figure * 100:+.2f} %"
+
+
+def _portion(figure: float | None) -> str:
+    return NOTHING if figure is None else f"{figure * 100:.2f} %"
 
 
 def _ratio(figure: float | None) -> str:

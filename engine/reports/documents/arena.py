@@ -13,7 +13,7 @@ from engine.arena.chat import Strategy
 from engine.arena.metrics import agent_figures, market_figures, most_volatile
 from engine.arena.play import Table
 from engine.arena.targets import SeatDecision
-from engine.arena.values import Flow, FlowKind
+from engine.arena.values import Flow
 from engine.domain.decimal_text import money, plain
 from engine.domain.run import ModelUse
 from engine.reports.documents.row_json import Row, model_use
@@ -151,10 +151,8 @@ def _agent(report: ArenaReport, name: str, trend: float | None) -> Row:
 def _flow(flow: Flow) -> Row:
     amount = money(flow.amount) if flow.amount else "0"
     row: Row = {"day": flow.day, "agent": flow.agent, "kind": flow.kind, "amount": amount}
-    if flow.stock is not None:
-        row["stock"] = flow.stock
-    if flow.shares or (flow.kind is FlowKind.INITIAL and flow.stock is not None):
-        row["shares"] = flow.shares
+    if flow.stock is not None:  # a dividend moves no shares: whoever adds up those of every stock finds a 0
+        row |= {"stock": flow.stock, "shares": flow.shares}
     return row
 
 

@@ -48,7 +48,7 @@ def test_cash_shares_and_wealth_add_up(run: Run, fresh: Path, preset: str) -> No
     shares: dict[tuple[str, str], int] = {}
     for flow in document["flows"]:
         cash[flow["agent"]] += Decimal(flow["amount"])
-        if "shares" in flow:
+        if "stock" in flow:
             key = flow["agent"], flow["stock"]
             shares[key] = shares.get(key, 0) + flow["shares"]
     for trade in document["trades"]:
@@ -334,6 +334,18 @@ def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: 
     assert refused.code == 2 and "an arena is written as md, html or json" in refused.err
     run("arena", "--agents", "controls", "--days", "2", "--repeats", "2", "--run", "arena-w")
     assert "2 of 2 repeats" in run("report", "--run", "arena-w").out
+
+
+def test_returns_have_a_sign_and_shares_have_none(run: Run, fresh: Path) -> None:
+    document = run("arena", "--days", "3", "--run", "arena-s", "--json").json
+    wealthiest = max(document["agents"], key=lambda one: Decimal(one["wealth"]))
+    metrics, volatility = wealthiest["metrics"], document["market"]["volatility"]
+    said = run("arena", "--resume", "arena-s", "--model", "replay").out
+    row = next(line.split() for line in said.splitlines() if line.startswith(wealthiest["name"]))
+    assert row[2] == f"{metrics['total_return']:+.2%}" and row[4] == f"{metrics['win_rate']:.2%}"
+    assert f"volatility {volatility:.2%}\n" in said
+    text = run("report", "--run", "arena-s").out
+    assert f"{metrics['win_rate'] * 100:.2f} %" in text and f"volatility a day {volatility * 100:.2f} %" in text
 
 
 def test_what_a_model_writes_is_no_markup_in_a_report(run: Run, traders: Traders, tmp_path: Path) -> None:
