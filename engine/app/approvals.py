@@ -71,11 +71,18 @@ class ApprovalDesk:
             return control_state(records.reader, asks=True, stays_until=self.stays_until, now=self.now)
 
 
-def waiting_orders(desk: ApprovalDesk) -> Row:
-    """The document of the orders that wait, with the effect of each. Raises as `ApprovalDesk.state` does."""
+def waiting_orders(desk: ApprovalDesk, answer: Answer) -> Row:
+    """The document of the orders that an answer can be given on, with the effect of each. Raises as
+    `ApprovalDesk.state` does."""
     state = desk.state()
-    effects = desk.effects([one.order for one in state.waiting]) if state.waiting else {}
-    return waiting_document(desk.desk, state, effects)
+    listed = [one for one in state.orders if _is_meant(one, answer)]
+    effects = desk.effects([one.order for one in listed]) if listed else {}
+    return waiting_document(desk.desk, state, listed, effects)
+
+
+def _is_meant(one: OpenOrder, answer: Answer) -> bool:
+    """True for an order that an answer is about where none is named: one that waits, or can be undone."""
+    return one.undoable and one.state in ANSWERABLE["undo"] if answer == "undo" else one.waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +145,7 @@ def _named(state: ControlState, answer: Answer, names: Collection[str]) -> list[
     found = []
     for name in names:
         of_symbol = [one for one in unsent if one.order.symbol == name.upper()]
-        meant = [one for one in of_symbol if (one.undoable if answer == "undo" else one.waits)] or of_symbol
+        meant = [one for one in of_symbol if _is_meant(one, answer)] or of_symbol
         found += [one.order.id for one in meant] or [name]
     return found
 
@@ -148,7 +155,7 @@ def _selected(
 ) -> tuple[list[Order], list[AnsweredOrder]]:
     """The orders that the answer can be given on, and those on which it is not taken."""
     if order_ids is None:
-        return [one.order for one in state.orders if (one.undoable if answer == "undo" else one.waits)], []
+        return [one.order for one in state.orders if _is_meant(one, answer)], []
     still_open = {one.order.id: one for one in state.orders}
     ended = _ended(desk, state, [name for name in order_ids if name not in still_open])
     taken, refused = [], []

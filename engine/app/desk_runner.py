@@ -28,8 +28,8 @@ from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.app.stored_memory import select_memory
-from engine.app.waiting_orders import limited_edit
 from engine.app.symbol_index import SymbolIndex
+from engine.app.waiting_orders import limited_edit
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
@@ -264,8 +264,6 @@ class DeskRunner:
         self._leaving.set()
         at_work = set(self._controls)
         if self._cycle is not None and not self._cycle.done():
-    symbol_index: every symbol that the desk knows of.
-    benchmark: the index fund that the account is compared with; None where the data has none.
             self._cycle.cancel()
             at_work.add(self._cycle)
         if at_work:
@@ -297,12 +295,12 @@ class OpenDesk:
     backtests: those of any day that lie on this machine.
     undo_seconds: for so long an answer on an order can be undone before it is carried out.
     notify: True where orders that wait are announced outside of the screen.
+    symbol_index: every symbol that the desk knows of.
+    benchmark: the index fund that the account is compared with; None where the data has none.
     """
 
     def __init__(self, services: Services, *, demo: bool = False) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
-        self.symbol_index = SymbolIndex(services)
-        self.benchmark = self.symbol_index.benchmark()
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. Raises
         UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
         MissingData without prices, and as MarketFetch does."""
@@ -332,6 +330,8 @@ class OpenDesk:
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
         self.rehearsal = RehearsalCheck(services)
         self.backtests = RecordedBacktests(services)
+        self.symbol_index = SymbolIndex(services)
+        self.benchmark = self.symbol_index.benchmark()
         self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
 
     def costs_of(self, spec: RunSpec) -> str:

@@ -105,7 +105,7 @@ def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything:
 
     An answer is carried out at once where it can be, so there is something to take back while the desk is halted, while
     a run is at work, or within the seconds that the app waits (app.undo_seconds). Without an order it lists those that
-    wait. The exit code is 1 where an order that was named is sent, or ended, already.
+    have something to take back. The exit code is 1 where an order that was named is sent, or ended, already.
 
     \b
     Examples:
@@ -138,39 +138,43 @@ def _answer(
     invocation.refuse_run()
     desk = approval_desk(invocation.services())
     if not order_ids and not everything:
-        waiting = waiting_orders(desk)
-        show_document(waiting, as_json, lambda: _waiting_lines(waiting, desk.now))
+        waiting = waiting_orders(desk, answer)
+        show_document(waiting, as_json, lambda: _waiting_lines(waiting, answer, desk.now))
         return 0
     wanted = None if everything else order_ids
     done = asyncio.run(answer_orders(desk, answer, wanted, now=LiveClock().now(), reason=reason, size=size))
     document = answered_document(desk.desk, desk.state(), done.orders)
-    show_document(document, as_json, lambda: _answered_lines(document))
+    show_document(document, as_json, lambda: _answered_lines(document, answer))
     if done.error is not None:
         raise done.error
     return int(done.refused)
 
 
-def _answered_lines(document: Document) -> Iterator[str]:
+def _answered_lines(document: Document, answer: Answer) -> Iterator[str]:
     yield from (f"{terms(order)}: {order['stands']}" for order in document["orders"])
     if not document["orders"]:
-        yield _none(document)
+        yield _none(document, answer)
     yield from _halted_line(document)
 
 
-def _waiting_lines(document: Document, now: datetime | None) -> Iterator[str]:
+def _waiting_lines(document: Document, answer: Answer, now: datetime | None) -> Iterator[str]:
     waiting = document["waiting"]
     yield from _halted_line(document)
     if not waiting:
-        yield _none(document)
+        yield _none(document, answer)
         return
-    yield standard_output().bold(f"{counted(waiting)} of the desk {document['desk']} to approve or veto")
+    undoes = answer == "undo"
+    wanted = "whose last answer or edit can be taken back" if undoes else "to approve or veto"
+    yield standard_output().bold(f"{counted(waiting)} of the desk {document['desk']} {wanted}")
     for order in waiting:
         yield from _order_lines(order, now)
-    yield "paperdesk approve SYMBOL or ORDER_ID (or --all), paperdesk veto SYMBOL or ORDER_ID (or --all)"
+    verbs = ("undo",) if undoes else ("approve", "veto")
+    yield ", ".join(f"paperdesk {verb} SYMBOL or ORDER_ID (or --all)" for verb in verbs)
 
 
-def _none(document: Document) -> str:
-    return f"no order of the desk {document['desk']} waits for approval"
+def _none(document: Document, answer: Answer) -> str:
+    lacks = "has an answer to take back" if answer == "undo" else "waits for approval"
+    return f"no order of the desk {document['desk']} {lacks}"
 
 
 def _halted_line(document: Document) -> Iterator[str]:

@@ -85,8 +85,10 @@ def resume_document(desk: str, journal: Path, before: Halted | None) -> Row:
     return {**head, "was_halted": row_json.halt(before), "not_sent": _orders(unsent)}
 
 
-def waiting_document(desk: str, state: ControlState, effects: Mapping[str, OrderEffect]) -> Row:
-    """The orders that wait for approval, how long each stays, and what it would do: its effect by order id."""
+def waiting_document(
+    desk: str, state: ControlState, listed: Iterable[OpenOrder], effects: Mapping[str, OrderEffect]
+) -> Row:
+    """The orders that are `listed` for an answer, how long each stays, and what it would do: its effect by order id."""
     rows = [
         {
             **row_json.order(one.order, one.decided),
@@ -94,7 +96,7 @@ def waiting_document(desk: str, state: ControlState, effects: Mapping[str, Order
             "stays_until": None if one.until is None else one.until.isoformat(),
             "effect": effect_row(effects.get(one.order.id)),
         }
-        for one in state.waiting
+        for one in listed
     ]
     return {**_head(desk), "halted": row_json.halt(state.halted), "waiting": rows}
 

@@ -139,10 +139,14 @@ def test_an_edit_is_held_against_the_limits_said_everywhere_and_can_be_undone(
     edited = f"for {Decimal(amount):,.2f} (edited from {Decimal(order['notional']):,.2f} by the operator)"
     for command in (("orders",), ("why", symbol, order["session"]), ("status",)):
         assert edited in " ".join(run(*command, *at).out.split()), command
+    listed = run("undo", *at)
+    assert "1 order of the desk" in listed.out and order["id"] in listed.out and "can be taken back" in listed.out
     undone = run("undo", symbol, *at)
     assert undone.code == 0 and edited in undone.out and undone.out.splitlines()[0].endswith("taken back: waits")
     assert f"for {Decimal(order['notional']):,.2f}: taken back: waits" in run("undo", symbol, *at).out
     assert run("undo", order["id"], *at).out.splitlines()[0].endswith("nothing to take back")
+    nothing = f"no order of the desk {order['desk']} has an answer to take back"
+    assert all(run("undo", *what, *at).out.splitlines().count(nothing) == 1 for what in ((), ("--all",)))
     run("resume", *at)
     assert run("approve", symbol, "--amount", amount, *at).out.endswith(": approved, acknowledged\n")
     assert run("undo", order["id"], *at).code == 1
