@@ -12,7 +12,8 @@ from engine import places
 from engine.app.agent_run import AgentRun, Stop, play
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
-from engine.app.models import ModelSet, build_models, model_notes
+from engine.app.model_notes import model_notes
+from engine.app.models import ModelSet, build_models
 from engine.app.resumption import FirstPart, resumed_journal, run_lock
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
 from engine.domain.run import LookKind, Result, RunKind, RunOutcome, RunSpec

@@ -28,7 +28,8 @@ from engine.app.desk_context import (
 from engine.app.desk_settings import desk_spec, effective_settings, keep_settings
 from engine.app.market_data import broker_closes, held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
-from engine.app.models import ModelSet, Through, build_models, label_after, price_notes
+from engine.app.model_notes import label_after, price_notes
+from engine.app.models import ModelSet, Through, build_models
 from engine.app.refresh import refresh
 from engine.app.rehearsal.certificate import check_rehearsed
 from engine.app.run_spec import with_costs

@@ -21,7 +21,8 @@ from engine.app.briefings import desk_preset
 from engine.app.broker_check import broker_checks
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
-from engine.app.models import agent_models, probe_models, stale_words
+from engine.app.model_notes import stale_words
+from engine.app.models import agent_models, probe_models
 from engine.app.rehearsal.certificate import refusal, trades_account
 from engine.clock import LiveClock
 from engine.config import Config, Loaded

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
-from decimal import Decimal
+from dataclasses import dataclass
 from typing import Any
 
 from engine.agents.agent import Agent, Reads
@@ -14,21 +11,17 @@ from engine.agents.ask import AnswerRecord, Asker, QuestionKey, agent_of, for_ow
 from engine.agents.registry import waits_for
 from engine.app.preflight import Preflight
 from engine.app.recorded_run import RecordedRun, recorded_backtest
+from engine.app.shared_answers import Unseeing, without_repeats
 from engine.config import Config
-from engine.domain.market import Symbol
 from engine.domain.model_call import (
     NO_OPTIONS,
     Capabilities,
-    FailureKind,
-    ModelRequest,
-    ModelResult,
     UnansweredCall,
-    prompt_hash,
 )
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import RunSpec
-from engine.errors import ConfigError, MissingData, PaperdeskError, UsageError
+from engine.errors import ConfigError, MissingData, PaperdeskError
 from engine.messages.events import AgentSaid, Publish
 from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
@@ -38,7 +31,6 @@ from engine.services import OpenModels, Services
 from engine.session.cost_meter import answered
 from engine.settings import AgentSettings
 
-_THEN = ", then "
 Through = Callable[[LanguageModel], LanguageModel]
 """A wrapper of every model that a run asks."""
 OnUnanswered = Callable[[QuestionKey, UnansweredCall], None]
@@ -195,7 +187,7 @@ def models_of_agents(
     `vision` none of them is shown a picture, and none is asked the same twice in a batch."""
     shown = dict(opened)
     if "vision" not in preset.steps:
-        shown = {text: _Unseeing(model) for text, model in opened.items()}
+        shown = {text: Unseeing(model) for text, model in opened.items()}
     remote = {text: model for text, model in shown.items() if model.spec != OfflineModel.spec}
     shown |= without_repeats(preset, remote)
     return {agent: shown[text] for agent, text in specs.items()}
@@ -276,118 +268,6 @@ def _owners_models(preset: Preset, config: Config) -> Mapping[str, str]:
         )
     chosen = {name: config.models.owners.get(name) or preset.owner(name).model for name in preset.owners}
     return {name: model for name, model in chosen.items() if model}
-
-
-def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
-    """Notes on the models of a backtest: those that were trained on its window, and prices that are old."""
-    config, prices = services.config, services.models.prices()
-    override = None if replays(spec.model) else spec.model
-    notes = []
-    specs = chosen_models(preset, config, override, recorded=spec.models)[1]
-    active = {agent.name for agent in preset.active_agents}
-    for text in dict.fromkeys(text for key, text in specs.items() if agent_of(key) in active):
-        try:
-            named = parse_model_spec(text, config.endpoints)
-        except UsageError:  # a replay of a model whose endpoint is gone
-            continue
-        price = prices.find(named.provider, named.model)
-        if price is not None and f"{spec.first:%Y-%m}" <= price.training_cutoff:
-            extent = "lies" if f"{spec.last:%Y-%m}" <= price.training_cutoff else "begins"
-            notes.append(
-                f"the window {extent} within the training of {text}, which knows the world to "
-                f"{price.training_cutoff}: what it decides may be remembered"
-            )
-    return [*notes, *price_notes(services, preset, spec.model, spec.models)]
-
-
-def price_notes(
-    services: Services, preset: Preset, override: str | None = None, recorded: RecordedModels = ()
-) -> list[str]:
-    """A warning where the costs of a run would come from a price table that is old by now."""
-    config, prices = services.config, services.models.prices()
-    if replays(override):
-        return []
-    texts = chosen_models(preset, config, override, recorded=recorded)[1].values()
-    specs = [parse_model_spec(text, config.endpoints) for text in texts]
-    today = services.clock.now().date()
-    return [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []
-
-
-def label_after(before: str, label: str) -> str:
-    """The label of a run that goes on: every model that decides it; `before` is empty where nobody has yet."""
-    known = before.split(_THEN) if before else []
-    return before if label in known else _THEN.join((*known, label))
-
-
-def stale_words(prices: PriceTable) -> str:
-    """The warning about an old price table."""
-    return (
-        f"the price table is of {prices.as_of}: what models cost may have changed since; update Paperdesk, or set "
-        "models.prices"
-    )
-
-
-def without_repeats(preset: Preset, models: Mapping[str, LanguageModel]) -> Mapping[str, LanguageModel]:
-    """The models, each asked once where a cycle puts the same question several times: for several owners, or for every
-    symbol of a portfolio."""
-    if len(preset.owners) < 2 and preset.decision != "portfolio":
-        return models
-    once = {id(model): _AskedOnce(model) for model in models.values()}
-    return {name: once[id(model)] for name, model in models.items()}
-
-
-Asking = tuple[Symbol, str]
-"""The symbol and the owner that a question is put for."""
-
-
-class _Unseeing:
-    """A model that is shown no pictures: it reads their figures, as one that cannot see does."""
-
-    sees = False
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.spec, self.label = model.spec, model.label
-        self._model = model
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The model's own answer."""
-        return await self._model.answer(request, on_delta)
-
-
-class _AskedOnce:
-    """A model that is asked once where several owners, or an agent of the whole portfolio for several symbols, put the
-    same question on a session: those who come second get the answer of the first, as one that is paid for already. A
-    service's failure is nobody else's answer."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        self.spec, self.label, self.sees = model.spec, model.label, model.sees
-        self._model = model
-        self._session = date.min
-        self._first: dict[tuple[str, str], tuple[set[Asking], asyncio.Future[ModelResult | None]]] = {}
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The model's answer, or that of another owner or symbol from the same batch."""
-        if request.session != self._session:
-            self._session, self._first = request.session, {}
-        question = request.purpose, prompt_hash(request.system, request.messages)
-        asking: Asking = request.symbol, request.owner
-        before, first = self._first.get(question, (set[Asking](), None))
-        if first is not None and asking not in before:
-            before.add(asking)
-            result = await asyncio.shield(first)
-            if result is not None:
-                if on_delta is not None:
-                    on_delta(result.text)
-                return replace(result, cached=True, cost=Decimal(0), latency=0.0)
-        first = asyncio.get_running_loop().create_future()
-        self._first[question] = {asking}, first
-        result = None
-        try:
-            result = await self._model.answer(request, on_delta)
-            return result
-        finally:
-            replied = result is not None and (result.failure is None or result.failure.kind is FailureKind.MALFORMED)
-            first.set_result(result if replied else None)
 
 
 def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ...]:

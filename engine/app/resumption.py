@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine import places
 from engine.app.lock import one_process
-from engine.app.models import label_after
+from engine.app.model_notes import label_after
 from engine.app.recorded_run import Question, answers_by_question, question_of
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunOutcome, RunSpec

@@ -20,7 +20,8 @@ from engine.agents.ask import agent_of, for_owner
 from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory import remembers, run_memory
-from engine.app.models import build_models, chosen_models, without_repeats
+from engine.app.models import build_models, chosen_models
+from engine.app.shared_answers import without_repeats
 from engine.config import BudgetConfig, Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
