@@ -91,13 +91,20 @@ def asking(tmp_path: Path) -> Any:
 
 @asynccontextmanager
 async def opened(
-    size: tuple[int, int] = (120, 40), *, link: Any = None, settings: Any = None
+    size: tuple[int, int] = (120, 40), *, link: Any = None, settings: Any = None, history: bool = False
 ) -> AsyncIterator[Pilot[Any]]:
-    """Opens the app on the configured desk, at a place where one is given, and waits until that is open."""
+    """Opens the app on the configured desk, at a place where one is given, and waits until that is open. The history
+    of a demo desk is half a minute's work: it is made, or played, only where a test asks for it."""
     invocation = Invocation()
     target = partial(run_in_process, invocation=invocation)
+
+    def desk() -> Any:
+        found = open_desk(invocation)
+        found.history = found.history if history else None
+        return found
+
     app = PaperdeskApp(
-        partial(open_desk, invocation),
+        desk,
         target,
         images=places.data_dir() / "screenshots",
         link=link,

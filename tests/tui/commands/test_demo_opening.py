@@ -49,7 +49,7 @@ def toasts(pilot: Pilot[Any]) -> list[str]:
 
 
 async def test_its_end_plays_until_a_key_of_the_desk(made: None) -> None:
-    async with opened() as pilot:
+    async with opened(history=True) as pilot:
         await until(pilot, lambda: view(pilot).place is not None and view(pilot).desk.run == BACKTEST)
         place = view(pilot).place
         assert place is not None and place.name == "demo history" and place.number >= place.count - 3
@@ -68,7 +68,7 @@ async def test_its_end_plays_until_a_key_of_the_desk(made: None) -> None:
 
 async def test_nothing_plays_where_no_animation_is_wanted(made: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui.app.TEXTUAL_ANIMATIONS", "none")
-    async with opened() as pilot:
+    async with opened(history=True) as pilot:
         await until(pilot, lambda: pilot.app.demo.source is not None)  # type: ignore[attr-defined]
         assert view(pilot).place is None
 
@@ -106,12 +106,12 @@ def test_it_has_sixty_sessions_and_what_is_left_of_an_unfinished_one_is_removed(
 
 @pytest.mark.slow
 async def test_a_fresh_home_makes_it_and_plays_it(run: Run, fresh: Path, now: None) -> None:
-    async with opened() as pilot:
+    async with opened(history=True) as pilot:
         await until(pilot, lambda: "making the demo's history" in view(pilot).note)
         await until(pilot, lambda: view(pilot).place is not None, seconds=300)
         await until(pilot, lambda: view(pilot).place is None)
         assert view(pilot).now is not None and view(pilot).desk.run == ""
-    async with opened() as pilot:
+    async with opened(history=True) as pilot:
         await until(pilot, lambda: view(pilot).place is not None)
         await pilot.press("n")
         await until(pilot, lambda: view(pilot).desk.session == date(2025, 2, 28))
