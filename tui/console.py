@@ -22,11 +22,13 @@ PLAIN_WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """`width` in columns; `colour` whether escape codes are welcome; `ascii_only` whether other characters are not."""
+    """`width` in columns; `colour` whether escape codes are welcome; `ascii_only` whether other characters are not;
+    `is_terminal` whether a person looks, and not a file or a program."""
 
     width: int = PLAIN_WIDTH
     colour: bool = False
     ascii_only: bool = False
+    is_terminal: bool = False
 
     def bold(self, text: str) -> str:
         """The text in bold where there is colour."""
@@ -53,7 +55,7 @@ def standard_output() -> Console:
     terminal = sys.stdout.isatty()
     width = max(40, min(160, shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns)) if terminal else PLAIN_WIDTH
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Console(width, colour, not _takes("▚–┌"))
+    return Console(width, colour, not _takes("▚–┌"), terminal)
 
 
 def show(text: str) -> None:

@@ -34,9 +34,9 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("wide")
 def test_a_terminal_has_its_width_and_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", Terminal())
-    assert standard_output() == Console(132, colour=True, ascii_only=False)
+    assert standard_output() == Console(132, colour=True, ascii_only=False, is_terminal=True)
     monkeypatch.setenv("NO_COLOR", "1")
-    assert standard_output() == Console(132, colour=False, ascii_only=False)
+    assert standard_output() == Console(132, colour=False, ascii_only=False, is_terminal=True)
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
     assert standard_output().colour is False

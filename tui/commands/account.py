@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 
+PLOT_ROWS = 12
+"""Rows of a curve."""
+
 
 @click.command("equity")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First session.")
@@ -36,8 +39,8 @@ Document = Mapping[str, Any]
 def equity_command(
     *, invocation: Invocation, first: date | None, last: date | None, limit: int | None, at: At, as_json: bool
 ) -> None:
-    """Prints value and cash at each close, with the change since the close before and the fall from the highest.
-    Deposits and withdrawals (transfers, adopted differences) count for neither.
+    """Prints value and cash at each close, with the change since the close before and the fall from the highest; on a
+    terminal both as curves too. Deposits and withdrawals (transfers, adopted differences) count for neither.
 
     Of a desk in an account at a broker it shows the broker's own value as well, and how far it is off where rounding
     does not explain it: both sides hold the same, but a broker values it at prices of its own. Cash that moved without
@@ -153,6 +156,7 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
     yield standard_output().bold(f"Value of {title} by session")
     if shown:
         yield from _equity_table(shown, values)
+        yield from _equity_plots(shown)
     else:
         yield "none that fits; leave out a filter" if filtered else "no session yet"
     yield from of_all(len(shown), document["count"])
@@ -160,6 +164,26 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
         subject = " ".join(filter(None, (flow["kind"], flow["symbol"])))
         yield f"{flow['session']}  {subject} {amounts.gain(amounts.number(flow['amount']))}"
     yield from _value_lines(values)
+
+
+def _equity_plots(rows: Sequence[Document]) -> Iterator[str]:
+    """Value and drawdown as curves, where a person looks."""
+    console = standard_output()
+    if not console.is_terminal or len(rows) < 2:
+        return
+    from tui import amounts
+    from tui.widgets.plotting import equity_plot
+
+    labels = [row["session"] for row in rows]
+    curves = {
+        "value": [amounts.number(row["value"]) for row in rows],
+        "drawdown, %": [100 * row["drawdown"] for row in rows],
+    }
+    for name, values in curves.items():
+        series = {name: [None if value is None else float(value) for value in values]}
+        yield equity_plot(
+            series, labels, console.width, PLOT_ROWS, colour=console.colour, ascii_only=console.ascii_only
+        )
 
 
 def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from engine.config import Config
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
+from tui.console import Console
 from tui.invocation import DEFAULT_DESK
 
 LOOKING = ("status", "positions", "orders", "decisions", "equity")
@@ -73,6 +74,20 @@ def test_status_says_what_is_due(run: Run, desk: Path) -> None:
     document = run("status", "--json").json
     assert document["due"] > "2025-03-14"
     assert f"{document['due']} is completed and not decided yet" in run("status").out
+
+
+def test_equity_is_drawn_where_a_person_looks_and_nowhere_else(
+    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = run("equity").out
+    assert "┤" not in listed
+    monkeypatch.setattr("tui.commands.account.standard_output", lambda: Console(90, is_terminal=True))
+    drawn = run("equity").out
+    for line in listed.splitlines():
+        assert line.strip() in drawn
+    last = run("equity", "--json").json["equity"][-1]
+    assert f" value {Decimal(last['value']):,.2f}" in drawn and " drawdown, % " in drawn
+    assert drawn.count("┤") > 4 and max(map(len, drawn.splitlines())) <= 90
 
 
 def test_equity_measures_change_and_drawdown(run: Run, desk: Path) -> None:
