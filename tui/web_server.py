@@ -17,7 +17,7 @@ from engine.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
 CLOSE_WITHIN = 3.0
-"""Seconds that pages have to end their apps when the server stops; an app ends within two."""
+"""Seconds that apps have to end when the server stops and asks them to; an app ends within two."""
 PAGE = Path(__file__).with_name("web_page.html")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -54,16 +54,42 @@ class Guard:
         return secrets.compare_digest(text.encode(errors="replace"), self._token.encode())
 
 
+class Terminals:
+    """Handler of the websockets of open pages, each of which has an app; the server's end is the end of all of them."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+        self._open: set[asyncio.Task[web.StreamResponse]] = set()
+
+    async def __call__(self, request: web.Request) -> web.StreamResponse:
+        """Serve a page until it is closed, its app ends, or the server does."""
+        page = asyncio.ensure_future(self._handler(request))
+        self._open.add(page)
+        try:
+            return await page
+        finally:
+            self._open.discard(page)
+
+    async def end(self) -> None:
+        """Have every app end, and wait for that. A server that shuts down reads nothing more of what pages answer: this
+        comes before."""
+        for page in self._open:
+            page.cancel()
+        if self._open:
+            await asyncio.wait(self._open, timeout=CLOSE_WITHIN)
+
+
 async def serve(command: Sequence[str], port: int, ready: Callable[[str], None]) -> None:
     """Serve the app that `command` runs on a port of loopback (0: any) until a signal ends it; every page that is
     opened has a process of its own. `ready` gets the address. Raises ConfigError for a port that cannot be opened."""
     token = secrets.token_urlsafe(32)
     guard, apps = Guard(token), Server(shlex.join(command), host=LOOPBACK)
+    terminals = Terminals(apps.handle_websocket)
     app = web.Application(middlewares=[web.middleware(guard)])
     app.add_routes(
         [
             web.get("/", _page),
-            web.get("/ws", apps.handle_websocket),
+            web.get("/ws", terminals),
             web.get("/download/{key}", apps.handle_download),
             web.static("/static", apps.statics_path),
         ]
@@ -82,6 +108,7 @@ async def serve(command: Sequence[str], port: int, ready: Callable[[str], None])
         ready(f"http://{LOOPBACK}:{guard.port}/?token={token}")
         await ended.wait()
     finally:
+        await terminals.end()
         await runner.cleanup()
 
 

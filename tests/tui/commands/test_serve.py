@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -29,7 +29,8 @@ WITHIN = 60.0
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:
-    code = "import sys; from tui.cli import main; main(sys.argv[1:])"
+    code = f"import sys, tui.web_server as server; server.CLOSE_WITHIN = {10 * WITHIN}; "
+    code += "from tui.cli import main; main(sys.argv[1:])"
     return subprocess.Popen(
         [sys.executable, "-c", code, "serve", *arguments],
         cwd=REPO,
@@ -41,7 +42,8 @@ def command(*arguments: str) -> subprocess.Popen[str]:
 
 @contextmanager
 def served() -> Iterator[httpx.URL]:
-    """The address that a server of its own prints; it ends at SIGTERM, without a word."""
+    """The address that a server of its own prints; it ends at SIGTERM, without a word, and long before the time that
+    its apps have runs out."""
     process = command("--port", "0", "--json")
     assert process.stdout is not None
     try:
@@ -68,6 +70,12 @@ def read_until(shows: Callable[[str], bool], receive: Callable[[], bytes]) -> No
         painted += receive().decode(errors="replace")
 
 
+def closes_well(page: ClientConnection) -> None:
+    """Reads a page to its end, which its app has said."""
+    with pytest.raises(ConnectionClosedOK):
+        read_until(lambda text: False, partial(page.recv, timeout=WITHIN))
+
+
 def until(holds: Callable[[], Any]) -> None:
     """Polls until something holds."""
     deadline = time.monotonic() + WITHIN
@@ -82,7 +90,7 @@ def keys(text: str) -> str:
 
 
 def test_the_app_is_served_to_who_has_the_token_and_from_its_own_address_alone() -> None:
-    with served() as url:
+    with ExitStack() as left_open, served() as url:
         token, here = url.params["token"], f"http://127.0.0.1:{url.port}"
         assert url.host == "127.0.0.1" and len(token) >= 40
         with httpx.Client(base_url=here) as http:
@@ -127,8 +135,10 @@ def test_the_app_is_served_to_who_has_the_token_and_from_its_own_address_alone()
             page.send(keys("9"))
             read_until(lambda text: "Checks" in text, paint)
             page.send(keys("q"))
-            with pytest.raises(ConnectionClosedOK):
-                read_until(lambda text: False, paint)
+            closes_well(page)
+        page = left_open.enter_context(connect(address, additional_headers=cookie, origin=here, max_size=None))
+        read_until(lambda text: "ORVL" in text, partial(page.recv, timeout=WITHIN))
+        left_open.callback(closes_well, page)  # once the server has ended
 
 
 class Page:
