@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from itertools import accumulate
@@ -22,17 +22,27 @@ _WIDTH = 120
 _STATUS = {RunOutcome.DONE.value: DONE, RunOutcome.FAILED.value: FAILED}
 
 
-def recorded(run: StoredRun) -> BacktestState | None:
-    """A run under its decider's name and the time when it began (UTC), with its metrics and without its document; None
-    for one that cannot be read or was killed before its first session."""
+def recorded(runs: Collection[StoredRun]) -> dict[str, BacktestState]:
+    """Runs by id, in their order, each under a name of its own: its decider and the time when it began (UTC), with the
+    end of its id where another began in that minute. They have their metrics and not their documents. Left out are
+    those that cannot be read or were killed before their first session."""
+    alike = Counter(map(_name, runs))
+    states = ((run, f"{_name(run)} {run.id[-4:]}" if alike[_name(run)] > 1 else _name(run)) for run in runs)
+    return {run.id: state for run, name in states if (state := _recorded(run, name)) is not None}
+
+
+def _name(run: StoredRun) -> str:
+    return f"{one_line(run.name)} {run.time:%m-%d %H:%M}"
+
+
+def _recorded(run: StoredRun, name: str) -> BacktestState | None:
     if run.problem or run.first is None or run.last is None:
         return None
     spec = RunSpec(symbols=run.symbols, first=run.first, last=run.last, preset=run.name, run=run.id)
-    status = _STATUS.get(run.outcome or "", STOPPED)
     return BacktestState(
-        name=f"{one_line(run.name)} {run.time:%m-%d %H:%M}",
+        name=name,
         spec=spec,
-        status=status,
+        status=_STATUS.get(run.outcome or "", STOPPED),
         metrics=run.metrics,
         done=run.sessions,
         total=run.sessions,

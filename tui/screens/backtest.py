@@ -134,8 +134,8 @@ class BacktestScreen(FramedScreen):
             self.notify(str(error), markup=False, severity="error", timeout=5)
             return
         self._stored = {run.id: run for run in reversed(stored)}
-        shown = {name: recorded(run) for name, run in self._stored.items()}
-        self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items() if run is not None}
+        shown = recorded(self._stored.values())
+        self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items()}
         unread = sum(bool(run.problem) for run in stored)
         results = self.query_one("#results", Table)
         results.border_subtitle = f"{unread} cannot be read: paperdesk runs list" if unread else ""

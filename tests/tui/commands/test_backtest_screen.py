@@ -104,3 +104,17 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
     unbroken = await asyncio.to_thread(run, "backtest", *arguments, "--json")
     assert unbroken.code == 0, unbroken.err
     assert unbroken.json["fingerprint"] == resumed["fingerprint"]
+
+
+async def test_runs_that_began_in_one_minute_are_told_apart(fresh: Path, run: Run) -> None:
+    by_minute: dict[str, list[str]] = {}
+    arguments = ("--strategy", "macd", "--symbols", "ORVL", "--from", "2025-03-11", "--to", "2025-03-14", "--json")
+    while not (twins := next((one for one in by_minute.values() if len(one) > 1), [])):
+        name = (await asyncio.to_thread(run, "backtest", *arguments)).json["run"]
+        by_minute.setdefault(name[: len("backtest-20250701-1200")], []).append(name)
+    async with opened() as pilot:
+        await pilot.press("7")
+        await until(pilot, lambda: sum("/" not in key for key in results(pilot)) == sum(map(len, by_minute.values())))
+        await pilot.press("g", "c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        assert all(name in pilot.app.screen.text.plain for name in twins)  # type: ignore[attr-defined]
