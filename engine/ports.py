@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.chart import ChartSpec
-from engine.domain.live import FeedMessage
+from engine.domain.live import FeedMessage, MinuteBar
 from engine.domain.macro import MacroSeries
 from engine.domain.market import (
     Bar,
@@ -231,6 +231,10 @@ class MarketDataService(Protocol):
     def bars(self, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[tuple[Symbol, Sequence[Bar]]]:
         """Raw daily bars from one session to another, both included, shares and crypto in requests of their own. A bar
         of a session that is not over may be among them."""
+
+    async def minutes(self, symbol: Symbol, first: datetime, last: datetime) -> Sequence[MinuteBar]:
+        """Raw bars of the minutes that began within a period, both ends included, in order; the last may not be
+        over."""
 
     async def actions(self, symbols: Sequence[Symbol], first: date, last: date) -> Mapping[Symbol, SymbolActions]:
         """Split and dividends by ex-date, both days included."""

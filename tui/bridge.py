@@ -14,7 +14,8 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.errors import PaperdeskError
+from engine.errors import MissingData, PaperdeskError
+from engine.market.forming_minutes import continued
 from engine.messages.commands import Command, Halt, Resume, ResumeBacktest, RunCycle, StartBacktest, StopBacktest
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
 from tui.desk_follower import DeskFollower, DeskOpener
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from engine.app.desk_runner import OpenDesk
     from engine.domain.decision import Decision
     from engine.domain.known_symbol import KnownSymbol
+    from engine.domain.live import MinuteBar
     from engine.domain.run import RunSpec
     from engine.market.point_in_time import MarketAsOf
     from engine.reports.documents.decisions import FollowedDecision
@@ -311,6 +313,18 @@ class Bridge:
     def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
         """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""
         from engine.app.watchlists import change_group
+
+    async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
+        """The minutes of the session that is open, or was last, as far as the feed has come; read beside the screen.
+        Raises MissingData where there are none, and what the service of the market data raises."""
+        services, board = self._follower.services, self._follower.board
+        if services is None or self.playback is not None:
+            raise MissingData("a recorded history has bars by day alone: \\ goes back to the present")
+        known = await asyncio.to_thread(services.session_minutes.bars, symbol, now)
+        bars = continued(known, () if board is None else board.minutes.bars(symbol))
+        if not bars:
+            raise MissingData(f"no minute of the session has a price of {symbol} yet")
+        return bars
 
         change_group(name, add=add, remove=remove)
 

@@ -87,12 +87,14 @@ class ChartView:
     per: bars to a candle
     end: the row after the last bar in view; None for the newest
     cursor: the row of the bar under the cursor; None without a cursor
+    cross: True for a line across the chart at the close of that bar
     """
 
     step: int = 2
     per: int = 1
     end: int | None = None
     cursor: int | None = None
+    cross: bool = False
 
 
 class Candle(NamedTuple):

@@ -135,6 +135,7 @@ def _exit_code(error: Exception, debug: bool) -> int:
 
 
 def _report(message: str, code: int) -> int:
-    line = " ".join(message.split())
-    click.echo(f"paperdesk: {line}", err=True)
+    from tui.plain_text import one_line  # what is quoted may hold control codes, as a link of somebody else's does
+
+    click.echo(f"paperdesk: {one_line(message)}", err=True)
     return code

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, OrderHint
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.market.forming_minutes import FormingMinutes
 from engine.market.live_prices import LivePrices
 from tui.plain_text import one_line
 from tui.state import Line
@@ -40,9 +41,13 @@ class LiveView:
 
 
 class LiveBoard:
-    """The latest messages of a feed: written in the desk's thread, viewed in the screen's."""
+    """The latest messages of a feed: written in the desk's thread, viewed in the screen's.
+
+    minutes: bars of a minute since the feed is followed.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.minutes = FormingMinutes()
         self._clock = clock
         self._prices = LivePrices()
         self._states: dict[str, FeedState] = {}
@@ -56,6 +61,10 @@ class LiveBoard:
         else:
             self._last = self._clock()
             self._prices.update(message)
+        if isinstance(message, Quote | LastTrade):
+            price = self._prices.price(message.symbol, message.time)
+            if price is not None:
+                self.minutes.add(message.symbol, price, message.time)
 
     def view(self, symbols: tuple[str, ...], now: datetime) -> LiveView:
         """The feed at this moment; `now` is the desk's time."""

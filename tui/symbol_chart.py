@@ -13,6 +13,7 @@ from tui.chart_data import ChartData
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
+    from engine.domain.live import MinuteBar
     from engine.domain.market import Symbol
     from engine.domain.order import Fill
     from engine.market.indicators import Floats
@@ -24,7 +25,10 @@ TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
     "1M": ("months", 21, lambda day: (day.year, day.month)),
 }
 """Timeframes by the name in the title: unit, sessions in a bar, and the group that a day belongs to."""
-INDICATORS = ("RSI", "MACD", "KDJ", "compare")
+MINUTES = "1min"
+"""The timeframe of the present session, before those of days and more."""
+COMPARE = "compare"
+INDICATORS = ("RSI", "MACD", "KDJ", COMPARE)
 BARS = 520
 """Bars of a chart at most."""
 
@@ -37,11 +41,13 @@ class SymbolChart:
 
     panes: curves by indicator and name, a value per bar.
     decided: the latest decision on the close of each bar, by its row.
+    fills: the trades within each bar, by its row.
     """
 
     data: ChartData = field(default_factory=ChartData)
     panes: Mapping[str, Mapping[str, Series]] = field(default_factory=dict)
     decided: Mapping[int, Decision] = field(default_factory=dict)
+    fills: Mapping[int, Sequence[Fill]] = field(default_factory=dict)
 
 
 def symbol_chart(
@@ -66,16 +72,35 @@ def symbol_chart(
     data = replace(_grouped(daily, rows), title=f"{symbol} {timeframe}")
     placed = dict(zip(daily.days, rows, strict=True))
     decided = {placed[one.key.session]: one for one in decisions if one.key.session in placed}
-    traded = {placed[fill.session] for fill in fills if fill.session in placed}
+    traded: dict[int, list[Fill]] = {}
+    for fill in fills:
+        if fill.session in placed:
+            traded.setdefault(placed[fill.session], []).append(fill)
     markers = [
-        *(Marker(placed[f.session], f.side.value, float(f.price)) for f in fills if f.session in placed),
+        *(Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some),
         *(Marker(row, "HOLD", data.close[row]) for row, one in decided.items() if row not in traded and one.cuts),
     ]
     return SymbolChart(
         data=replace(data, lines=price_lines(data), markers=tuple(markers)),
-        panes={**_indicators(data), "compare": _compared(data, symbol, *beside, group)},
+        panes={**_indicators(data), COMPARE: _compared(data, symbol, *beside, group)},
         decided=decided,
+        fills=traded,
     )
+
+
+def minute_chart(symbol: Symbol, bars: Sequence[MinuteBar]) -> SymbolChart:
+    """Build the chart of a symbol's minutes (UTC), with the indicators of days counted in minutes."""
+    data = ChartData(
+        open=[float(bar.open) for bar in bars],
+        high=[float(bar.high) for bar in bars],
+        low=[float(bar.low) for bar in bars],
+        close=[float(bar.close) for bar in bars],
+        volume=[math.nan if bar.volume is None else float(bar.volume) for bar in bars],
+        days=[bar.begins for bar in bars],
+        title=f"{symbol} {MINUTES} UTC",
+    )
+    panes = {**_indicators(data), COMPARE: {symbol: _from_hundred(data.close)}}
+    return SymbolChart(data=replace(data, lines=price_lines(data)), panes=panes)
 
 
 def _rows(days: Sequence[date], group: Callable[[date], tuple[int, ...]]) -> list[int]:

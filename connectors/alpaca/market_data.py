@@ -16,11 +16,12 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from connectors.alpaca.account import NEW_YORK
+from connectors.alpaca.bar_rows import bar_rows, daily_bar, joined_bar, minute_bar
 from connectors.alpaca.failures import code_and_message
-from connectors.alpaca.json_fields import by_wire, compact, exact, positive, to_wire, utc, utc_text
+from connectors.alpaca.json_fields import by_wire, compact, positive, to_wire, utc, utc_text
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
-from engine.domain.live import LastTrade, Quote
+from engine.domain.live import LastTrade, MinuteBar, Quote
 from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, Symbol, SymbolActions, is_crypto
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, PaperdeskError
 
@@ -105,7 +106,7 @@ class AlpacaData:
             "feed": self.feed,
         }
         async for symbol, rows in self._bar_rows("/v2/stocks/bars", symbols, params):
-            yield symbol, [_bar(at.astimezone(NEW_YORK).date(), row) for at, row in rows]
+            yield symbol, [daily_bar(at.astimezone(NEW_YORK).date(), row) for at, row in rows]
 
     async def _crypto_bars(self, symbols: Sequence[Symbol], first: date, last: date) -> AsyncIterator[Bars]:
         """Bars of UTC days.
@@ -123,19 +124,28 @@ class AlpacaData:
             if symbol in by_the_hour or any(at.time() != _MIDNIGHT for at, _ in rows):
                 by_the_hour.append(symbol)
             else:
-                yield symbol, [_bar(at.date(), row) for at, row in rows]
+                yield symbol, [daily_bar(at.date(), row) for at, row in rows]
         for symbol in dict.fromkeys(by_the_hour):
             pages = self._bar_rows(path, [symbol], params | {"timeframe": "1Hour"})
             hours = [one async for _, rows in pages for one in rows]
             days = groupby(hours, key=lambda one: one[0].date())
-            yield symbol, [_whole(day, [_bar(day, row) for _, row in group]) for day, group in days]
+            yield symbol, [joined_bar(day, [daily_bar(day, row) for _, row in group]) for day, group in days]
+
+    async def minutes(self, symbol: Symbol, first: datetime, last: datetime) -> list[MinuteBar]:
+        """Raw bars of the minutes that began within a period, both ends included, in order."""
+        path, params = "/v2/stocks/bars", {"adjustment": "raw", "feed": self.feed}
+        if is_crypto(symbol):
+            path, params = "/v1beta3/crypto/us/bars", {}
+        params |= {"timeframe": "1Min", "start": utc_text(first), "end": utc_text(last)}
+        pages = self._bar_rows(path, [symbol], params)
+        return [minute_bar(at, row) async for _, rows in pages for at, row in rows]
 
     async def _bar_rows(
         self, path: str, symbols: Sequence[Symbol], params: Mapping[str, str]
     ) -> AsyncIterator[tuple[Symbol, list[tuple[datetime, Row]]]]:
         names = by_wire(symbols)
         async for page in self._follow(
-            path, _bar_rows, map(to_wire, symbols), limit=BARS_PER_PAGE, sort="asc", **params
+            path, bar_rows, map(to_wire, symbols), limit=BARS_PER_PAGE, sort="asc", **params
         ):
             for name, rows in page.items():
                 if name in names:
@@ -247,29 +257,6 @@ def trade_of(symbol: Symbol, row: Row) -> LastTrade:
 def _latest_rows(page: Row, *, kind: str, value_of: ValueOf, names: Mapping[str, Symbol]) -> list[Quote | LastTrade]:
     values = (value_of(names[name], row) for name, row in page[kind].items() if name in names)
     return [value for value in values if value is not None]
-
-
-def _bar_rows(page: dict[str, Any]) -> dict[str, list[tuple[datetime, Row]]]:
-    """Bars with the time (UTC) at which each began, by Alpaca's symbol. Raises ValueError, KeyError, TypeError,
-    AttributeError."""
-    found = {name: [(utc(row["t"]), row) for row in rows] for name, rows in (page["bars"] or {}).items()}
-    for rows in found.values():
-        for _, row in rows:
-            _bar(date.min, row)
-    return found
-
-
-def _bar(day: date, row: Row) -> Bar:
-    opened, high, low, close, volume = (exact(row[key]) for key in "ohlcv")
-    return Bar(session=day, open=opened, high=high, low=low, close=close, adj_close=None, volume=volume)
-
-
-def _whole(day: date, hours: Sequence[Bar]) -> Bar:
-    volume = sum((hour.volume or Decimal(0) for hour in hours), Decimal(0))
-    high, low = max(hour.high for hour in hours), min(hour.low for hour in hours)
-    return Bar(
-        session=day, open=hours[0].open, high=high, low=low, close=hours[-1].close, adj_close=None, volume=volume
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
 from engine.app.stored_memory import select_memory
+from engine.app.session_minutes import SessionMinutes
 from engine.app.symbol_index import SymbolIndex
 from engine.app.waiting_orders import limited_edit
 from engine.clock import SyncedClock
@@ -293,8 +294,7 @@ class OpenDesk:
     costs: those of the desk's own orders.
     rehearsal: says why the desk may not trade its account before a rehearsal.
     backtests: those of any day that lie on this machine.
-    undo_seconds: for so long an answer on an order can be undone before it is carried out.
-    notify: True where orders that wait are announced outside of the screen.
+    session_minutes: bars of a minute, where the broker has them.
     symbol_index: every symbol that the desk knows of.
     benchmark: the index fund that the account is compared with; None where the data has none.
     """
@@ -303,6 +303,7 @@ class OpenDesk:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. Raises
         UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
+        self.session_minutes = SessionMinutes(services)
         MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services = services

@@ -33,6 +33,23 @@ class LastTrade:
     time: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MinuteBar:
+    """Prices of one minute, raw.
+
+    begins: the minute, UTC.
+    open, high, low, close: in the quote currency.
+    volume: shares; None where it is not known.
+    """
+
+    begins: datetime
+    open: Decimal
+    high: Decimal
+    low: Decimal
+    close: Decimal
+    volume: Decimal | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Headline:
     """A new or changed news item."""

@@ -119,6 +119,7 @@ class FakeDesk:
         self.symbol_index = SimpleNamespace(all=lambda: known, market=lambda symbols, now: asyncio.run(self.market()))
         self.benchmark: str | None = None
         self.cycles = 0
+        self.session_minutes = SimpleNamespace(available=False)
         self.pause = pause
         self.cost = Decimal(0)
         self._breaks = breaks

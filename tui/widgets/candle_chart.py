@@ -9,6 +9,7 @@ from rich.style import Style
 from textual import events
 from textual.binding import BindingType
 from textual.geometry import Size
+from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
@@ -36,6 +37,9 @@ class CandleChart(Widget, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{ink}" for ink in _INKS}
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("chart")]
 
+    class Viewed(Message):
+        """A change of what is in view, or under the cursor."""
+
     data: reactive[ChartData] = reactive(ChartData())
     view: reactive[ChartView | None] = reactive[ChartView | None](None)
 
@@ -48,8 +52,13 @@ class CandleChart(Widget, can_focus=True):
     def show(self, data: ChartData) -> None:
         """Show data; of another symbol the newest bars, without a cursor and at the same zoom."""
         if self.view is not None and data.title != self.data.title:
-            self.view = replace(self.view, end=None, cursor=None)
+            newest = len(data) - 1 if self.view.cross and len(data) else None
+            self.view = replace(self.view, end=None, cursor=newest)
         self.data = data
+
+    def watch_view(self) -> None:
+        """Say so to the screen."""
+        self.post_message(self.Viewed())
 
     @property
     def shown_view(self) -> ChartView:
@@ -128,6 +137,15 @@ class CandleChart(Widget, can_focus=True):
         cursor = self._end(view) - 1 if view.cursor is None else view.cursor + bars * view.per
         self._put_cursor(max(0, min(count - 1, cursor)))
 
+    def action_crosshair(self) -> None:
+        """Show lines through the bar under the cursor, or hide them with the cursor."""
+        view = self.shown_view
+        if view.cross:
+            self.view = replace(view, cross=False, cursor=None)
+        elif len(self.data):
+            cursor = self._end(view) - 1 if view.cursor is None else view.cursor
+            self.view = replace(view, cross=True, cursor=cursor)
+
     def action_pan(self, pages: int) -> None:
         """Pan by half a screen, earlier (negative) or later."""
         view, count = self.shown_view, len(self.data)
@@ -139,11 +157,21 @@ class CandleChart(Widget, can_focus=True):
         self.view = replace(self.shown_view, end=min(self._bars, len(self.data)) or None)
 
     def action_newest(self) -> None:
-        """Pan to the newest bars and remove the cursor."""
-        self.view = replace(self.shown_view, end=None, cursor=None)
+        """Pan to the newest bars, and remove the cursor; a crosshair goes to the newest bar."""
+        view = self.shown_view
+        newest = len(self.data) - 1 if view.cross and len(self.data) else None
+        self.view = replace(view, end=None, cursor=newest)
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the clicked candle."""
+        self._point(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Have a crosshair follow the pointer."""
+        if self.shown_view.cross:
+            self._point(event)
+
+    def _point(self, event: events.MouseEvent) -> None:
         view, columns = self.shown_view, self._columns
         point = event.get_content_offset(self)
         if point is None or point.x >= columns or not len(self.data):

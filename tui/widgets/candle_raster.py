@@ -138,7 +138,8 @@ class _Raster:
         if values:
             low, high = max(low - room, min(low, *values)), min(high + room, max(high, *values))
         if self.has_markers and self.layout.rows > 4:
-            margin = (high - low) * self.marker_gap / (self.layout.rows - 2 * self.marker_gap)
+            # A little more than those rows, so that the lowest price is drawn above them.
+            margin = 1.01 * (high - low) * self.marker_gap / (self.layout.rows - 2 * self.marker_gap)
             low, high = low - margin, high + margin
         return PriceScale.spanning(low, high, self.layout.rows)
 
@@ -310,7 +311,13 @@ class _Raster:
         if here is None:
             return
         x = here.x + self.glyphs.middle // 2
-        line = "|" if self.style.ascii_only else "┊"
+        line, across = ("|", "-") if self.style.ascii_only else ("┊", "╌")
+        if self.view.cross and self.scale.low <= here.close <= self.scale.high:
+            level = self.layout.title + self.scale.at(here.close, 1)
+            for column in range(self.layout.plot_width):
+                if self.canvas.chars[level][column] in " ·.":
+                    self.canvas.put(column, level, across, "text")
+            self._scale_text(level, f"{across}{self.scale.text(here.close)}", "title")
         for y in range(self.layout.title, self.canvas.height - self.layout.dates):
             if self.canvas.chars[y][x] in " ·.":
                 self.canvas.put(x, y, line, "text")

@@ -35,6 +35,9 @@ _NARROW = {
     (BODY, WICK): "╿",
 }
 
+_DOTTED = {WICK: (0x03, 0x44), HOLLOW: (0x1B, 0xE4), EMPTY: (0, 0)}
+"""The dots of a Braille cell in its upper and its lower half: one column of two for a wick, both for a body."""
+
 LINE_LEVELS = "▔─▁"
 """A level line in the upper, middle and lower third of a row: characters that every terminal font has."""
 
@@ -138,8 +141,13 @@ def candle_glyphs(step: int, ascii_only: bool) -> CandleGlyphs:
     if ascii_only:
         return _ascii(step)
     if step == 1:
-        hollow = {(a, b): "║" for a, b in product(range(4), repeat=2) if HOLLOW in {a, b}}
-        return CandleGlyphs(_NARROW | hollow, 0, False)
+        # One column has no room for an outline: a rising body is dotted, which is exact to half a row too.
+        dotted = {
+            (a, b): chr(0x2800 + _DOTTED[a][0] + _DOTTED[b][1])
+            for a, b in product(_DOTTED, repeat=2)
+            if HOLLOW in {a, b}
+        }
+        return CandleGlyphs(_NARROW | dotted, 0, False)
     return _quarter_blocks(step)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from connectors.alpaca.market_data import AlpacaData, plain
 from connectors.alpaca.settings import AlpacaSettings
+from engine.domain.live import MinuteBar
 from engine.domain.market import ActionKind, Bar
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, TryAgainLater
 from tests.servers.fake_web import Asked, FakeWeb, Page, fake_web
@@ -52,6 +53,31 @@ def pages_of(*pages: dict[str, Any]) -> Answer:
         return {**pages[at], "next_page_token": str(at + 1) if at + 1 < len(pages) else None}
 
     return answer
+
+
+async def test_minutes_come_page_after_page_shares_and_crypto_by_their_own_addresses() -> None:
+    first = {"bars": {"AAA": [row("2024-03-01T14:30:00Z", 10.25), row("2024-03-01T14:31:00Z", 10.5)]}}
+    second = {"bars": {"AAA": [row("2024-03-01T14:32:00Z", 11)], "BTC/USD": [row("2024-03-01T14:30:00Z", 60000)]}}
+    begins, ends = datetime(2024, 3, 1, 14, 30, tzinfo=UTC), datetime(2024, 3, 1, 14, 32, 20, tzinfo=UTC)
+    with service(pages_of(first, second)) as (web, data):
+        minutes = await data.minutes("AAA", begins, ends)
+        coins = await data.minutes("BTC-USD", begins, ends)
+        await data.aclose()
+    assert [bar.begins.minute for bar in minutes] == [30, 31, 32]
+    assert minutes[0] == MinuteBar(
+        begins=begins,
+        open=Decimal("10.25"),
+        high=Decimal("12.25"),
+        low=Decimal("9.25"),
+        close=Decimal("11.25"),
+        volume=Decimal(10),
+    )
+    assert [bar.open for bar in coins] == [60000]
+    shares, crypto = web.asked[0], web.asked[-1]
+    assert (shares.path, crypto.path) == ("/v2/stocks/bars", "/v1beta3/crypto/us/bars")
+    assert shares.query["timeframe"] == crypto.query["timeframe"] == "1Min"
+    assert (shares.query["feed"], shares.query["adjustment"]) == ("iex", "raw") and "feed" not in crypto.query
+    assert (shares.query["start"], shares.query["end"]) == ("2024-03-01T14:30:00Z", "2024-03-01T14:32:20Z")
 
 
 async def test_bars_come_page_after_page_with_what_was_asked_for() -> None:

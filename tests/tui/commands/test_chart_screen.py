@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
+from connectors.sandbox import SandboxServer
 from engine import places
 from engine.journal.reader import JournalReader
-from tests.tui.commands.conftest import SESSIONS
+from tests.tui.commands.conftest import SESSIONS, OpenBroker
 from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import Running, opened, until
+from tui.amounts import price, quantity
 from tui.chart_data import ChartData
+from tui.commands.app import open_desk
+from tui.invocation import Invocation
 from tui.screens.chart_image import ChartImageScreen
-from tui.screens.reading import TrailScreen
+from tui.screens.trail import TrailScreen
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
 
 
@@ -55,6 +64,91 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
         rows = pilot.app.screen.query_one(CandleChart).rows_in_view
         shown = compared["ORVL"]
         assert abs(shown[-1] / shown[0] - days.close[rows.stop - 1] / days.close[rows.start]) < 1e-9  # type: ignore[operator]
+
+
+async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path) -> None:
+    with JournalReader(places.desk_journal("demo")) as reader:
+        fill, decisions = reader.fills()[-1], reader.decisions()
+    made = next(one for one in decisions if one.key.symbol == fill.symbol)
+    async with opened((80, 24)) as pilot:
+        await pilot.press("2")
+        await until(pilot, lambda: len(candles(pilot)) > 0)
+        chart: Any = pilot.app.screen
+        chart.show_symbol(fill.symbol)
+        data = await titled(pilot, f"{fill.symbol} 1D")
+        widget, pane = chart.query_one(CandleChart), chart.query_one("#bar", TextPane)
+        assert not pane.display
+        await pilot.press("x")
+        # A low screen has room for the bar or for the indicator.
+        assert pane.display and not chart.query_one("#indicator").display
+        assert str(data.days[-1]) in pane.as_text()
+        await pilot.press("left")
+        assert widget.shown_view.cursor == len(data) - 2
+        widget.action_move(data.days.index(fill.session) - len(data) + 2)
+        await pilot.pause()
+        amount = f"{fill.side.value} {quantity(fill.quantity)} at {price(fill.price)}"
+        assert f"{fill.session} filled  {amount}" in pane.as_text()
+        row = data.days.index(made.key.session)
+        widget.action_move(row - widget.shown_view.cursor)
+        await pilot.pause()
+        text = pane.as_text()
+        prices = [f"{column[row]:,.2f}" for column in (data.open, data.high, data.low, data.close)]
+        assert all(f"{name} {one}" in text for name, one in zip("OHLC", prices, strict=True))
+        assert f"change {100 * (data.close[row] / data.close[row - 1] - 1):+.2f}%" in text
+        averages = {line.name: line.values[row] for line in data.lines if line.role in ("short", "long")}
+        assert all(f"{name} {value:,.2f}" in text for name, value in averages.items() if value is not None)
+        assert f"RSI 14 {chart._chart.panes['RSI']['RSI 14'][row]:,.2f}" in text
+        assert f"{made.key.session} decided {made.action.value}" in text
+        drawn = "".join(widget.render_line(y).text for y in range(widget.size.height))
+        assert "╌" in drawn and "┊" in drawn and f"╌{data.close[row]:,.2f}" in drawn
+        # The pointer moves it too, and another symbol or timeframe begins at its newest bar.
+        await pilot.hover(CandleChart, offset=(20, 5))
+        assert widget.shown_view.cursor != row
+        await pilot.press("l")
+        weeks = await titled(pilot, f"{fill.symbol} 1W")
+        await until(pilot, lambda: f"C {weeks.close[-1]:,.2f}" in pane.as_text())
+        await pilot.press("x")
+        assert not pane.display and widget.shown_view.cursor is None and chart.query_one("#indicator").display
+
+
+async def test_without_live_data_the_absence_of_minutes_is_said_in_a_line(desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("2")
+        days = await titled(pilot, "ORVL 1D")
+        await pilot.press("h")
+        said = pilot.app._notifications
+        await until(pilot, lambda: any("no bars within the day here" in one.message for one in said))
+        assert candles(pilot) is days
+
+
+def at(hour: int, minute: int) -> datetime:
+    """A minute of the session."""
+    return datetime(2024, 3, 1, hour, minute, tzinfo=UTC)
+
+
+@pytest.fixture
+def sandbox(open_broker: OpenBroker) -> SandboxServer:
+    """An hour after the open."""
+    return open_broker(at(15, 30), through=date(2024, 3, 20), symbols=("ORVL",))
+
+
+async def test_minutes_of_the_session_come_from_live_data(running: Running, sandbox: SandboxServer) -> None:
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        await until(pilot, lambda: bool(pilot.app.bridge.snapshot().market))  # type: ignore[attr-defined]
+        await pilot.press("2")
+        await titled(pilot, "ORVL 1D")
+        await pilot.press("h")
+        minutes = await titled(pilot, "ORVL 1min UTC")
+        assert minutes.days[0] == at(14, 30)
+        assert len(minutes) == 60 + (minutes.days[-1] == at(15, 30))
+        await asyncio.to_thread(sandbox.advance, "3m")
+        # The minutes in between follow those that the feed has told of.
+        await until(pilot, lambda: candles(pilot).days[-4:-1] == [at(15, 30), at(15, 31), at(15, 32)])
+        later = candles(pilot)
+        # Minutes that are over do not change.
+        assert list(later.close[:59]) == list(minutes.close[:59])
+        await pilot.press("l")
+        assert (await titled(pilot, "ORVL 1D")).days[-1] == date(2024, 3, 1), "the session is forming at live prices"
 
 
 async def test_trades_and_decisions_are_on_the_bars(desk: Path) -> None:

@@ -81,3 +81,10 @@ def test_the_document_of_a_run_names_the_place_of_every_decision(run: Run, desk:
     assert document["decisions"]
     for made in document["decisions"]:
         assert made["open"] == f"paperdesk open {made['symbol']}@{DAY} --desk demo"
+
+
+@pytest.mark.parametrize("place", ["\x1b]0;x\x07ORVL@2025-01-01", "OR\x9b2JVL\u202e@2025-01-01#\x1b[31m", "\x1b]0;x@x"])
+def test_a_hostile_place_reaches_no_terminal(run: Run, desk: Path, place: str) -> None:
+    ended = run("open", place)
+    assert ended.code in (2, 65) and ended.err.count("\n") == 1
+    assert ended.err.removesuffix("\n").isprintable()

@@ -1,0 +1,87 @@
+"""One bar of a chart in words: prices, change, indicators, what was decided on its close, and the trades in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from textual.content import Content
+
+from tui import amounts
+from tui.plain_text import cut, one_line
+from tui.state import Signal
+from tui.symbol_chart import COMPARE
+from tui.widgets.chart_axes import compact, day_text
+
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from tui.chart_data import ChartData
+    from tui.symbol_chart import SymbolChart
+
+MUTED = "$foreground 55%"
+
+
+def bar_text(chart: SymbolChart, row: int, width: int) -> Content:
+    """The bar of a row, its figures in lines of at most `width`; a line for a decision and for every trade."""
+    figures = [*_prices(chart.data, row), *_indicators(chart, row)]
+    lines = [*_flowing(figures, width), *_events(chart, row, width)]
+    return Content("\n").join(lines)
+
+
+def _prices(data: ChartData, row: int) -> Iterator[tuple[str, str]]:
+    day = data.days[row]
+    yield "", f"{day_text(day)} {day:%a}"
+    for name, column in (("O", data.open), ("H", data.high), ("L", data.low), ("C", data.close)):
+        yield name, f"{column[row]:,.2f}"
+    before = data.close[row - 1] if row else 0.0
+    if before:
+        yield "change", amounts.percent(data.close[row] / before - 1)
+    if len(data.volume) and not math.isnan(data.volume[row]):
+        yield "V", compact(data.volume[row])
+
+
+def _indicators(chart: SymbolChart, row: int) -> Iterator[tuple[str, str]]:
+    bands = {line.role: line.values[row] for line in chart.data.lines if line.role in ("upper", "lower")}
+    for line in chart.data.lines:
+        value = line.values[row]
+        if line.role not in bands and value is not None:
+            yield line.name, f"{value:,.2f}"
+    low, high = bands.get("lower"), bands.get("upper")
+    if low is not None and high is not None:
+        yield "BB", f"{low:,.2f} to {high:,.2f}"
+    for pane, curves in chart.panes.items():
+        for name, values in curves.items():
+            value = values[row]
+            if value is not None:
+                yield f"{name} from 100" if pane == COMPARE else name, f"{value:,.2f}"
+
+
+def _events(chart: SymbolChart, row: int, width: int) -> Iterator[Content]:
+    decision, room = chart.decided.get(row), max(12, width - 19)
+    if decision is not None:
+        yield Content.assemble((f"{decision.key.session} decided ", MUTED), cut(_decided(decision), room))
+    for fill in chart.fills.get(row, ()):
+        amount = f"{fill.side.value} {amounts.quantity(fill.quantity)} at {amounts.price(fill.price)}"
+        reason = f"  {one_line(fill.reason)}" if fill.reason else ""
+        yield Content.assemble((f"{fill.session} filled  ", MUTED), cut(amount + reason, room))
+
+
+def _decided(decision: Decision) -> str:
+    signal = Signal.of(decision.key.session, decision)
+    return one_line(f"{signal.terms}{f' (cut: {signal.cut})' if signal.cut else ''}: {signal.reason}")
+
+
+def _flowing(figures: list[tuple[str, str]], width: int) -> Iterator[Content]:
+    """Names with their figures, as many in a line as fit."""
+    line: list[Content] = []
+    used = 0
+    for name, text in figures:
+        one = Content.assemble((f"{name} ", MUTED), text) if name else Content.styled(text, "bold")
+        if line and used + one.cell_length > width:
+            yield Content("   ").join(line)
+            line, used = [], 0
+        line.append(one)
+        used += one.cell_length + 3
+    if line:
+        yield Content("   ").join(line)
