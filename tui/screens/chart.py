@@ -1,44 +1,49 @@
-"""Chart: one symbol by day, week or month, an indicator or a comparison under it, trades and decisions on the bars."""
+"""Chart: one symbol by minute, day, week or month, an indicator under it, trades and decisions on the bars."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.widget import Widget
 
 from engine.errors import PaperdeskError
+from tui.bar_text import bar_text
 from tui.keys import CHART, bindings
 from tui.market_view import MarketView
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen
 from tui.screens.reading import TrailScreen
 from tui.snapshot import Snapshot, Source
-from tui.symbol_chart import INDICATORS, TIMEFRAMES, SymbolChart, symbol_chart
+from tui.symbol_chart import INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.reports.documents.records import Records
 
+DAYS = next(iter(TIMEFRAMES))
+
 
 class ChartScreen(FramedScreen):
-    """The chart; left and right move its cursor, enter opens the decision under it."""
+    """The chart; left and right move its cursor, enter opens the decision under it. With the crosshair everything that
+    is known of one bar stands under the candles."""
 
     MODE = CHART
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(CHART)]
     SHOWS_ANY_SYMBOL = True
-    PANES = ("candles", "indicator")
+    PANES = ("candles", "bar", "indicator")
 
     def __init__(self) -> None:
         super().__init__()
         self.symbol = ""
-        self._timeframe = next(iter(TIMEFRAMES))
+        self._timeframe = DAYS
         self._indicator = INDICATORS[0]
         self._beside = 0
         self._chart = SymbolChart()
@@ -49,11 +54,17 @@ class ChartScreen(FramedScreen):
         """Mount the candles and the pane under them."""
         with Vertical(id="charted", classes="column"):
             yield CandleChart(id="candles", classes="pane")
+            yield TextPane(title="Bar", id="bar", classes="pane")
             yield CurvePlot(id="indicator", classes="pane")
 
     def on_mount(self) -> None:
         """Focus the candles."""
         self.focus_pane("candles")
+
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for the bar under the crosshair where that is shown, in place of the indicator of a low screen."""
+        crossed = self.query_one(CandleChart).shown_view.cross
+        return {"bar": crossed, "indicator": not crossed or self.size.height >= TALL}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
         """Build the chart again where prices, trades or what is asked for have changed."""
@@ -61,7 +72,10 @@ class ChartScreen(FramedScreen):
             return
         if not self.symbol:
             self.symbol = view.market.quotes[0].symbol
-        built_from = (view.market, view.sources[:1], self.symbol, self._timeframe, self._other(view))
+        minute = view.now if view.now is None else view.now.replace(second=0, microsecond=0)
+        # A minute that begins is a reason to build only where minutes are shown.
+        of = (self.symbol, self._timeframe, self._other(view), minute if self._timeframe == MINUTES else None)
+        built_from = (view.market, view.sources[:1], *of)
         if built_from != self._built_from:
             self._built_from = built_from
             self._build(view, self.symbol)
@@ -76,6 +90,24 @@ class ChartScreen(FramedScreen):
 
     @work(exclusive=True, exit_on_error=False, description="chart")
     async def _build(self, view: Snapshot, symbol: str) -> None:
+        minutes = self._timeframe == MINUTES
+        try:
+            self._chart = await (self._of_minutes(view, symbol) if minutes else self._of_days(view, symbol))
+        except PaperdeskError as error:
+            self.notify(f"{symbol}: {error}", markup=False, timeout=4)
+            if minutes:
+                self._timeframe = DAYS
+                return
+            self._chart = SymbolChart()
+        self.query_one(CandleChart).show(self._chart.data)
+        self._plot()
+
+    async def _of_minutes(self, view: Snapshot, symbol: str) -> SymbolChart:
+        assert view.now is not None
+        bars = await self.desk_app.bridge.minutes(symbol, view.now)
+        return await asyncio.to_thread(minute_chart, symbol, bars)
+
+    async def _of_days(self, view: Snapshot, symbol: str) -> SymbolChart:
         assert view.market is not None and view.market.as_of is not None and view.now is not None
         beside = self._other(view)
         looked = await self._beyond(view, symbol, beside)
@@ -97,13 +129,7 @@ class ChartScreen(FramedScreen):
             made = () if reader is None else reader.decisions(records.run, symbol)
             return build(fills=fills, decisions=made)
 
-        try:
-            self._chart = await asyncio.to_thread(view.sources[0].read, read)
-        except PaperdeskError as error:
-            self._chart = SymbolChart()
-            self.notify(f"{symbol}: {error}", markup=False, timeout=4)
-        self.query_one(CandleChart).show(self._chart.data)
-        self._plot()
+        return await asyncio.to_thread(lambda: view.sources[0].read(read))
 
     async def _beyond(self, view: Snapshot, *symbols: str) -> MarketView:
         """The prices of those symbols that the desk does not trade."""
@@ -112,8 +138,10 @@ class ChartScreen(FramedScreen):
         beyond = [symbol for symbol in symbols if symbol and symbol not in desk]
         return await self.desk_app.bridge.looked_up(beyond, view.now) if beyond else MarketView()
 
+    @on(CandleChart.Viewed)
     def _plot(self) -> None:
-        """Draw the indicator over the bars that are in view."""
+        """Draw the indicator over the bars that are in view, and tell of the one under the crosshair."""
+        self._show_bar()
         rows, plot = self.query_one(CandleChart).rows_in_view, self.query_one(CurvePlot)
         plotted = (self._chart.data, rows, self._indicator)
         if not len(self._chart.data) or (self._plotted and self._plotted[0] is plotted[0] and self._plotted == plotted):
@@ -126,19 +154,27 @@ class ChartScreen(FramedScreen):
         plot.border_title = names
         plot.border_subtitle = "i next   c compare with another"
 
+    def _show_bar(self) -> None:
+        chart, pane = self.query_one(CandleChart), self.query_one("#bar", TextPane)
+        view = chart.shown_view
+        if view.cross and view.cursor is not None and view.cursor < len(self._chart.data):
+            pane.show(bar_text(self._chart, view.cursor, max(20, chart.size.width - 2)))
+            pane.border_title = f"Bar of {self._chart.data.title}"
+
     # Keys
 
     def action_timeframe(self, step: int) -> None:
         """Go to a longer timeframe, or a shorter one."""
-        names = list(TIMEFRAMES)
+        names = (MINUTES, *TIMEFRAMES)
         place = names.index(self._timeframe) + step
-        if not 0 <= place < len(names):
-            self.notify("bars within a day need live data of their own, which no feed here keeps", timeout=3)
-            return
-        self._timeframe = names[place]
-        chart = self.query_one(CandleChart)
-        chart.view = None if chart.view is None else replace(chart.view, end=None, cursor=None)
-        self.show_view(self._view)
+        if 0 <= place < len(names):
+            self._timeframe = names[place]
+            self.show_view(self._view)
+
+    def action_crosshair(self) -> None:
+        """Show what is known of one bar, or hide it."""
+        self.query_one(CandleChart).action_crosshair()
+        self.focus_pane("candles")
 
     def action_indicator(self) -> None:
         """Show the next indicator."""
