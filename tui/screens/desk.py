@@ -204,13 +204,14 @@ class DeskScreen(OrderActions):
         self._show_group(name)
 
     def _show_group(self, name: str) -> None:
-        """Show a group, which is the one that the next opening shows."""
+        """Show a group, which is the one that the next opening shows; the desk's own where there is none any more."""
         try:
-            symbols = self.desk_app.bridge.groups().get(name, ()) if name != DESK_GROUP else ()
+            groups = self.desk_app.bridge.groups() if name != DESK_GROUP else {}
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return
-        self._group = WatchedGroup(name=name, symbols=symbols)
+        name = name if name in groups else DESK_GROUP
+        self._group = WatchedGroup(name=name, symbols=groups.get(name, ()))
         keep_group(name)
         self.query_one("#watchlist", Table).entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
         self._ticked = 0.0

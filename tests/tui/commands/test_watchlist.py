@@ -115,3 +115,7 @@ async def test_the_desk_goes_through_groups_and_changes_one(run: Run, desk: Path
     async with opened() as pilot:
         await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == ["ZZZZ", "AAPL"])
     assert json.loads((desk / "state" / "app.json").read_text())["watchlist"] == {"group": "core"}
+    run("watchlist", "group", "core", "--delete")
+    async with opened() as pilot:
+        await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == own)
+        assert "core" not in str(pilot.app.screen.query_one("#watchlist").border_title)
