@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 
-from engine.app.arena_record import ArenaSpec, arena_lock, keep_record
+from engine.app.arena_record import ArenaSpec, arena_lock, begun, keep_record
 from engine.app.arena_seats import Seats
 from engine.app.models import open_model
 from engine.arena.decided_player import DecidedPlayer
@@ -48,7 +48,7 @@ def run_arena(
     a model cannot be had or the budget is reached: the arena can be resumed. Another process that plays it is
     TryAgainLater, too.
     """
-    rules, seating = spec.rules(), spec.seating()
+    rules, seating, spec = spec.rules(), spec.seating(), begun(spec)
     with arena_lock(spec.run):
         keep_record(spec, None)
         try:

@@ -5,10 +5,12 @@ Repeats of an arena are records of their own, named after the whole; see `repeat
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from engine import places
@@ -39,6 +41,8 @@ class ArenaSpec:
     changes: of the personas that are not the baseline's, by key of a table's file.
     baseline: model of the baseline's seats in a duel; None: the configured default.
     rehearsed: the desk's preset, which sits down beside the table in a rehearsal; None elsewhere.
+    files: SHA-256 of the files that all this names, by name, once it was begun.
+    folder: where it was begun; None before.
     """
 
     run: str
@@ -54,6 +58,8 @@ class ArenaSpec:
     changes: Mapping[str, Any] = field(default_factory=dict)
     baseline: str | None = None
     rehearsed: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None
 
     def rules(self) -> ArenaRules:
         """The market's rules. Raises UsageError."""
@@ -73,19 +79,66 @@ class ArenaSpec:
         return Seating(agents=agents[::-1] if self.swapped else agents)
 
 
+def begun(spec: ArenaSpec) -> ArenaSpec:
+    """The specification with the files that it names as they are now, unless it was begun before."""
+    return spec if spec.folder is not None else replace(spec, files=_named_files(spec), folder=str(Path.cwd()))
+
+
+def check_files(spec: ArenaSpec) -> None:
+    """Raise UsageError where an arena that was begun would not go on as itself: a file that it names has changed since,
+    or would be looked for in another folder."""
+    here = str(Path.cwd())
+    if spec.folder not in (None, here) and not all(Path(name).is_absolute() for name in spec.files):
+        raise UsageError(f"arena {spec.run} was begun in {spec.folder} with {', '.join(spec.files)}: go on from there")
+    for name, known in spec.files.items():
+        if _hash(name) != known:
+            raise UsageError(f"{name} has changed since arena {spec.run} was begun: undo that, or play a new one")
+
+
+def _named_files(spec: ArenaSpec) -> dict[str, str]:
+    seats = spec.seating().agents
+    codes = [seat.rule.rpartition(":")[0] or seat.rule for seat in seats if seat.rule is not None]
+    named = [spec.preset, spec.agents, *(seat.preset for seat in seats if seat.preset is not None), *codes]
+    return {name: _hash(name) for name in dict.fromkeys(named) if name.endswith((".toml", ".py"))}
+
+
+def _hash(name: str) -> str:
+    """SHA-256 of a file; empty where it cannot be read."""
+    try:
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
 def repeat_of(spec: ArenaSpec, number: int) -> ArenaSpec:
     """The specification of a repeat, counted from 0."""
     return replace(spec, run=f"{spec.run}-{number + 1}", seed=spec.seed + number, rotated=number, repeats=1)
 
 
 def check_new(spec: ArenaSpec) -> None:
-    """Raise UsageError where a new arena, or one of its repeats, would take the place of a run that there is."""
+    """Raise UsageError where a new arena, or one of its repeats, would take the place of a run that there is, and for
+    settings that would do nothing at its table."""
+    _check_settings(spec)
     repeats = [repeat_of(spec, number).run for number in range(spec.repeats)] if spec.repeats > 1 else []
     for run in (spec.run, *repeats):
         if places.arena_file(run).exists():
             raise UsageError(f"--run {spec.run}: there is an arena {run} already; choose another, or --resume {run}")
         if places.run_journal(run).exists():
             raise UsageError(f"--run {spec.run}: there is a backtest {run} already; choose another")
+
+
+def _check_settings(spec: ArenaSpec) -> None:
+    seats = spec.seating().agents
+    if spec.baseline is not None and not any(seat.baseline for seat in seats):
+        raise UsageError(f"--baseline: no agent of the table {spec.agents} asks a baseline, as those of duel do")
+    talkers, days = [seat.name for seat in seats if seat.is_persona], spec.rules().days
+    for name in spec.unsaid:
+        day, _, agent = name.partition("-")
+        if agent not in talkers or not (day.isdecimal() and 1 <= int(day) <= days):
+            who = ", ".join(talkers) or "nobody"
+            raise UsageError(
+                f"--without-rumour {name}: no such message; they are DAY-AGENT, days 1 to {days}, of {who}"
+            )
 
 
 def arena_lock(run: str) -> AbstractContextManager[None]:

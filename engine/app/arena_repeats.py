@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.app.arena import run_arena
-from engine.app.arena_record import ArenaSpec, arena_lock, is_begun, keep_record, played_document, repeat_of
+from engine.app.arena_record import ArenaSpec, arena_lock, begun, is_begun, keep_record, played_document, repeat_of
 from engine.app.bench.jobs import begin_worker, stop_requested
 from engine.errors import TryAgainLater
 from engine.reports.documents.row_json import Row
@@ -38,7 +38,7 @@ def run_repeats(
     Raises as `run_arena` does.
     """
     with arena_lock(spec.run):
-        return _run_repeats(services, spec, jobs, (replay, budget), stop)
+        return _run_repeats(services, begun(spec), jobs, (replay, budget), stop)
 
 
 def _run_repeats(

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from engine.errors import UsageError
-from engine.settings import Frozen
+from engine.settings import Frozen, complaint
 
 S = TypeVar("S", bound=Frozen)
 
@@ -33,6 +33,4 @@ def read_data_file(kind: type[S], name: str, folder: Path, called: str) -> S:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: {error}") from None
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        said = fault["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{file}: {'.'.join(map(str, fault['loc']))}: {said}") from None
+        raise UsageError(f"{file}: {complaint(kind, error)}") from None

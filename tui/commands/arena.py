@@ -95,7 +95,7 @@ def arena_command(
 
 def _spec(services: Services, run: str | None, resume: str | None, changes: Mapping[str, Any]) -> ArenaSpec:
     """The arena that is meant: a new one, or the one to be resumed."""
-    from engine.app.arena_record import ArenaSpec, check_new, load_spec
+    from engine.app.arena_record import ArenaSpec, check_files, check_new, load_spec
     from engine.app.run_spec import new_run_id
 
     if resume is None:
@@ -106,4 +106,6 @@ def _spec(services: Services, run: str | None, resume: str | None, changes: Mapp
         raise click.UsageError(
             "--resume goes on with an arena as it was begun: of what describes one it takes --model replay alone"
         )
-    return load_spec(resume)
+    spec = load_spec(resume)
+    check_files(spec)
+    return spec

@@ -164,7 +164,7 @@ def arenas_document(specs: Sequence[Document], documents: Sequence[Document]) ->
         }
         for one in documents
     ]
-    first, *others = [{**spec, "run": None} for spec in specs]
+    first, *others = [{**spec, "run": None, "folder": None} for spec in specs]
     return {
         "schema": SCHEMA,
         "kind": "arena",

@@ -445,6 +445,9 @@ def test_an_agent_that_is_late_abstains(run: Run, traders: Traders, monkeypatch:
         (("--resume", "arena-none"), 65, "no arena arena-none"),
         (("--resume", "arena-none", "--seed", "1"), 2, "it takes --model replay alone"),
         (("--days", "0"), 2, "0 is not in the range"),
+        (("--without-rumour", "31-Amy"), 2, "31-Amy: no such message; they are DAY-AGENT, days 1 to 30, of Amy, Bruce"),
+        (("--without-rumour", "1-Nobody"), 2, "1-Nobody: no such message"),
+        (("--baseline", "offline"), 2, "no agent of the table nine asks a baseline, as those of duel do"),
     ],
 )
 def test_bad_input_is_one_line(run: Run, fresh: Path, arguments: tuple[str, ...], code: int, says: str) -> None:
@@ -462,7 +465,7 @@ def test_a_faulty_table_names_file_and_fault(run: Run, fresh: Path, tmp_path: Pa
     ):
         file.write_text(text)
         done = run("arena", "--agents", str(file))
-        assert done.code == 2 and says in done.err and "t.toml" in done.err
+        assert done.code == 2 and says in done.err and "t.toml" in done.err and ": :" not in done.err
 
 
 SMALL = ("arena", "--agents", "controls", "--days", "2")
@@ -508,6 +511,28 @@ def test_a_damaged_record_of_a_repeat_is_named(run: Run, fresh: Path, damage: st
         assert (refused.code, refused.out) == (65, "") and f"{file}: not the record of an arena" in refused.err
     file.unlink()
     assert "2 of 2 repeats" in run("arena", "--resume", "arena-q").out
+
+
+def test_a_resumed_arena_has_the_files_that_it_was_begun_with(
+    run: Run, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table, code = tmp_path / "t.toml", tmp_path / "own.py"
+    code.write_text("class Own:\n    def weights(self, view):\n        return {view.symbols[0]: 0.5}\n")
+    text = '[[agents]]\nname = "A"\nrule = "own.py:Own"\n[[agents]]\nname = "B"\nrule = "value"\n'
+    table.write_text(text)
+    played = run("arena", "--agents", "t.toml", "--days", "2", "--run", "arena-t", "--json").json
+    for file, other in ((table, text.replace("value", "momentum")), (code, code.read_text() + "# another\n")):
+        kept = file.read_text()
+        file.write_text(other)
+        said = run("arena", "--resume", "arena-t")
+        assert said.code == 2 and f"{file.name} has changed since arena arena-t was begun" in said.err
+        file.write_text(kept)
+    monkeypatch.chdir("/")
+    said = run("arena", "--resume", "arena-t")
+    assert said.code == 2 and f"was begun in {tmp_path} with t.toml, own.py: go on from there" in said.err
+    monkeypatch.chdir(tmp_path)
+    assert run("arena", "--resume", "arena-t", "--json").json["fingerprint"] == played["fingerprint"]
 
 
 def test_a_budget_is_an_amount_of_dollars(run: Run, fresh: Path) -> None:
