@@ -50,6 +50,10 @@ PAST = "this is the past, where nothing can be done: \\ goes back to the present
 """The answer to a command while a recorded history is shown."""
 
 
+PAUSED = "the desk is paused, and no cycle begins: p goes on, or paperdesk resume"
+"""The answer to what would begin a cycle meanwhile."""
+
+
 class Bridge:
     """Opens the desk in a thread, passes commands on, runs backtests in processes, plays recorded histories, and has a
     snapshot of all of it."""
@@ -120,15 +124,13 @@ class Bridge:
             case ResumeBacktest(run):
                 return self._resume_backtest(run)
             case StopBacktest(run):
-                process = self._backtests.get(run)
-                if process is None or not process.running:
-                    return "no backtest is running"
-                process.stop()
-                return ""
+                return self._stop_backtest(run)
             case Halt() | Resume():
                 pass  # whatever is shown: orders must be stopped at once
             case _ if self.playback is not None:
                 return PAST
+            case RunCycle() if self._follower.controls.paused is not None:
+                return PAUSED
         return self._follower.send(command)
 
     def next_session(self) -> str:
@@ -141,10 +143,19 @@ class Bridge:
             return "the desk is still opening"
         if follower.runner is not None and follower.runner.busy:
             return "a cycle is running already"
+        if follower.controls.paused is not None:
+            return PAUSED
         try:
             return follower.services.next_session() or follower.send(RunCycle())
         except PaperdeskError as error:
             return one_line(str(error))
+
+    def _stop_backtest(self, run: str) -> str:
+        process = self._backtests.get(run)
+        if process is None or not process.running:
+            return "no backtest is running"
+        process.stop()
+        return ""
 
     def _start_backtest(self, spec: RunSpec) -> str:
         services = self._follower.services
@@ -247,7 +258,6 @@ class Bridge:
             now=now,
             busy=runner is not None and runner.busy,
             starting=follower.starting and runner is not None and runner.busy,
-            paused=runner is not None and runner.paused,
             trouble="" if trouble == follower.dismissed else trouble,
             cycle_seconds=None if follower.began is None else time.monotonic() - follower.began,
             backtests=self._backtest_states(),

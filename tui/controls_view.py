@@ -1,4 +1,4 @@
-"""The halt and the open orders of a journal, as screens show them at a moment."""
+"""Halt, pause and open orders of a journal, as screens show them at a moment."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class DeskFollower:
     services: None until it is open.
     runner: None until it is served, and after its end.
     desk: the latest run, the books at the last close and the log.
-    controls: the halt and the open orders, as the journal has them.
+    controls: halt, pause and open orders, as the journal has them.
     answers: approvals (True) and vetoes by order id that were sent and may not be in the journal yet.
     market: quotes and charts at the last close; None until they are read.
     prices: the market's data behind them.

@@ -52,15 +52,14 @@ class Snapshot:
     """Everything that screens show, at one moment.
 
     desk: the latest run, the books and the log.
-    controls: the halt and the open orders.
+    controls: halt, pause and open orders.
     market: None until the desk is open.
     live: the feed; None where there is none.
     services: None until the desk is open.
     now: the moment that is shown, UTC; None until the desk is open.
     place: the place in a recorded history that is shown; None for the present.
-    busy: True while a cycle is asked for or under way, paused or not.
+    busy: True while a cycle is asked for or under way, also where it waits at a pause.
     starting: True from the request for a cycle until its run begins.
-    paused: True while the next question to a model waits.
     trouble: an error to show; empty for none.
     cycle_seconds: since the running cycle was asked for, or began; None without one.
     backtests: those of this session of the app, oldest first.
@@ -78,7 +77,6 @@ class Snapshot:
     place: Place | None = None
     busy: bool = False
     starting: bool = False
-    paused: bool = False
     trouble: str = ""
     cycle_seconds: float | None = None
     backtests: tuple[BacktestState, ...] = ()

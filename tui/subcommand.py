@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from engine.errors import PaperdeskError
@@ -23,8 +24,8 @@ async def run_command(
     options: Sequence[str], *arguments: str, keys: Mapping[str, str] | None = None, answers: Collection[int] = (0,)
 ) -> Mapping[str, Any]:
     """Run `paperdesk` with global options and arguments, and return the JSON document that it prints. Raises
-    CommandFailed for an exit code that is none of its `answers`. `keys` are added to its environment. The process ends
-    with the task that waits for it."""
+    CommandFailed for an exit code that is none of its `answers`, and where it prints none. `keys` are added to its
+    environment. The process ends with the task that waits for it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from tui.cli import main; main()", *options, *arguments, "--json"),
         stdin=asyncio.subprocess.DEVNULL,
@@ -39,8 +40,10 @@ async def run_command(
     except asyncio.CancelledError:
         process.kill()
         raise
-    if process.returncode not in answers:
+    document: Mapping[str, Any] | None = None
+    with suppress(ValueError):  # an interpreter that breaks down ends with an answer's code, 1
+        document = json.loads(out) if process.returncode in answers else None
+    if document is None:
         lines = said.decode(errors="replace").strip().splitlines()
         raise CommandFailed(lines[-1].removeprefix("paperdesk: ") if lines else f"it ended with {process.returncode}")
-    document: Mapping[str, Any] = json.loads(out)
     return document

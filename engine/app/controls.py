@@ -1,22 +1,24 @@
-"""Operator controls on a desk: halt, resume, and the orders that wait for approval or veto."""
+"""Operator controls on a desk: halt, pause, resume, and the orders that wait for approval or veto."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from engine import places
 from engine.execution import controls
 from engine.journal.database import older_version
 from engine.journal.store import bring_up_to_date
-from engine.reports.documents.controls import halt_document, resume_document
+from engine.reports.documents.controls import halt_document, pause_document, resume_document
 from engine.reports.documents.row_json import Row
 
 if TYPE_CHECKING:
     from engine.app.approvals import ApprovalDesk
     from engine.services import Services
+
+Stop = Literal["halt", "pause"]
 
 
 def controlled_journal(desk: str) -> Path:
@@ -38,10 +40,20 @@ def halt_desk(desk: str, now: datetime, reason: str) -> Row:
     return halt_document(desk, journal, changed=changed)
 
 
-def resume_desk(desk: str, now: datetime) -> Row:
-    """End a desk's halt, and the document of it. Raises as `controlled_journal` does."""
+def pause_desk(desk: str, now: datetime, reason: str) -> Row:
+    """Pause a desk, and the document of it. Raises as `controlled_journal` does."""
     journal = controlled_journal(desk)
-    return resume_document(desk, journal, controls.resume(journal, now))
+    pause, changed = controls.pause(journal, now, " ".join(reason.split()))
+    return pause_document(desk, pause, changed=changed)
+
+
+def resume_desk(desk: str, now: datetime, only: Stop | None = None) -> Row:
+    """End a desk's halt and its pause, or `only` one of them, and the document of it. Raises as `controlled_journal`
+    does."""
+    journal = controlled_journal(desk)
+    halt = None if only == "pause" else controls.resume(journal, now)
+    pause = None if only == "halt" else controls.unpause(journal, now)
+    return resume_document(desk, journal, halt, pause)
 
 
 def approval_desk(services: Services) -> ApprovalDesk:

@@ -26,6 +26,7 @@ from engine.app.desk_context import (
     refuse_bound,
 )
 from engine.app.desk_settings import desk_spec, effective_settings, keep_settings
+from engine.app.gated_model import Gated
 from engine.app.market_data import broker_closes, held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
 from engine.app.model_notes import label_after, price_notes
@@ -41,6 +42,7 @@ from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
+from engine.execution.controls import CyclePaused, paused
 from engine.execution.frozen_symbols import (
     FrozenSymbol,
     freeze,
@@ -206,7 +208,8 @@ class _Run:
             on_answered=self._record,
             on_text=self.publish,
             on_unanswered=unanswered,
-            through=through,
+            # The innermost gate: who waits for the end of a pause has waited before it.
+            through=lambda model: through(Gated(model, self._end_at_a_pause)),
         )
         first_run = not reader.runs(RunKind.DAILY)
         self._count_earlier()
@@ -254,6 +257,11 @@ class _Run:
             raise
         finally:
             await self.models.aclose()
+
+    async def _end_at_a_pause(self) -> None:
+        """Raise CyclePaused where an operator has paused the desk."""
+        if (pause := paused(self.reader)) is not None:
+            raise CyclePaused(pause)
 
     def _record(self, event: Event) -> None:
         """Write an event down and publish it."""

@@ -21,6 +21,7 @@ from engine.app.demo_time import DemoTime, begin, begins_after
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, desk_schedule
+from engine.app.gated_model import Gate, Gated
 from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
 from engine.app.recorded_backtests import RecordedBacktests
@@ -35,7 +36,6 @@ from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
 from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
@@ -52,16 +52,16 @@ from engine.messages.commands import (
     Halt,
     MemoryChange,
     OrderCommand,
-    PauseCycle,
+    Pause,
     ResizeOrder,
     Resume,
-    ResumeCycle,
     RunCycle,
+    Unpause,
     Shutdown,
     Veto,
 )
 from engine.messages.events import Noticed, Publish
-from engine.ports import Calendar, Clock, LanguageModel, LiveFeed
+from engine.ports import Calendar, Clock, LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
 from engine.reports.documents.records import Records
@@ -71,35 +71,21 @@ from engine.reports.settings_text import costs_text, short_costs
 from engine.services import Services
 from engine.session.schedule import next_run
 
-Gate = Callable[[], Awaitable[None]]
-"""A wait while the desk is paused; awaited before every question to a model."""
-
 TakeTurn = Callable[[Callable[[Gate], Awaitable[None]]], Awaitable[None]]
 """A way to have work done as a cycle, once no other is at work; raises what the work raises."""
 
 PATIENCE = 1.5
 """Seconds that a cycle has to end once it is cancelled; quitting takes at most two."""
-
-
-class Gated:
-    """A model that waits at the gate before every question."""
-
-    def __init__(self, inner: LanguageModel, gate: Gate) -> None:
-        self.spec, self.label, self.sees = inner.spec, inner.label, inner.sees
-        self._inner = inner
-        self._gate = gate
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        """The inner model's answer, once the gate is open."""
-        await self._gate()
-        return await self._inner.answer(request, on_delta)
+PAUSE_SECONDS = 1.0
+"""Seconds between two looks at a pause, which another process may end."""
 
 
 class DeskRunner:
     """The runner of commands, one cycle at a time. An error becomes a `Noticed` of level `error`, and never ends
     the desk.
 
-    A halt waits for nothing but the journal: neither for the cycle nor for orders that are being sent."""
+    A halt waits for nothing but the journal: neither for the cycle nor for orders that are being sent. At a pause of
+    the desk, whoever has set it, the cycle waits before its next question, and goes on once the pause is over."""
 
     def __init__(
         self,
@@ -130,23 +116,17 @@ class DeskRunner:
         self._waiting: deque[Command] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._arrived = asyncio.Event()
-        self._open = asyncio.Event()
-        self._open.set()
+        self._unpaused = asyncio.Event()
         self._cycle: asyncio.Task[None] | None = None
 
     @property
     def busy(self) -> bool:
-        """True while a cycle is asked for or under way, paused or not."""
+        """True while a cycle is asked for or under way, also where it waits at a pause."""
         return self._at_work or any(isinstance(command, RunCycle) for command in tuple(self._waiting))
 
     @property
     def _at_work(self) -> bool:
         return self._cycle is not None and not self._cycle.done()
-
-    @property
-    def paused(self) -> bool:
-        """True while the next question to a model waits."""
-        return not self._open.is_set()
 
     def send(self, command: Command) -> None:
         """Queue a command, from any thread, before or while the desk serves; never waits."""
@@ -177,17 +157,8 @@ class DeskRunner:
             case RunCycle() if self._at_work:
                 self._notice("info", "a cycle is running already")
             case RunCycle():
-                self._open.set()
                 self._cycle = asyncio.create_task(self._guarded(self._whole_cycle(self._daily)), name="cycle")
-            case PauseCycle() if self._at_work:
-                self._open.clear()
-                self._notice("info", "paused: the present answer is finished, then the desk waits")
-            case PauseCycle():
-                self._notice("info", "there is no cycle to pause")
-            case ResumeCycle():
-                self._open.set()
-                self._notice("info", "resumed")
-            case Halt() | Resume() | OrderCommand() | ResizeOrder():
+            case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
                 control = asyncio.create_task(self._guarded(self._control(command)), name="control")
                 self._controls.add(control)
                 control.add_done_callback(self._controls.discard)
@@ -198,7 +169,6 @@ class DeskRunner:
         """Have work done as a cycle, once no other is at work; raises what it raises."""
         while self._cycle is not None and not self._cycle.done():
             await asyncio.wait({self._cycle})
-        self._open.set()
         self._cycle = asyncio.create_task(self._whole_cycle(work), name="cycle")
         await self._cycle
 
@@ -206,10 +176,7 @@ class DeskRunner:
         await self._run_cycle(self._bus.publish, gate)
 
     async def _whole_cycle(self, work: Callable[[Gate], Awaitable[None]]) -> None:
-        try:
-            await work(self._gate)
-        finally:
-            self._open.set()
+        await work(self._gate)
         if self._unsent:  # answered while the cycle was at work, and too late for it
             await self._submit_answered()
 
@@ -217,7 +184,8 @@ class DeskRunner:
         async with self._writing:
             # In a thread: the journal's lock may be held by another process for a moment.
             done = await asyncio.to_thread(self._write, command)
-        self._notice("warning" if isinstance(command, Halt) else "info", done)
+        self._notice("warning" if isinstance(command, Halt | Pause) else "info", done)
+        self._unpaused.set()
         if isinstance(command, Approve | Veto):
             self._unsent = True
             if await self._is_last_answer():
@@ -258,7 +226,10 @@ class DeskRunner:
     async def _gate(self) -> None:
         # A model that answers without waiting (the rules) would else keep the loop to itself.
         await asyncio.sleep(0)
-        await self._open.wait()
+        while controls.pause_of(self._journal) is not None:
+            self._unpaused.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._unpaused.wait(), PAUSE_SECONDS)
 
     async def _end(self) -> None:
         """Cancel the cycle; operator controls are still carried out, at once."""

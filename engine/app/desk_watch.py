@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
+from engine import places
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import held_symbols
@@ -23,6 +24,7 @@ from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
 from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
+from engine.execution.controls import pause_of
 from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Noticed, Publish
@@ -45,6 +47,8 @@ FOR_A_PERSON = (UsageError, ConfigError, CredentialsRefused, InvariantBroken)
 RETRY = timedelta(minutes=5)
 TARDY = timedelta(minutes=2)
 """Largest delay with which a cycle within the session begins."""
+PAUSE_CHECKS = 2.0
+"""Seconds between two looks at whether a pause is over."""
 _NAP = 20.0
 """Seconds after which the clock is read again: it may have been set, and the machine may have slept."""
 NO_CYCLES_WITHIN = (
@@ -105,7 +109,16 @@ class DeskWatch:
         async with self._time() as sleep:
             feed = asyncio.create_task(self._follow())
             try:
-                await Watch(calendar, desk_schedule(services), self._clock, self._work, self._notice, sleep).run()
+                watch = Watch(
+                    calendar=calendar,
+                    schedule=desk_schedule(services),
+                    clock=self._clock,
+                    work=self._work,
+                    report=self._notice,
+                    sleep=sleep,
+                    paused=self._is_paused,
+                )
+                await watch.run()
             finally:
                 feed.cancel()
                 await asyncio.gather(feed, return_exceptions=True)
@@ -132,7 +145,13 @@ class DeskWatch:
     async def _work(self, scheduled: ScheduledRun) -> None:
         await self._take_turn(partial(self._cycle, scheduled))
 
+    def _is_paused(self) -> bool:
+        return pause_of(places.desk_journal(self._services.desk)) is not None
+
     async def _cycle(self, scheduled: ScheduledRun, through: Through) -> None:
+        if scheduled.within_session and self._is_paused():
+            self._notice("warning", f"left out, for the desk is paused: {described(scheduled)}")
+            return
         if scheduled.within_session and self._is_decided(scheduled.session):
             await self._within(scheduled.session, scheduled.number, through)
             return
@@ -150,7 +169,7 @@ class DeskWatch:
             self._notice("error", f"{frozen} (code {frozen.exit_code})")
         with DeskJournal(self._services.desk) as journal:
             number = interrupted_cycle(journal.reader, done.session)
-        if number is not None:
+        if number is not None and not self._is_paused():
             await self._within(done.session, number, through)
 
     async def _within(self, session: date, number: int, through: Through) -> None:
@@ -186,7 +205,7 @@ class DeskWatch:
         self._publish(Noticed("", self._clock.now(), level, text))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Watch:
     """One desk's live clock.
 
@@ -196,6 +215,7 @@ class Watch:
     work: does a scheduled run; idempotent, for it is called again after a PaperdeskError.
     report: hears of the next run, of missed ones and of errors.
     sleep: waits so many seconds.
+    paused: True while an operator has paused the desk.
     """
 
     calendar: Calendar
@@ -204,6 +224,7 @@ class Watch:
     work: Work
     report: Report
     sleep: Sleep
+    paused: Callable[[], bool] = lambda: False
 
     async def run(self) -> None:
         """Watch until it is cancelled. Raises what only a person can mend (FOR_A_PERSON)."""
@@ -214,7 +235,7 @@ class Watch:
             if scheduled is None:
                 scheduled = next_run(self.calendar, self.schedule, self.clock.now())
                 self.report("info", f"next: {described(scheduled)}")
-                await self._until(scheduled)
+                await self._until(scheduled.at)
             since = scheduled.at
             if scheduled.within_session and self.clock.now() - scheduled.at > TARDY:
                 self.report("warning", f"missed, and left out: {described(scheduled)}")
@@ -229,22 +250,38 @@ class Watch:
         return latest
 
     async def _do(self, scheduled: ScheduledRun) -> None:
-        """Have the work of a scheduled run done; the one after a close is tried again until the next is due."""
+        """Have the work of a scheduled run done; the one after a close is tried again, after a failure and at the end
+        of a pause, until the next is due."""
         while True:
+            failed = False
             try:
-                return await self.work(scheduled)
+                await self.work(scheduled)
             except FOR_A_PERSON:
                 raise
             except PaperdeskError as error:
+                failed = True
                 self.report("error", f"{error} (code {error.exit_code})")
-            following = next_run(self.calendar, self.schedule, self.clock.now())
-            again = self.clock.now() + RETRY
-            if scheduled.within_session or again >= following.at:
-                return None
-            await self._until(replace(scheduled, at=again))
+            if scheduled.within_session or not await self._comes_again(failed):
+                return
 
-    async def _until(self, scheduled: ScheduledRun) -> None:
-        while (left := (scheduled.at - self.clock.now()).total_seconds()) > 0:
+    async def _comes_again(self, failed: bool) -> bool:
+        """Wait for what keeps a run from its end: some time after a failure, the end of a pause; false where nothing
+        does, or the next run is due first."""
+        following = next_run(self.calendar, self.schedule, self.clock.now()).at
+        if failed:
+            again = self.clock.now() + RETRY
+            if again < following:
+                await self._until(again)
+            return again < following
+        if not self.paused():
+            return False
+        self.report("warning", "the desk is paused: it decides once that is over (paperdesk resume)")
+        while self.paused() and self.clock.now() < following:
+            await self.sleep(PAUSE_CHECKS)
+        return not self.paused()
+
+    async def _until(self, moment: datetime) -> None:
+        while (left := (moment - self.clock.now()).total_seconds()) > 0:
             await self.sleep(min(left, _NAP))
 
 

@@ -48,9 +48,8 @@ async def run_daily(
         if broker is None:
             context = desk_context(services, opened, requested, due=due)
             with opened.locked():
-                if requested is None:
-                    await _run_sessions_before(context, publish, through)
-                return context.finished() or await run_desk(context, publish, through)
+                stopped = await _run_sessions_before(context, publish, through) if requested is None else None
+                return stopped or context.finished() or await run_desk(context, publish, through)
         if due is None and not services.goes_by_broker:
             done = desk_context(services, opened, requested).finished()
             if done is not None:
@@ -62,15 +61,19 @@ async def run_daily(
                 return context.finished() or await run_desk(context, publish, through)
 
 
-async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> None:
-    """Run a demo desk for the sessions that it has left out before the one of the context."""
+async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult | None:
+    """Run a demo desk for the sessions that it has left out before the one of the context. Return the run that a pause
+    kept from deciding: its session and all after it stay due."""
     ahead = sessions_ahead(context.services, context.journal.reader)
     before = [session for session in ahead if session < context.session]
     if before:
         text = f"decided first, for a demo desk leaves no session out: {', '.join(map(str, before))}"
         publish(Noticed("", context.clock.now(), "warning", text))
     for session in before:
-        await run_desk(replace(context, session=session), publish, through)
+        done = await run_desk(replace(context, session=session), publish, through)
+        if done.paused is not None:
+            return done
+    return None
 
 
 async def run_intraday(

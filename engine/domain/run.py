@@ -28,11 +28,13 @@ class RunKind(StrEnum):
 
 class RunOutcome(StrEnum):
     """The end of a run. WAITING has orders that need approval, HALTED was stopped by a person or by books that
-    disagree, SKIPPED is a session that passed without a run; DONE and SKIPPED are final, the others can go on."""
+    disagree, PAUSED was kept from deciding by a person, SKIPPED is a session that passed without a run; DONE and
+    SKIPPED are final, the others can go on."""
 
     DONE = "done"
     WAITING = "waiting"
     HALTED = "halted"
+    PAUSED = "paused"
     FAILED = "failed"
     SKIPPED = "skipped"
     INTERRUPTED = "interrupted"

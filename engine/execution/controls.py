@@ -1,4 +1,4 @@
-"""Operator controls of a desk: the kill switch, approval and veto.
+"""Operator controls of a desk: the kill switch, the pause, approval and veto.
 
 A command is a row of the journal and takes effect by being there: whoever trades reads it before every order, in
 whatever process it was given. The last one counts.
@@ -14,10 +14,22 @@ from typing import TYPE_CHECKING
 
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import OrderState
-from engine.errors import InvariantBroken
+from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock, session_after
-from engine.messages.commands import Approve, Command, Edit, Halt, OrderCommand, Resume, Undo, Veto, in_force
+from engine.messages.commands import (
+    Approve,
+    Command,
+    Edit,
+    Halt,
+    OrderCommand,
+    Pause,
+    Resume,
+    Undo,
+    Unpause,
+    Veto,
+    in_force,
+)
 from engine.ports import Calendar
 
 if TYPE_CHECKING:
@@ -37,6 +49,22 @@ class Halted:
 
 
 @dataclass(frozen=True, slots=True)
+class Paused:
+    """The desk begins no cycle since then (UTC), and why; `reason` may be empty."""
+
+    since: datetime
+    reason: str = ""
+
+
+class CyclePaused(TryAgainLater):
+    """A cycle that stops at a pause, between two questions: what was answered is recorded, and not asked again."""
+
+    def __init__(self, pause: Paused) -> None:
+        super().__init__(f"the desk is paused since {pause.since:%Y-%m-%d %H:%M} UTC: paperdesk resume goes on")
+        self.pause = pause
+
+
+@dataclass(frozen=True, slots=True)
 class Approval:
     """The last answer on an order: approved, or (False) vetoed, when (UTC), and the reason of a veto."""
 
@@ -52,6 +80,23 @@ def halted(reader: JournalReader) -> Halted | None:
     if last is None or not isinstance(last[1], Halt):
         return None
     return Halted(last[0], last[1].reason)
+
+
+def paused(reader: JournalReader) -> Paused | None:
+    """The pause of the desk at this moment, None where there is none. Commands of other processes count. One query, for
+    use before every question to a model."""
+    last = reader.last_command(Pause, Unpause)
+    if last is None or not isinstance(last[1], Pause):
+        return None
+    return Paused(last[0], last[1].reason)
+
+
+def pause_of(journal: Path) -> Paused | None:
+    """The pause of a journal's desk, one that never ran included. Raises what JournalReader raises."""
+    if not journal.exists():
+        return None
+    with JournalReader(journal) as reader:
+        return paused(reader)
 
 
 def approvals(reader: JournalReader, order_ids: Collection[str] | None = None) -> Mapping[str, Approval]:
@@ -111,6 +156,28 @@ def resume(journal: Path, now: datetime) -> Halted | None:
     return before
 
 
+def pause(journal: Path, now: datetime, reason: str = "") -> tuple[Paused, bool]:
+    """Pause the desk of a journal, one that never ran included. Returns its pause, and True where it was not paused
+    before: a second pause changes nothing. Raises what JournalWriter raises."""
+    with _writing(journal) as writer:
+        before = pause_of(journal)
+        if before is not None:
+            return before, False
+        writer.command_done(writer.command(Pause(reason), now), now)
+    return Paused(now, reason), True
+
+
+def unpause(journal: Path, now: datetime) -> Paused | None:
+    """End a pause. Returns it, or None where the desk was not paused. Raises what JournalWriter raises."""
+    if not journal.exists():
+        return None
+    with _writing(journal) as writer:
+        before = pause_of(journal)
+        if before is not None:
+            writer.command_done(writer.command(Unpause(), now), now)
+    return before
+
+
 def give(journal: Path, commands: Iterable[OrderCommand], now: datetime) -> tuple[OrderCommand, ...]:
     """Write commands about orders, each of which takes effect by being there. Returns those that came too late: the
     order is on its way, or ended. Raises what JournalWriter raises."""
@@ -119,8 +186,8 @@ def give(journal: Path, commands: Iterable[OrderCommand], now: datetime) -> tupl
 
 
 def carry_out(journal: Path, command: Command, now: datetime) -> str:
-    """Do what a Halt, a Resume or a command about an order asks for, and return the result as a sentence. Raises
-    InvariantBroken for any other command, and what JournalWriter raises."""
+    """Do what a Halt, a Resume, a Pause, an Unpause or a command about an order asks for, and return the result as a
+    sentence. Raises InvariantBroken for any other command, and what JournalWriter raises."""
     match command:
         case Halt(reason):
             halted_since, new = halt(journal, now, reason)
@@ -131,6 +198,15 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
             )
         case Resume():
             return "the desk goes on" if resume(journal, now) is not None else "the desk is not halted"
+        case Pause(reason):
+            since, new = pause(journal, now, reason)
+            return (
+                "paused: the present answer is finished, then the cycle waits, and none begins"
+                if new
+                else f"paused since {since.since:%H:%M}"
+            )
+        case Unpause():
+            return "the pause is over" if unpause(journal, now) is not None else "the desk is not paused"
         case OrderCommand(order_id):
             late = give(journal, [command], now)
             return (

@@ -20,7 +20,7 @@ from engine.domain.portfolio import ZERO
 from engine.domain.run import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
 from engine.execution.account_limits import Price, cash_floor, shortfall
-from engine.execution.controls import Halted, approvals, halted
+from engine.execution.controls import Halted, Paused, approvals, halted, paused
 from engine.execution.limits import cost
 from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
@@ -88,10 +88,15 @@ def _reserving(bounds: _Bounds, order: Order) -> _Bounds:
 
 
 class OrderRoute:
-    """The way of a run's orders to its venue. This one leads nowhere: nothing is sent, and no halt counts."""
+    """The way of a run's orders to its venue, and what an operator has stopped. This one leads nowhere: nothing is
+    sent, and neither a halt nor a pause counts."""
 
     def halt(self) -> Halted | None:
         """The halt that an operator has set; None where orders may be sent."""
+        return None
+
+    def pause(self) -> Paused | None:
+        """The pause that an operator has set; None where a cycle may begin."""
         return None
 
     async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
@@ -113,7 +118,7 @@ class Submission(OrderRoute):
     journal, reader: the desk's journal, to write and to read
     calendar: the desk's sessions
     clock: when orders are sent, UTC
-    pause: waits so many seconds
+    wait: waits so many seconds
     publish: receives every event
     frozen: symbols of which nothing is sent, because their data contradicts itself or is missing
     """
@@ -129,13 +134,17 @@ class Submission(OrderRoute):
     reader: JournalReader
     calendar: Calendar
     clock: Clock
-    pause: Pause
+    wait: Pause
     publish: Callable[[Event], None]
     frozen: frozenset[Symbol] = frozenset()
 
     def halt(self) -> Halted | None:
         """The halt that an operator has set."""
         return halted(self.reader)
+
+    def pause(self) -> Paused | None:
+        """The pause that an operator has set."""
+        return paused(self.reader)
 
     async def submit(self, orders: Sequence[Order], price: Price, until: datetime | None = None) -> SubmissionResult:
         """Send what was not sent yet. Raises TryAgainLater (NetworkError where nobody answers) where it stays unknown
@@ -204,7 +213,7 @@ class Submission(OrderRoute):
         problem: PaperdeskError | None = None
         for wait in waits:
             if wait:
-                await self.pause(wait)
+                await self.wait(wait)
             try:
                 return await self.venue.lookup(order.id)
             except (TryAgainLater, NetworkError, DataError) as error:

@@ -61,7 +61,7 @@ class RunReader(RowReader):
         """When a run first ended because entries of the account's history were awaited, with none since that found both
         sides to agree; None where the last one did."""
         agreed = """SELECT coalesce(max(seq), 0) FROM run_states
-            WHERE json_extract(extra, '$.differences') IS NULL AND outcome IN ('done', 'waiting', 'halted')"""
+            WHERE json_extract(extra, '$.differences') IS NULL AND outcome IN ('done', 'waiting', 'halted', 'paused')"""
         awaited = "outcome IS NOT NULL AND json_extract(extra, '$.awaited')"
         row = self._rows(f"SELECT min(time) AS time FROM run_states WHERE {awaited} AND seq > ({agreed})")
         with reading(row[0]):

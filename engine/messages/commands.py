@@ -33,13 +33,15 @@ class RunCycle(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class PauseCycle(Command):
-    """Finish the present step, then wait."""
+class Pause(Command):
+    """No cycle begins from now on, in any process; one at work finishes its present answer and goes no further."""
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ResumeCycle(Command):
-    """Go on after a pause."""
+class Unpause(Command):
+    """End a pause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,10 @@ def _lines(document: Document) -> Iterator[str]:
 
 
 def _facts(document: Document) -> Iterator[tuple[str, str]]:
-    halted = document["halted"]
-    if halted is not None:
-        why = f": {halted['reason']}" if halted["reason"] else ""
-        yield "HALTED", f"since {_moment(halted['since'])}{why}"
+    for name in ("halted", "paused"):
+        if (stop := document[name]) is not None:
+            why = f": {stop['reason']}" if stop["reason"] else ""
+            yield name.upper(), f"since {_moment(stop['since'])}{why}"
     yield "Outcome", _outcome(document)
     yield "Time", f"{_moment(document['started'])} to {_moment(document['ended'])}"
     yield "Decided by", f"{document['label']} (preset {document['preset']})"

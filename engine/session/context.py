@@ -13,7 +13,7 @@ from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
-from engine.execution.controls import Halted
+from engine.execution.controls import Halted, Paused
 from engine.execution.frozen_symbols import FrozenSymbol
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession, Venue
@@ -121,13 +121,15 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class SessionResult:
-    """One session: what was settled, the turn and its result, what came of the orders, and the state afterwards."""
+    """One session: what was settled, the turn and its result, what came of the orders, the state afterwards, and the
+    pause that kept it from deciding."""
 
     settled: Settled
     turn: Turn
     result: CycleResult
     submitted: SubmissionResult
     state: RunState
+    paused: Paused | None = None
 
 
 def run_id(desk: str, session: date, number: int = DAILY) -> str:
@@ -192,9 +194,9 @@ class DeskRunResult:
     cash_flows: what was paid in the sessions that were settled
     skipped: sessions that passed without a run: they are never traded late
     model: what the models were asked, and its cost
-    outcome: done, waiting (orders need approval) or halted (by a person)
+    outcome: done, waiting (orders need approval), halted or paused (by a person)
     waiting: orders that need approval
-    halted: the halt that a person has set
+    halted, paused: the halt and the pause that a person has set, where it kept orders back, or the cycle from deciding
     frozen: the symbols that were left out, because their data contradicts itself
     """
 
@@ -210,4 +212,5 @@ class DeskRunResult:
     outcome: RunOutcome = RunOutcome.DONE
     waiting: tuple[Order, ...] = ()
     halted: Halted | None = None
+    paused: Paused | None = None
     frozen: tuple[FrozenSymbol, ...] = ()

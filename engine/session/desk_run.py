@@ -14,7 +14,7 @@ from datetime import date, datetime
 from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
-from engine.execution.controls import Halted
+from engine.execution.controls import Halted, Paused
 from engine.execution.submission import Submission, SubmissionResult
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
@@ -100,7 +100,7 @@ def _sending(desk: DeskRun) -> DeskRun:
         reader=desk.reader,
         calendar=desk.calendar,
         clock=desk.clock,
-        pause=desk.pause,
+        wait=desk.pause,
         publish=desk.publish,
         frozen=frozenset(one.symbol for one in desk.frozen),
     )
@@ -179,8 +179,8 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
     """Write down, and publish, that the run has ended, and its result."""
     submitted, books = done.submitted, desk.venue.books
     assert books is not None  # settling has opened them
-    outcome = _outcome(submitted)
-    portfolio, detail = desk.venue.portfolio, _halt_detail(submitted.halted)
+    outcome = _outcome(submitted, done.paused)
+    portfolio, detail = desk.venue.portfolio, _stop_detail(submitted.halted, done.paused)
     value = portfolio.value({symbol: done.turn.price(symbol) for symbol in portfolio.positions})
     if desk.number == DAILY:
         value = books.value
@@ -207,17 +207,21 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
         outcome=outcome,
         waiting=submitted.waiting,
         halted=submitted.halted,
+        paused=done.paused,
         frozen=desk.frozen,
     )
 
 
-def _outcome(submitted: SubmissionResult) -> RunOutcome:
-    if submitted.halted:
-        return RunOutcome.HALTED
+def _outcome(submitted: SubmissionResult, pause: Paused | None) -> RunOutcome:
+    if submitted.halted or pause:
+        return RunOutcome.HALTED if submitted.halted else RunOutcome.PAUSED
     return RunOutcome.WAITING if submitted.waiting else RunOutcome.DONE
 
 
-def _halt_detail(halt: Halted | None) -> str:
-    if halt is None:
+def _stop_detail(halt: Halted | None, pause: Paused | None) -> str:
+    """The halt, else the pause, that kept a run from its end, and why."""
+    stop = halt or pause
+    if stop is None:
         return ""
-    return f"halted since {halt.since:%Y-%m-%d %H:%M} UTC" + (f": {halt.reason}" if halt.reason else "")
+    what = "halted" if stop is halt else "paused"
+    return f"{what} since {stop.since:%Y-%m-%d %H:%M} UTC" + (f": {stop.reason}" if stop.reason else "")

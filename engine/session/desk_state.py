@@ -152,7 +152,7 @@ def skip_missed(desk: DeskRun) -> tuple[date, ...]:
 
 
 def _decided_nothing(desk: DeskRun, run: RunEntry) -> bool:
-    return run.outcome is RunOutcome.FAILED and not desk.reader.decisions(run.id)
+    return run.outcome in (RunOutcome.FAILED, RunOutcome.PAUSED) and not desk.reader.decisions(run.id)
 
 
 def _skip(desk: DeskRun, session: date) -> None:

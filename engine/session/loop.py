@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import partial
 
 from engine.cycle.turn import CycleResult, Turn
 from engine.errors import StaleData
@@ -25,6 +26,7 @@ from engine.session import owner_books
 from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
 from engine.session.outcomes import deposits_in, learn
 from engine.session.owner_books import OwnerBooks, has_books
+from engine.session.pause import unless_paused
 from engine.session.quotes import quoted
 
 RESUMED_WITHIN = timedelta(minutes=15)
@@ -33,21 +35,21 @@ RESUMED_WITHIN = timedelta(minutes=15)
 
 async def run_session(context: SessionContext, moment: Moment, state: RunState) -> SessionResult:
     """Settle, learn, decide and submit at one moment. What a killed run had decided is not asked for again, and a desk
-    that an operator has halted decides nothing. Raises what the venue and the models raise."""
+    that an operator has halted or paused decides nothing. Raises what the venue and the models raise."""
     settled, state = await settle(context, moment.session, state)
     turn = await build_turn(context, moment, state)
     context.recorder.saw(turn)
-    halt, result = context.orders.halt(), context.recorder.recorded()
+    halt, result, pause = context.orders.halt(), context.recorder.recorded(), None
     if result is None:
         context.cycle.feedback(turn.history, turn.market, turn.step)
     if result is None and halt is None:
-        result, state = await _decide(context, turn, state)
+        result, state, pause = await unless_paused(context.orders, partial(_decide, context, turn), state)
     result = result or CycleResult((), ())
     if halt is not None:
         submitted = SubmissionResult(result.orders, halted=halt)
     else:
         submitted = await context.orders.submit(result.orders, turn.price, moment.until)
-    return SessionResult(settled, turn, result, submitted, state)
+    return SessionResult(settled, turn, result, submitted, state, pause)
 
 
 async def settle(context: SessionContext, session: date, state: RunState) -> tuple[Settled, RunState]:

@@ -12,15 +12,16 @@ from typing import Any
 from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SOLD, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
+from textual.widgets import Static
 
 from engine.domain.order import Order, OrderState
-from engine.execution.controls import approvals, halt, halted
+from engine.execution.controls import Paused, approvals, halt, halted, pause, pause_of, unpause
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.control_state import Waiting
 from engine.reports.documents.controls import control_state
 from tui.screens.confirm import ConfirmScreen
-from tui.widgets.screen_bars import HALTED, PAPER, StatusBar
+from tui.widgets.screen_bars import HALTED, PAPER, PAUSED, StatusBar
 from tui.widgets.table import Table
 
 REPO = Path(__file__).parents[2]
@@ -73,6 +74,43 @@ async def test_the_kill_switch_halts_and_resumes_a_desk_that_never_ran(running: 
         await pilot.press("y")
         await until(pilot, lambda: HALTED not in bar(pilot))
         assert not is_halted(desk)
+        assert pilot.app.last_command == "paperdesk resume --only halt"  # type: ignore[attr-defined]
+
+
+async def test_p_pauses_the_desk_in_its_journal_and_no_cycle_begins_until_the_next_p(
+    running: Running, tmp_path: Path
+) -> None:
+    desk = FakeDesk(tmp_path)
+    async with running(desk=desk) as pilot:
+        await pilot.press("p")
+        await until(pilot, lambda: bar(pilot).startswith(PAPER + PAUSED))
+        assert pause_of(desk.journal) == Paused(NOW, "from the app") and "from the app" in bar(pilot)
+        assert pilot.app.last_command == "paperdesk pause --reason 'from the app'"  # type: ignore[attr-defined]
+        for key in ("r", "n"):
+            await pilot.press(key)
+            await pilot.pause()
+            assert not pilot.app.bridge.snapshot().busy  # type: ignore[attr-defined]
+        assert desk.cycles == 0
+        await pilot.press("p")
+        await until(pilot, lambda: PAUSED not in bar(pilot))
+        assert pause_of(desk.journal) is None
+        assert pilot.app.last_command == "paperdesk resume --only pause"  # type: ignore[attr-defined]
+        await pilot.press("r")
+        await until(pilot, lambda: desk.cycles == 1)
+
+
+async def test_a_pause_of_another_process_shows_on_the_bar_and_on_ops(running: Running, tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path)
+    pause(desk.journal, NOW, "on holiday")
+    halt(desk.journal, NOW, "and halted")
+    async with running(desk=desk) as pilot:
+        assert bar(pilot).startswith(PAPER + HALTED + PAUSED) and "and halted" in bar(pilot)
+        await pilot.press("9")
+        schedule = pilot.app.screen.query_one("#schedule", Static)
+        await until(pilot, lambda: "PAUSED since 2024-05-01 00:00 UTC: on holiday" in str(schedule.render()))
+        unpause(desk.journal, NOW)
+        await until(pilot, lambda: PAUSED not in bar(pilot) and HALTED in bar(pilot))
+        assert "PAUSED" not in str(schedule.render())
 
 
 async def test_only_y_halts(running: Running, tmp_path: Path) -> None:

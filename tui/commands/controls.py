@@ -1,11 +1,12 @@
 """`paperdesk halt` (controls): stop the desk from sending orders, at once.
-`paperdesk resume` (controls): end a halt.
+`paperdesk pause` (controls): begin no cycle until the desk is resumed.
+`paperdesk resume` (controls): end a halt and a pause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -37,30 +38,60 @@ def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
 
     invocation.refuse_run()
     document = halt_desk(invocation.desk_name, LiveClock().now(), reason)
-    flag = "" if invocation.desk is None else f" --desk {invocation.desk}"
-    show_document(document, as_json, lambda: _halt_lines(document, flag))
+    show_document(document, as_json, lambda: _halt_lines(document, _flag(invocation)))
+
+
+@click.command("pause")
+@click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
+@json_option
+@desk_options
+def pause_command(invocation: Invocation, reason: str, as_json: bool) -> None:
+    """From now on no cycle begins, by any run of the desk, until `paperdesk resume`.
+
+    A run settles its books and decides nothing; it ends with 0, and its session stays due. A cycle that is at work
+    finishes its present answer: in the app it waits there for the end of the pause, a `--daily` or `--watch` run ends,
+    and the next one goes on with the answers that are there. Orders that were decided before are sent all the same:
+    `paperdesk halt` keeps those back.
+
+    \b
+    Examples:
+      paperdesk pause
+      paperdesk pause --reason "on holiday" --desk growth
+    """
+    from engine.app.controls import pause_desk
+    from engine.clock import LiveClock
+
+    invocation.refuse_run()
+    document = pause_desk(invocation.desk_name, LiveClock().now(), reason)
+    show_document(document, as_json, lambda: _pause_lines(document, _flag(invocation)))
 
 
 @click.command("resume")
+@click.option("--only", type=click.Choice(["halt", "pause"]), help="End this one alone (default: both).")
 @json_option
 @desk_options
-def resume_command(invocation: Invocation, as_json: bool) -> None:
-    """Ends a halt: what `paperdesk halt` stopped may go on. A desk that is not halted stays as it is.
+def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None, as_json: bool) -> None:
+    """Ends a halt and a pause: what they stopped may go on. A desk that has neither stays as it is.
 
-    It sends nothing by itself: orders that were kept back are sent by the next `paperdesk --daily` or
-    `paperdesk approve`, while their session is the last one.
+    It sends and decides nothing by itself: orders that were kept back are sent by the next `paperdesk --daily` or
+    `paperdesk approve`, while their session is the last one, and a cycle begins with the next run.
 
     \b
     Examples:
       paperdesk resume
+      paperdesk resume --only pause
       paperdesk resume --desk growth --json
     """
     from engine.app.controls import resume_desk
     from engine.clock import LiveClock
 
     invocation.refuse_run()
-    document = resume_desk(invocation.desk_name, LiveClock().now())
-    show_document(document, as_json, lambda: _resume_lines(document))
+    document = resume_desk(invocation.desk_name, LiveClock().now(), only)
+    show_document(document, as_json, lambda: _resume_lines(document, only))
+
+
+def _flag(invocation: Invocation) -> str:
+    return "" if invocation.desk is None else f" --desk {invocation.desk}"
 
 
 def _halt_lines(document: Document, flag: str) -> Iterator[str]:
@@ -74,11 +105,24 @@ def _halt_lines(document: Document, flag: str) -> Iterator[str]:
     yield f"go on with: paperdesk resume{flag}"
 
 
-def _resume_lines(document: Document) -> Iterator[str]:
-    if document["was_halted"] is None:
-        yield f"the desk {document['desk']} is not halted"
-    else:
-        yield f"the desk {document['desk']} goes on; it was halted {halt_words(document['was_halted'])}"
+def _pause_lines(document: Document, flag: str) -> Iterator[str]:
+    already, since = "" if document["changed"] else " already", halt_words(document["paused"])
+    yield f"{standard_output().bold('PAUSED')}: the desk {document['desk']} is paused{already}, {since}"
+    yield f"go on with: paperdesk resume{flag}"
+
+
+def _resume_lines(document: Document, only: str | None) -> Iterator[str]:
+    desk = f"the desk {document['desk']}"
+    names = {"halt": "halted", "pause": "paused"}
+    asked = [word for name, word in names.items() if only in (None, name)]
+    ended = [word for word in asked if document[f"was_{word}"] is not None]
+    for word in ended:
+        yield f"{desk} goes on; it was {word} {halt_words(document[f'was_{word}'])}"
+    if not ended:
+        yield f"{desk} is not {' or '.join(asked)}"
+    for word in names.values():
+        if document[word] is not None:
+            yield f"{desk} is still {word}, {halt_words(document[word])}"
     yield from _orders(document["not_sent"], "not sent yet")
 
 

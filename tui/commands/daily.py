@@ -68,7 +68,7 @@ def _finished(journal: DeskJournal, session: date) -> str | None:
 
 
 def _run(services: Services, journal: DeskJournal, requested: date | None, due: date | None) -> tuple[str, str]:
-    """The run and its outcome: `done`, `waiting` (for approval), `halted` or `nothing to do`."""
+    """The run and its outcome: `done`, `waiting` (for approval), `halted`, `paused` or `nothing to do`."""
     import asyncio
 
     from engine.app.desk_context import Finished
@@ -131,6 +131,8 @@ def _lines(document: Document) -> Iterator[str]:
     if document["halted"] is not None:
         yield f"{console.bold('HALTED')} {halt_words(document['halted'])}"
         yield "No order is sent until `paperdesk resume`."
+    if document["paused"] is not None:
+        yield f"{console.bold('PAUSED')} {halt_words(document['paused'])}: no cycle begins until `paperdesk resume`."
     if document["outcome"] == NOTHING_TO_DO:
         yield f"Nothing to do: the desk {desk} has decided for {session} already (run {document['run']})."
         yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."

@@ -27,7 +27,7 @@ Document = Mapping[str, Any]
 @json_option
 @desk_options
 def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
-    """Shows the state of the desk: whether it is halted, its last run, its value, what waits, what it holds and cost.
+    """Shows the state of the desk: a halt or a pause, its last run, its value, what waits, what it holds and cost.
 
     \b
     Examples:
@@ -84,6 +84,8 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
     pairs = []
     if document["halted"] is not None:
         pairs.append(("HALTED", f"{halt_words(document['halted'])}\nno order is sent: paperdesk resume"))
+    if document["paused"] is not None:
+        pairs.append(("PAUSED", f"{halt_words(document['paused'])}\nno cycle begins: paperdesk resume"))
     pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
     pairs += _run_facts(document["last_run"], "Last run" if records.run is None else "Run")
     pairs += _settings_facts(document)

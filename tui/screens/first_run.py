@@ -59,6 +59,11 @@ class FirstRunScreen(ModalScreen[None]):
         asked = self._questions
         return asked[self._at] if self._at < len(asked) else None
 
+    @property
+    def _kept(self) -> dict[str, str]:
+        """The answers to what is asked; an earlier model's key is none of them."""
+        return {one.key: self._answers[one.key] for one in self._questions}
+
     def compose(self) -> ComposeResult:
         """Mount the answers and the place of a question."""
         with Vertical() as box:
@@ -164,13 +169,13 @@ class FirstRunScreen(ModalScreen[None]):
         try:
             with TemporaryDirectory(prefix="paperdesk-") as folder:
                 draft = Path(folder) / "config.toml"
-                draft.write_text(configuration(self._answers), encoding="utf-8")
+                draft.write_text(configuration(self._kept), encoding="utf-8")
                 await self._check(("--config", str(draft)))
                 await self._fetch(("--config", str(draft)))
-            keep(self._answers, self._file)
+            keep(self._kept, self._file)
             self._say(f"wrote {self._file}", "$success")
             self._ready = True
-        except PaperdeskError as error:
+        except (PaperdeskError, OSError) as error:  # an OSError is that of the draft
             self._say(f"{error}", "$warning")
             self._say("Nothing was written: esc goes back to the answers, enter tries again.", "")
         finally:
@@ -200,7 +205,7 @@ class FirstRunScreen(ModalScreen[None]):
     async def _command(
         self, options: tuple[str, ...], *arguments: str, answers: tuple[int, ...] = (0,)
     ) -> Mapping[str, Any]:
-        return await run_command(options, *arguments, keys=keys_of(self._answers), answers=answers)
+        return await run_command(options, *arguments, keys=keys_of(self._kept), answers=answers)
 
     def _say(self, text: str, ink: str) -> None:
         self._lines.append((text, ink))

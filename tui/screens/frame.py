@@ -13,7 +13,7 @@ from textual.geometry import Offset, Size
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from engine.messages.commands import Command, Halt, PauseCycle, Resume, ResumeCycle, RunCycle
+from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
 from tui.bridge import DeskApp
 from tui.plain_text import one_line
 from tui.playback import Playback
@@ -26,7 +26,7 @@ from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
 
-HALT_REASON = "from the app"
+STOP_REASON = "from the app"
 TALL = 34
 """Rows from which the events have four lines."""
 
@@ -210,8 +210,11 @@ class FramedScreen(SearchKeys):
             self.notify(refused, markup=False, timeout=6)
 
     def action_pause(self) -> None:
-        """Pause the cycle, or let it go on."""
-        self._send(ResumeCycle() if self._view.paused else PauseCycle())
+        """Pause the desk, or end its pause."""
+        pauses = self._view.controls.paused is None
+        if self._send(Pause(STOP_REASON) if pauses else Unpause()):
+            twin = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
+            report_action(self.app, "the desk is paused" if pauses else "the pause is over", *twin)
 
     def action_kill_switch(self) -> None:
         """Halt the desk, or resume it, once that is confirmed."""
@@ -221,8 +224,8 @@ class FramedScreen(SearchKeys):
         halts = controls.halted is None
 
         def answered(key: str | None) -> None:
-            if key and self._send(Halt(HALT_REASON) if halts else Resume()):
-                twin = ("halt", "--reason", HALT_REASON) if halts else ("resume",)
+            if key and self._send(Halt(STOP_REASON) if halts else Resume()):
+                twin = ("halt", "--reason", STOP_REASON) if halts else ("resume", "--only", "halt")
                 report_action(self.app, "the desk is halted" if halts else "the desk goes on", *twin)
 
         self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)

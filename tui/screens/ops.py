@@ -14,9 +14,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
+from engine.reports.documents import row_json
 from engine.reports.documents.operations import Operations
 from tui import amounts
 from tui.keys import OPS, bindings
+from tui.run_text import halt_words
 from tui.screens.frame import FramedScreen
 from tui.screens.reading import ReadingScreen, log_text
 from tui.snapshot import Snapshot
@@ -139,4 +141,6 @@ def _schedule(view: Snapshot, now: datetime) -> str:
     runs = (
         f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC" if coming else "r, or paperdesk --daily by cron"
     )
+    if view.controls.paused is not None:
+        runs = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
     return f" {state}; {runs}"

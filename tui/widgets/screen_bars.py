@@ -24,6 +24,8 @@ PAPER = " PAPER "
 """The label of every screen, at any size and in any theme."""
 HALTED = " HALTED "
 """The label beside it while the desk is halted, as visible."""
+PAUSED = " PAUSED "
+"""The label while it is paused."""
 REASON = 28
 """Characters of a halt's reason that fit into the bar."""
 NEWEST = 60
@@ -73,12 +75,13 @@ def _since(view: Snapshot, books: Books) -> str:
 
 
 def _control_items(view: Snapshot) -> Iterator[Item]:
-    """Yield the halt, the number of orders that wait for an approval, and a rehearsal that is missing or missed."""
-    halted, waiting = view.controls.halted, view.controls.waiting
-    if halted is not None:
-        today = view.now is not None and view.now.date() == halted.since.date()
-        since = f"{halted.since:{'%H:%M' if today else '%b %d %H:%M'}}"
-        yield Item("since", f"{since} {cut(one_line(halted.reason), REASON)}".rstrip(), "warn")
+    """Yield the halt, or else the pause, the number of orders that wait for an approval, and a rehearsal that is
+    missing or missed."""
+    stop, waiting = view.controls.halted or view.controls.paused, view.controls.waiting
+    if stop is not None:
+        today = view.now is not None and view.now.date() == stop.since.date()
+        since = f"{stop.since:{'%H:%M' if today else '%b %d %H:%M'}}"
+        yield Item("since", f"{since} {cut(one_line(stop.reason), REASON)}".rstrip(), "warn")
     if waiting:
         yield Item("", f"{len(waiting)} to approve", "warn")
     if view.services is not None and view.services.rehearsal.reason:
@@ -90,8 +93,8 @@ def _cycle_items(view: Snapshot) -> Iterator[Item]:
     desk = view.desk
     if not (desk.running or view.busy):
         return
-    if view.paused:
-        yield Item("Cycle", "PAUSED", "warn")
+    if view.controls.paused is not None:
+        yield Item("Cycle", f"{desk.decided}/{len(desk.symbols)} waits", "warn")
         return
     minutes = "" if view.cycle_seconds is None else amounts.minutes(view.cycle_seconds)
     parts = ("starting", minutes) if view.starting else (f"{desk.decided}/{len(desk.symbols)}", desk.at, minutes)
@@ -132,21 +135,21 @@ class StatusBar(Widget):
     def __init__(self) -> None:
         super().__init__()
         self._items: list[Item] = []
-        self._halted = False
+        self._labels: list[str] = []
 
     def show(self, view: Snapshot) -> None:
         """Show the state of a snapshot."""
-        shown, halted = list(items(view)), view.controls.halted is not None
-        if (shown, halted) != (self._items, self._halted):
-            self._items, self._halted = shown, halted
+        stops = {HALTED: view.controls.halted, PAUSED: view.controls.paused}
+        shown, labels = list(items(view)), [label for label, stop in stops.items() if stop is not None]
+        if (shown, labels) != (self._items, self._labels):
+            self._items, self._labels = shown, labels
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
         """Return PAPER and as many items as fit."""
         base = self.rich_style
         segments = [Segment(PAPER, self._ink("paper"))]
-        if self._halted:
-            segments.append(Segment(HALTED, self._ink("halted")))
+        segments += [Segment(label, self._ink("halted")) for label in self._labels]
         segments.append(Segment(" ", base))
         room = self.size.width - sum(len(segment.text) for segment in segments)
         for item in self._items:

@@ -1,4 +1,4 @@
-"""Halt and open orders of a desk as values: the part of its state that an operator can change.
+"""Halt, pause and open orders of a desk as values: the part of its state that an operator can change.
 
 The module loads nothing but the order, since the app has it before its first paint.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from engine.domain.order import Order
 
 if TYPE_CHECKING:
-    from engine.execution.controls import Halted
+    from engine.execution.controls import Halted, Paused
 
 
 class Waiting(StrEnum):
@@ -54,11 +54,13 @@ class OpenOrder:
         return self.state is Waiting.APPROVAL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlState:
-    """A desk as its operator controls see it: the halt, if any, and open orders, those that wait for approval first."""
+    """A desk as its operator controls see it: halt and pause, if any, and open orders, those that wait for approval
+    first."""
 
     halted: Halted | None = None
+    paused: Paused | None = None
     orders: tuple[OpenOrder, ...] = ()
 
     @property

@@ -1,5 +1,5 @@
-"""Halt and open orders of a desk, as `paperdesk halt`, `resume`, `approve`, `veto` and `undo` print them and the
-app asks."""
+"""Halt, pause and open orders of a desk, as `paperdesk halt`, `pause`, `resume`, `approve`, `veto` and `undo` print
+them and the app asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 from engine.domain.order import Order, OrderState
-from engine.execution.controls import Approval, Halted, answers_of, halted, not_sent
+from engine.execution.controls import Approval, Halted, Paused, answers_of, halted, not_sent, paused
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.messages.commands import in_force
@@ -43,7 +43,8 @@ def control_state(
         )
         undoable = until is not None and bool(held.get(order.id))
         found.append(OpenOrder(order, state, until, entry.decided, undoable))
-    return ControlState(halted(reader), tuple(sorted(found, key=lambda one: not one.waits)))
+    orders = tuple(sorted(found, key=lambda one: not one.waits))
+    return ControlState(halted=halted(reader), paused=paused(reader), orders=orders)
 
 
 def _waiting(order: Order, asks: bool, answer: Approval | None, *, late: bool) -> Waiting:
@@ -75,14 +76,28 @@ def halt_document(desk: str, journal: Path, *, changed: bool) -> Row:
         }
 
 
-def resume_document(desk: str, journal: Path, before: Halted | None) -> Row:
-    """A desk that goes on; `before` is the halt that was ended, None where there was none."""
+def pause_document(desk: str, pause: Paused, *, changed: bool) -> Row:
+    """A desk that is paused now; `changed` tells whether it was not before."""
+    return {**_head(desk), "changed": changed, "paused": row_json.halt(pause)}
+
+
+def resume_document(desk: str, journal: Path, halt: Halted | None, pause: Paused | None) -> Row:
+    """A desk that goes on, with the halt and the pause that were ended, None where there was none; `halted` and
+    `paused` are what still holds."""
     unsent: tuple[OrderEntry, ...] = ()
+    still: tuple[Halted | None, Paused | None] = None, None
     if journal.exists():
         with JournalReader(journal) as reader:
-            unsent = not_sent(reader)
-    head = {**_head(desk), "changed": before is not None}
-    return {**head, "was_halted": row_json.halt(before), "not_sent": _orders(unsent)}
+            unsent, still = not_sent(reader), (halted(reader), paused(reader))
+    return {
+        **_head(desk),
+        "changed": halt is not None or pause is not None,
+        "was_halted": row_json.halt(halt),
+        "was_paused": row_json.halt(pause),
+        "halted": row_json.halt(still[0]),
+        "paused": row_json.halt(still[1]),
+        "not_sent": _orders(unsent),
+    }
 
 
 def waiting_document(

@@ -19,7 +19,7 @@ from engine.domain.order import Fill, Order
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
 
 if TYPE_CHECKING:
-    from engine.execution.controls import Halted
+    from engine.execution.controls import Halted, Paused
     from engine.journal.entries import RunEntry
 
 Row = dict[str, Any]
@@ -154,8 +154,8 @@ def run(entry: RunEntry) -> Row:
     return {**fields(entry, *names), "decider": "strategy" if rules else "preset"}
 
 
-def halt(stopped: Halted | None) -> Row | None:
-    """A halt; None where the desk is not halted."""
+def halt(stopped: Halted | Paused | None) -> Row | None:
+    """A halt or a pause; None where there is none."""
     return None if stopped is None else fields(stopped, "since", "reason")
 
 

@@ -11,7 +11,7 @@ from engine.domain.decimal_text import money, plain
 from engine.domain.order import OrderState
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, TradingMode
 from engine.errors import MissingData
-from engine.execution.controls import halted
+from engine.execution.controls import halted, paused
 from engine.execution.frozen_symbols import frozen_error, frozen_in, reasons
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
@@ -32,7 +32,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     outcome: the run's own unless another is given.
     settings: every effective one; null for a run of before.
     changed: the settings that are not those of the run before, `since` its session.
-    halted: the halt of the desk at this moment.
+    halted, paused: the halt and the pause of the desk at this moment.
     orders: those of the run, for the next open.
     waiting: those of them that are not submitted: they wait for approval, or for the end of a halt.
     differences: the points in which broker and journal disagreed.
@@ -54,6 +54,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         **row_json.fields(entry, "cycle", "started", "ended", "detail", "label"),
         "outcome": entry.outcome if outcome is None else outcome,
         "halted": row_json.halt(halted(reader)),
+        "paused": row_json.halt(paused(reader)),
         "broker": {"kind": entry.extra.get("broker", "simulated"), "account": bound and bound.account},
         "mode": entry.extra.get("mode", TradingMode.AUTO),
         "preset": entry.name,

@@ -9,7 +9,7 @@ from decimal import Decimal
 from engine.domain.decimal_text import money
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
-from engine.execution.controls import halted
+from engine.execution.controls import halted, paused
 from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
@@ -26,15 +26,15 @@ MISSED_WITHIN = timedelta(days=14)
 
 
 def status_document(records: Records, due: date | None = None, calendar: Calendar | None = None) -> Row:
-    """Halt, last run, value, open orders, positions, counts and cost. `due` is the last completed session where that
-    is known and counts for these records: it is printed where the desk has not decided for it. The `calendar` tells
-    which sessions passed before it without a run."""
+    """Halt and pause, last run, value, open orders, positions, counts and cost. `due` is the last completed session
+    where that is known and counts for these records: it is printed where the desk has not decided for it. The
+    `calendar` tells which sessions passed before it without a run."""
     reader = records.reader
     if reader is None:
-        nothing = ("settings", "changed", "halted", "last_run", "brought_in", "total_return", "value", "cash", "model")
+        stops, books = ("halted", "paused"), ("brought_in", "total_return", "value", "cash")
         return {
             **records.head,
-            **dict.fromkeys(nothing),
+            **dict.fromkeys(("settings", "changed", *stops, "last_run", *books, "model")),
             "rehearsal": rehearsal_summary(records.desk),
             "positions": {},
             "open_orders": [],
@@ -48,6 +48,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
     return {
         **records.head,
         "halted": None if records.kind == "backtest" else row_json.halt(halted(reader)),
+        "paused": None if records.kind == "backtest" else row_json.halt(paused(reader)),
         "last_run": None if run is None else row_json.run(run),
         **_settings(records, reader, run),
         "rehearsal": None if records.kind == "backtest" else rehearsal_summary(records.desk),

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pytest import MonkeyPatch
 
-from engine.app.desk_runner import DeskRunner, Gate, Gated, Publish
+from engine.app.desk_runner import DeskRunner, Publish
+from engine.app.gated_model import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize
 from engine.domain.run import RunOutcome
@@ -23,12 +25,12 @@ from engine.messages.commands import (
     Approve,
     Edit,
     Halt,
-    PauseCycle,
+    Pause,
     Resume,
-    ResumeCycle,
     RunCycle,
     Shutdown,
     StopBacktest,
+    Unpause,
     Veto,
 )
 from engine.messages.events import Event, Noticed, RunFinished
@@ -116,20 +118,39 @@ async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
     await serving
 
 
-async def test_pause_holds_the_next_question_and_resume_lets_it_go() -> None:
-    bus, cycles = Bus(), Cycles(held=True)
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
+async def test_a_pause_holds_the_next_question_until_it_is_over(tmp_path: Path) -> None:
+    cycles, journal = Cycles(held=True), tmp_path / "desk.db"
+    JournalWriter(journal).close()
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
-    desk.send(PauseCycle())
-    await _until(lambda: desk.paused)
+    desk.send(Pause("a look at the books"))
+    await _until(lambda: controls.pause_of(journal) == controls.Paused(NOON, "a look at the books"))
     cycles.answered.set()
     await _many_turns()
-    assert cycles.asked == 1 and desk.paused and desk.busy
-    desk.send(ResumeCycle())
+    assert cycles.asked == 1 and desk.busy
+    desk.send(Unpause())
     await _until(lambda: cycles.asked == 3)
-    assert not desk.paused
+    assert controls.pause_of(journal) is None
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_a_pause_of_another_process_holds_the_cycle_as_well(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.app.desk_runner.PAUSE_SECONDS", 0.01)
+    cycles, journal = Cycles(held=True), tmp_path / "desk.db"
+    JournalWriter(journal).close()
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    controls.pause(journal, NOON)
+    cycles.answered.set()
+    await _many_turns()
+    assert cycles.asked == 1 and desk.busy
+    controls.unpause(journal, NOON)
+    await _until(lambda: cycles.asked == 3)
     desk.send(Shutdown())
     await serving
 
@@ -155,13 +176,13 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
     await serving
 
 
-async def test_shutdown_ends_a_paused_cycle_within_its_patience() -> None:
-    bus, cycles = Bus(), Cycles(held=True)
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
+async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) -> None:
+    cycles = Cycles(held=True)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), tmp_path / "desk.db", nothing, edit=no_edit, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
-    desk.send(PauseCycle())
+    desk.send(Pause())
     desk.send(Shutdown())
     async with asyncio.timeout(60):
         await serving
@@ -264,12 +285,12 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
-    desk.send(PauseCycle())
+    desk.send(Pause())
     desk.send(Approve("o1"))
     await begun.wait()
     desk.send(Halt("now"))
     await _until(lambda: _halted(journal))
-    assert desk.busy and desk.paused and not sent.is_set()
+    assert desk.busy and controls.pause_of(journal) and not sent.is_set()
     desk.send(Resume())
     await _until(lambda: not _halted(journal))
     sent.set()
@@ -343,13 +364,13 @@ async def test_a_command_that_came_too_late_for_the_cycle_is_carried_out_after_i
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
-    desk.send(PauseCycle())
+    desk.send(Pause())
     desk.send(Veto("o1"))
     await tried.wait()
     cycles.answered.set()
     await _many_turns()
     assert sent == []
-    desk.send(ResumeCycle())
+    desk.send(Unpause())
     await _until(lambda: bool(sent))
     assert sent == [3]
     desk.send(Shutdown())

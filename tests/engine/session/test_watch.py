@@ -97,6 +97,7 @@ class Life:
         self.done: list[tuple[datetime, date, int]] = []
         self.said: list[str] = []
         self.failing = dict(failing or {})
+        self.paused_until: datetime | None = None
         self.asleep = timedelta(0)
 
     async def sleep(self, seconds: float) -> None:
@@ -113,7 +114,15 @@ class Life:
             raise error
 
     async def live(self, schedule: Schedule) -> None:
-        watch = Watch(XNYS, schedule, self.clock, self.work, lambda level, text: self.said.append(text), self.sleep)
+        watch = Watch(
+            calendar=XNYS,
+            schedule=schedule,
+            clock=self.clock,
+            work=self.work,
+            report=lambda level, text: self.said.append(text),
+            sleep=self.sleep,
+            paused=lambda: self.paused_until is not None and self.clock.now() < self.paused_until,
+        )
         with pytest.raises(asyncio.CancelledError):
             await watch.run()
 
@@ -147,6 +156,22 @@ async def test_a_failure_within_the_session_waits_for_the_next_cycle() -> None:
     ]
 
 
+async def test_a_paused_desk_comes_back_to_its_close_once_the_pause_is_over() -> None:
+    life = Life("2024-03-08T23:00", "2024-03-11T20:30")
+    life.paused_until = at("2024-03-10T09:00")
+    await life.live(Schedule(timedelta(minutes=10)))
+    assert [(when, session) for when, session, _ in life.done] == [
+        (at("2024-03-08T23:00"), date(2024, 3, 8)),
+        (at("2024-03-10T09:00"), date(2024, 3, 8)),
+        (at("2024-03-11T20:10"), date(2024, 3, 11)),
+    ]
+    assert sum("the desk is paused" in text for text in life.said) == 1
+    longer = Life("2024-03-08T23:00", "2024-03-11T20:30")
+    longer.paused_until = at("2024-03-12T00:00")
+    await longer.live(Schedule(timedelta(minutes=10)))
+    assert [session for _, session, _ in longer.done] == [date(2024, 3, 8), date(2024, 3, 11)]
+
+
 async def test_a_machine_that_slept_leaves_out_what_is_stale() -> None:
     life = Life("2024-03-11T13:59:30", "2024-03-11T20:20")
     life.asleep = timedelta(hours=1)
@@ -175,6 +200,13 @@ async def test_a_close_that_was_slept_over_is_made_up_for_at_once_and_only_the_l
 
 async def test_what_only_a_person_can_mend_ends_the_watch() -> None:
     life = Life("2024-03-08T23:00", "2024-03-13T00:00", {1: CredentialsRefused("the keys are refused")})
-    watch = Watch(XNYS, Schedule(), life.clock, life.work, lambda level, text: None, life.sleep)
+    watch = Watch(
+        calendar=XNYS,
+        schedule=Schedule(),
+        clock=life.clock,
+        work=life.work,
+        report=lambda level, text: None,
+        sleep=life.sleep,
+    )
     with pytest.raises(CredentialsRefused):
         await watch.run()

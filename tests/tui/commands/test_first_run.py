@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import sys
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from tui.app import PaperdeskApp
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.screens.first_run import FirstRunScreen
+from tui.subcommand import CommandFailed, run_command
 
 KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")
 
@@ -54,7 +56,10 @@ async def test_a_paper_account_is_set_up_in_the_app(
             await until(pilot, lambda: isinstance(app.screen, FirstRunScreen) and bool(app.screen.query(Input)))
             await answer(pilot, "no/name")
             assert "name" in text_of(pilot, "complaint")
-            for text in ("first", key, "wrong", "AAA, btc-usd", "offline", ""):
+            for text in ("first", key, "wrong", "AAA, btc-usd", "openai:m", "sk-abandoned", "7"):
+                await answer(pilot, text)
+            await pilot.press("escape", "escape", "escape")  # another model, which needs neither key nor budget
+            for text in ("offline", ""):
                 await answer(pilot, text)
             assert "wrong" not in text_of(pilot, "answers") and key not in text_of(pilot, "answers")
             await pilot.press("enter")
@@ -72,8 +77,18 @@ async def test_a_paper_account_is_set_up_in_the_app(
         config = load_config(file, environ={}).config
         assert (config.desk.name, config.broker.kind, config.broker.mode) == ("first", "alpaca", "ask")
         assert list(config.desk.symbols) == ["AAA", "BTC-USD"] and secret not in file.read_text()
+        assert config.budget.usd_per_day != 7
         environ: dict[str, str] = {}
         assert set(load_keys(environ)) == set(KEYS) and environ[KEYS[1]] == secret
+
+
+async def test_a_check_that_breaks_down_is_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho 'ModuleNotFoundError: no module' >&2\nexit 1\n")
+    interpreter.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    with pytest.raises(CommandFailed, match="ModuleNotFoundError"):
+        await run_command((), "doctor", "--connect", answers=(0, 1))
 
 
 async def test_an_app_that_is_opened_for_a_cycle_runs_it(tmp_path: Path) -> None:

@@ -40,6 +40,9 @@ def test_both_are_idempotent_and_say_so(run: Run, desk: Path) -> None:
         "desk": "demo",
         "changed": False,
         "was_halted": None,
+        "was_paused": None,
+        "halted": None,
+        "paused": None,
         "not_sent": [],
     }
     first = run("halt", "--json", "--reason", "one").json
@@ -60,7 +63,7 @@ def test_a_halt_counts_the_orders_that_the_broker_has(run: Run, desk: Path) -> N
 
 
 def test_a_halt_before_the_first_run_holds(run: Run, fresh: Path) -> None:
-    assert run("resume").out == "the desk demo is not halted\n"
+    assert run("resume").out == "the desk demo is not halted or paused\n"
     assert not places.desk_journal("demo").exists()
     assert run("halt").code == 0
     assert run("status", "--json").json["halted"]["reason"] == ""

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app import desk_watch
 from engine.config import load_config
+from engine.execution.controls import pause
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed, RunFinished
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server, is_preflight
@@ -179,6 +180,33 @@ def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     # What was answered is not paid for again.
     assert not {json.dumps(body, sort_keys=True) for body in service.requests} & set(had)
     assert run(*DAY).json["outcome"] == "nothing to do"
+
+
+def test_what_was_answered_before_a_pause_is_not_paid_for_again_and_a_passed_session_is_skipped(
+    service: Service, run: Run
+) -> None:
+    def pausing(number: int) -> Turn | None:
+        if number == 3:
+            pause(places.desk_journal("demo"), datetime(2025, 3, 12, tzinfo=UTC))
+        return None
+
+    service.trouble = pausing
+    paused = run(*DAY)
+    assert (paused.code, paused.json["outcome"], paused.json["decisions"]) == (0, "paused", [])
+    had = [json.dumps(body, sort_keys=True) for body in service.requests]
+    assert len(had) >= 3
+    assert run(*DAY).json["outcome"] == "paused" and len(service.requests) == len(had)
+    service.trouble = lambda number: None
+    run("resume")
+    done = run(*DAY)
+    assert (done.code, done.json["outcome"], len(done.json["decisions"])) == (0, "done", len(SYMBOLS))
+    asked = [json.dumps(body, sort_keys=True) for body in service.requests]
+    assert len(set(asked)) == len(asked) > len(had)
+
+    run("pause")
+    assert run("--daily", "--session", "2025-03-12", "--json").json["outcome"] == "paused"
+    run("resume")
+    assert run("--daily", "--session", "2025-03-13", "--json").json["skipped"] == ["2025-03-12"]
 
 
 BACKTEST_OUTAGES = ("model not found", "refused key", "told to wait", "quota", "broken", "hang")

@@ -1,0 +1,154 @@
+"""A pause from the command line: no cycle begins, one at work goes no further, and the session stays due."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app import desk_watch
+from engine.app.runs import run_daily
+from engine.config import load_config
+from engine.domain.run import RunKind, RunOutcome
+from engine.execution.controls import pause, unpause
+from engine.journal.reader import JournalReader
+from engine.messages.events import AgentAnswered, Event, RunFinished
+from engine.services import Services
+from tests.tui.commands.conftest import FEW_AGENTS, Run
+
+NEXT = "2025-03-17"
+NOON = datetime(2025, 3, 18, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The preset of the desk that has run."""
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+
+
+def configured() -> Services:
+    return services(load_config(None, environ=FEW_AGENTS).config)
+
+
+def test_a_paused_desk_settles_decides_nothing_and_its_session_stays_due(run: Run, desk: Path, few: None) -> None:
+    told = run("pause", "--reason", "on  holiday")
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith("PAUSED: the desk demo is paused, since ") and "on holiday" in told.out
+    assert told.out.endswith("go on with: paperdesk resume\n")
+
+    paused = run("--daily", "--session", NEXT, "--json")
+    document = paused.json
+    assert paused.code == 0 and document["outcome"] == "paused" and document["halted"] is None
+    assert document["paused"]["reason"] == "on holiday" and document["decisions"] == document["orders"] == []
+    assert document["fills"], "the orders of the session before are settled"
+    lines = run("--daily", "--session", NEXT).out.splitlines()
+    assert [line for line in lines if line.startswith("PAUSED since ")] == lines[:1]
+    status = run("status", "--json").json
+    assert status["paused"] == document["paused"] and status["session"] == NEXT
+    assert "PAUSED" in run("status").out and "no cycle begins: paperdesk resume" in run("status").out
+
+    assert "the desk demo goes on; it was paused since " in run("resume").out
+    done = run("--daily", "--session", NEXT, "--json").json
+    assert (done["outcome"], done["paused"]) == ("done", None) and len(done["decisions"]) == 4
+    with JournalReader(places.desk_journal("demo")) as reader:
+        states = [entry.outcome for entry in reader.runs(RunKind.DAILY) if str(entry.session) == NEXT]
+    assert states == [RunOutcome.DONE]
+
+
+def test_orders_that_were_decided_are_sent_all_the_same(
+    run: Run, desk: Path, few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
+    waiting = run("--daily", "--session", NEXT, "--json").json["waiting"]
+    assert waiting
+    run("pause")
+    assert run("approve", waiting[0]).code == 0
+    states = {order["id"]: order["state"] for order in run("orders", "--json").json["orders"]}
+    assert states[waiting[0]] == "acknowledged"
+
+
+def test_what_a_pause_and_a_halt_have_in_common_and_what_not(run: Run, fresh: Path) -> None:
+    first, again = run("pause", "--json", "--reason", "one").json, run("pause", "--json", "--reason", "two").json
+    assert (first["changed"], again["changed"]) == (True, False) and first["paused"] == again["paused"]
+    assert "is paused already, since" in run("pause").out
+    run("halt")
+    status = run("status", "--json").json
+    assert status["halted"] is not None and status["paused"] is not None
+    kept = run("resume", "--only", "pause", "--json").json
+    assert kept["was_paused"] == first["paused"] and kept["paused"] is None
+    assert kept["was_halted"] is None and kept["halted"] == status["halted"]
+    run("pause")
+    said = run("resume").out.splitlines()
+    assert [line.split(" since")[0] for line in said] == [
+        "the desk demo goes on; it was halted",
+        "the desk demo goes on; it was paused",
+    ]
+    assert run("resume", "--only", "halt").out == "the desk demo is not halted\n"
+    assert run("resume", "--only", "everything").code == 2
+    assert run("pause", "--run", "daily-demo-20250314").code == 2
+
+
+def test_a_cycle_at_work_ends_after_its_present_answer_and_the_next_run_goes_on(desk: Path) -> None:
+    journal, session = places.desk_journal("demo"), date.fromisoformat(NEXT)
+    answered = Counter[tuple[str, str]]()
+
+    def pausing(event: Event) -> None:
+        if isinstance(event, AgentAnswered):
+            answered[event.symbol, event.step] += 1
+            if sum(answered.values()) == 3:
+                pause(journal, NOON, "from another shell")
+
+    done = asyncio.run(run_daily(configured(), session, pausing))
+    assert getattr(done, "outcome", None) is RunOutcome.PAUSED
+    assert sum(answered.values()) == 3
+    with JournalReader(journal) as reader:
+        assert len(reader.calls(done.run)) == 3 and not reader.decisions(done.run)
+        assert reader.run(done.run).detail == "paused since 2025-03-18 12:00 UTC: from another shell"
+    unpause(journal, NOON)
+    done = asyncio.run(run_daily(configured(), session))
+    assert getattr(done, "outcome", None) is RunOutcome.DONE
+    with JournalReader(journal) as reader:
+        assert len(reader.decisions(done.run)) == 4
+
+
+def test_a_demo_desk_with_a_clock_of_its_own_leaves_no_session_out_because_of_a_pause(run: Run, fresh: Path) -> None:
+    from engine.app.demo_time import begin, sessions_ahead
+
+    begin(configured())
+    ahead = sessions_ahead(configured(), None)
+    run("pause")
+    document = run("--daily", "--json").json
+    assert (document["outcome"], document["session"]) == ("paused", str(ahead[0]))
+    with JournalReader(places.desk_journal("demo")) as reader:
+        assert sessions_ahead(configured(), reader) == ahead
+
+
+async def test_a_watch_decides_when_the_pause_is_over(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk_watch, "PAUSE_CHECKS", 0.02)
+    journal, ended = places.desk_journal("demo"), list[RunOutcome]()
+    pause(journal, NOON)
+
+    def hear(event: Event) -> None:
+        if isinstance(event, RunFinished):
+            ended.append(event.outcome)
+
+    async def until(holds: Callable[[], bool]) -> None:
+        while not holds():
+            assert not watching.done(), watching.exception()
+            await asyncio.sleep(0.02)
+
+    watching = asyncio.create_task(desk_watch.DeskWatch(configured(), hear).run())
+    async with asyncio.timeout(300):
+        await until(lambda: ended == [RunOutcome.PAUSED])
+        unpause(journal, NOON)
+        await until(lambda: ended == [RunOutcome.PAUSED, RunOutcome.DONE])
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
