@@ -34,7 +34,8 @@ async def run_command(
         env={**os.environ, **(keys or {})},
     )
     if hasattr(os, "setpriority"):
-        os.setpriority(os.PRIO_PROCESS, process.pid, LOWER)
+        with suppress(ProcessLookupError):  # it has ended already
+            os.setpriority(os.PRIO_PROCESS, process.pid, LOWER)
     try:
         out, said = await process.communicate()
     except asyncio.CancelledError:
