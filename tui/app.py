@@ -142,8 +142,8 @@ class PaperdeskApp(App[str]):
 
     def _begin(self) -> None:
         self.bridge.start()
-        if self._cycle:
-            self.bridge.send(RunCycle())
+        if self._cycle and (refused := self.bridge.send(RunCycle())):
+            self.notify(refused, markup=False, timeout=8)
         self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
 
     async def on_event(self, event: events.Event) -> None:

@@ -47,7 +47,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     watchdog = Watchdog()
     plain = not in_browser and not (sys.stdout.encoding or "").lower().startswith("utf")
     app = PaperdeskApp(
-        partial(open_desk, invocation, watches=not settings.read_only),
+        partial(open_desk, invocation, read_only=settings.read_only),
         partial(run_in_process, invocation=invocation),
         plain=plain,
         images=places.data_dir() / "screenshots",
@@ -85,14 +85,14 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
     return app_settings(loaded, read_only=read_only)
 
 
-def open_desk(invocation: Invocation, *, watches: bool = True) -> OpenDesk:
-    """The configured desk, or the demo desk, whose time begins when it is first opened; one that `watches` runs cycles
-    by itself where the configuration says so. The heavy imports happen here, in the desk's thread. Raises
-    ConfigError."""
+def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
+    """The configured desk, which runs cycles by itself where the configuration says so, or the demo desk, whose time
+    begins when it is first opened and whose history is made then. With `read_only` neither happens. The heavy imports
+    happen here, in the desk's thread. Raises ConfigError."""
     from engine.app.desk_runner import OpenDesk
 
-    desk = OpenDesk(invocation.services(), demo=not invocation.configured)
-    desk.watches = desk.watches and watches
+    desk = OpenDesk(invocation.services(), demo=not (read_only or invocation.configured))
+    desk.watches = desk.watches and not read_only
     return desk
 
 

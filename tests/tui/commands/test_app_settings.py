@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from conftest import Running, until
-from fake_desk import FakeDesk
+from fake_desk import FakeDesk, opens
 
 from engine.errors import ConfigError
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import Run, contents
+from tui.app import PaperdeskApp
 from tui.app_settings import AppSettings
-from tui.commands.app import checked_settings
+from tui.commands.app import checked_settings, open_desk
 from tui.invocation import Invocation
 from tui.keys import KEYS
 from tui.widgets.navigation_bars import Hints
@@ -115,6 +116,22 @@ async def test_an_app_that_is_read_only_changes_nothing(running: Running, asking
             assert len(app.screen_stack) == 1 and not app.bridge.snapshot().busy, key.id  # type: ignore[attr-defined]
         assert any("read-only" in note.message for note in app._notifications)
     assert (asking.journal.read_bytes(), asking.cycles, asking.submissions) == (before, 0, 0)
+
+
+def test_a_demo_desk_that_is_only_read_neither_begins_nor_has_a_history_made(fresh: Path) -> None:
+    before = contents(fresh)
+    desk = open_desk(Invocation(), read_only=True)
+    assert (desk.history, desk.has_own_clock, contents(fresh)) == (None, False, before)
+    assert open_desk(Invocation()).history is not None and contents(fresh) != before
+
+
+async def test_a_cycle_that_is_asked_for_on_opening_is_refused_aloud(tmp_path: Path) -> None:
+    settings = checked_settings(Invocation(), read_only=True)
+    app = PaperdeskApp(opens(FakeDesk(tmp_path)), lambda *_: None, images=tmp_path, cycle=True, settings=settings)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: any("read-only" in note.message for note in app._notifications))
+        app.bridge.stop()
+        assert app.bridge.wait(60)
 
 
 def _digit(mode: str) -> str:
