@@ -324,6 +324,8 @@ class Bridge:
         """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""
         from engine.app.watchlists import change_group
 
+        change_group(name, add=add, remove=remove)
+
     async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
         """The minutes of the session that is open, or was last, as far as the feed has come; read beside the screen.
         Raises MissingData where there are none, and what the service of the market data raises."""
@@ -335,8 +337,6 @@ class Bridge:
         if not bars:
             raise MissingData(f"no minute of the session has a price of {symbol} yet")
         return bars
-
-        change_group(name, add=add, remove=remove)
 
     async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:
         """The trail of a decision, or of the latest for a symbol, read beside the screen. Raises MissingData where

@@ -28,8 +28,8 @@ from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
 from engine.app.runs import run_daily, submit_approved
-from engine.app.stored_memory import select_memory
 from engine.app.session_minutes import SessionMinutes
+from engine.app.stored_memory import select_memory
 from engine.app.symbol_index import SymbolIndex
 from engine.app.waiting_orders import limited_edit
 from engine.clock import SyncedClock
@@ -56,8 +56,8 @@ from engine.messages.commands import (
     ResizeOrder,
     Resume,
     RunCycle,
-    Unpause,
     Shutdown,
+    Unpause,
     Veto,
 )
 from engine.messages.events import Noticed, Publish
@@ -268,13 +268,14 @@ class OpenDesk:
     session_minutes: bars of a minute, where the broker has them.
     symbol_index: every symbol that the desk knows of.
     benchmark: the index fund that the account is compared with; None where the data has none.
+    undo_seconds: for so long an answer on an order can be undone before it is carried out.
+    notify: True where orders that wait are announced outside of the screen.
     """
 
     def __init__(self, services: Services, *, demo: bool = False) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. Raises
         UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
-        self.session_minutes = SessionMinutes(services)
         MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services = services
@@ -302,6 +303,7 @@ class OpenDesk:
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
         self.rehearsal = RehearsalCheck(services)
         self.backtests = RecordedBacktests(services)
+        self.session_minutes = SessionMinutes(services)
         self.symbol_index = SymbolIndex(services)
         self.benchmark = self.symbol_index.benchmark()
         self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
