@@ -7,14 +7,15 @@ decides every one up to the last completed. A demo desk without the file goes by
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import date, datetime, timedelta
 
 from engine import places
 from engine.app.desk_journal import DeskJournal
 from engine.clock import SyncedClock
 from engine.domain.run import RunKind, RunOutcome
+from engine.errors import DataError, MalformedData
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import completed_at, previous_session, session_after, session_to_decide
 from engine.services import Services
@@ -33,9 +34,11 @@ def begin(services: Services) -> None:
     calendar = services.desk_calendar(services.symbols)
     last = session_to_decide(calendar, services.symbols, None, services.clock.now())
     after = calendar.sessions(last - timedelta(days=3 * BEFORE), last)[-BEFORE - 1]
+    fresh = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{after}\n", encoding="utf-8")
+        fresh.write_text(f"{after}\n", encoding="utf-8")
+        fresh.replace(path)
     except OSError as error:
         raise places.unusable(path, error) from error
 
@@ -46,11 +49,21 @@ def is_demo(services: Services) -> bool:
 
 
 def begins_after(services: Services) -> date | None:
-    """The session that a demo desk begins after; None for every other desk, and for one that never was opened."""
-    if is_demo(services):
-        with suppress(OSError, ValueError):
-            return date.fromisoformat(places.desk_beginning(services.desk).read_text(encoding="utf-8").strip())
-    return None
+    """The session that a demo desk begins after; None for every other desk, and for one that never was opened. Raises
+    DataError for a file that cannot be read, MalformedData for one that holds no date."""
+    path = places.desk_beginning(services.desk)
+    if not is_demo(services) or not path.exists():
+        return None
+    try:
+        return date.fromisoformat(path.read_text(encoding="utf-8").strip())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}): make it readable, or remove it") from error
+    except ValueError:
+        # To go by the clock in its place would leave sessions out.
+        raise MalformedData(
+            f"{path} does not say which session the desk {services.desk} begins after: write one, such as 2026-11-20, "
+            "or remove it, and the desk goes by this machine's clock"
+        ) from None
 
 
 def last_decided(services: Services, reader: JournalReader | None) -> date | None:

@@ -84,3 +84,13 @@ async def test_the_demo_begins_when_it_is_first_opened_and_never_after_a_run(run
     places.desk_journal("demo").unlink()
     async with opened() as pilot:
         assert places.desk_beginning("demo").exists() and view(pilot).services.has_own_clock  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "\udcff"])
+def test_a_beginning_that_says_nothing_is_no_desk_without_one(run: Run, fresh: Path, text: str) -> None:
+    file = places.desk_beginning("demo")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, errors="surrogateescape")
+    ended = run("--daily")
+    assert (ended.code, ended.err.count("\n")) == (65, 1) and f"{file} does not say which session" in ended.err
+    assert not places.desk_journal("demo").exists() or not decided()
