@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from contextlib import redirect_stdout
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from engine.app.desk_journal import desk_lock
 from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import Run
+from tui.cli import main
 
 PASSED = "2025-03-11"
 """A session of long ago, for which the demo desk wants to trade."""
@@ -23,17 +28,37 @@ def asks(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
 
 
-@pytest.fixture
-def waiting(run: Run, asks: None) -> list[dict[str, Any]]:
-    """The orders of a demo desk that wait for a word, at least two."""
+@pytest.fixture(scope="session")
+def waiting_desk(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """A home with a demo desk in mode ask, and its orders that wait for a word, at least two."""
+    home = tmp_path_factory.mktemp("waiting-home")
+    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
     for seed in range(7, 40):  # which session is the last, and what is decided for it, depends on the day of the test
         with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PAPERDESK_HOME", str(home))
+            patch.setenv("PAPERDESK_BROKER__MODE", "ask")
             patch.setenv("PAPERDESK_DATA__DEMO_SEED", str(seed))
-            assert run("--daily", "--desk", f"seed{seed}").code == 0
-            found: list[dict[str, Any]] = run("approve", "--desk", f"seed{seed}", "--json").json["waiting"]
+            printed("--daily", "--desk", f"seed{seed}")
+            found = json.loads(printed("approve", "--desk", f"seed{seed}", "--json"))["waiting"]
         if len(found) >= 2:
-            return [order | {"desk": f"seed{seed}", "seed": str(seed)} for order in found]
+            return home, [order | {"desk": f"seed{seed}", "seed": str(seed)} for order in found]
     raise AssertionError("no seed gives a demo desk that wants to trade twice")
+
+
+def printed(*arguments: str) -> str:
+    """What a command that succeeds prints."""
+    with redirect_stdout(StringIO()) as out, pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 0
+    return out.getvalue()
+
+
+@pytest.fixture
+def waiting(asks: None, waiting_desk: tuple[Path, list[dict[str, Any]]], paperdesk_home: Path) -> list[dict[str, Any]]:
+    """The orders that wait on a copy of that desk."""
+    home, orders = waiting_desk
+    shutil.copytree(home, paperdesk_home, dirs_exist_ok=True)
+    return orders
 
 
 def states(run: Run, desk: str) -> dict[str, str]:
