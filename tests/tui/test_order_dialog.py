@@ -155,3 +155,18 @@ async def test_on_a_terminal_of_30_by_8_a_dialog_shows_its_answers(
         lines = [choices.render_line(n).text for n in range(choices.region.height)]
         assert choice in lines[0] and "esc cancel" in " ".join(lines)
         assert choices.region.bottom < 8 and pilot.app.screen.query_one("#text", Static).region.y < choices.region.y
+
+
+async def test_all_are_those_that_the_dialog_counts(running: Running, asking: FakeDesk) -> None:
+    new = Order(id="new", symbol="CCC-USD", side=BOUGHT.side, session=SESSION, notional=Decimal(900))
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(stands(pilot)) == 3)
+        await pilot.press("x")
+        await until(pilot, lambda: bool(question(pilot)))
+        choices = pilot.app.screen.query_one("#choices", Static)
+        assert "A veto all 2" in str(choices.content)
+        with JournalWriter(asking.journal) as writer:
+            writer.order_intended(OrderEntry(order=new, run="r", desk="test", cycle=1, time=NOW))
+        await until(pilot, lambda: "A veto all 3" in str(choices.content))
+        await pilot.press("A")
+        await until(pilot, lambda: all(answer(asking, one) is not None for one in (BOUGHT, SOLD, new)))

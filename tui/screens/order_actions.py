@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
 
 from engine.domain.order import Order, OrderSize
 from engine.messages.commands import Approve, OrderCommand, ResizeOrder, Undo, Veto
@@ -11,6 +12,9 @@ from engine.reports.documents.control_state import OpenOrder
 from tui.bridge import PAST
 from tui.screens.frame import FramedScreen
 from tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from tui.screens.confirm import Confirmation
 
 SIZE_HINT = "shares, or dollars with a $ before them"
 
@@ -54,7 +58,7 @@ class OrderActions(FramedScreen):
         from tui.screens.confirm import ConfirmScreen
         from tui.screens.order_question import order_confirmation
 
-        order, counted = one.order, self._view.controls.waiting  # all are those that were counted in the text
+        order, counted = one.order, list(self._view.controls.waiting)
         confirmation = order_confirmation(self._view, order.id, approve=approve)
         if confirmation is None:
             return
@@ -71,13 +75,12 @@ class OrderActions(FramedScreen):
             elif key:
                 answers[key]()
 
-        self.app.push_screen(
-            ConfirmScreen(
-                confirmation,
-                lambda: order_confirmation(self.desk_app.bridge.snapshot(), order.id, approve=approve),
-            ),
-            answered,
-        )
+        def as_it_is() -> Confirmation | None:
+            view = self.desk_app.bridge.snapshot()
+            counted[:] = view.controls.waiting  # all are those that the text counts
+            return order_confirmation(view, order.id, approve=approve)
+
+        self.app.push_screen(ConfirmScreen(confirmation, as_it_is), answered)
 
     def _veto_with_reason(self, order: Order) -> None:
         from tui.screens.ask import AskScreen
