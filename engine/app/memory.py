@@ -60,9 +60,8 @@ def desk_memory(
 ) -> Iterator[TradingMemory | None]:
     """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. What the
     operator has pinned or forgotten is so before it is recalled. Small files are put together at the end where that is
-    due; `notice` hears why they could not be, `on_use` of every call of a
-    remote embedder, which stays within the services' limit. Raises as `memory_errors` says, within the block as
-    well."""
+    due; `notice` hears why any of that could not be, `on_use` of every call of a remote embedder, which stays within
+    the services' limit. Raises as `memory_errors` says, within the block as well."""
     if not remembers(preset):
         yield None
         return
@@ -73,10 +72,13 @@ def desk_memory(
     with memory_errors(), services.open_embedder(None, on_use, limit=services.limit) as embedder:
         store = LanceStore(place, embedder, writing=True)
         with LayeredMemory(store, embedder, preset.memory.constants) as memory:
-            for trouble in follow_changes(memory, services.desk):
+            troubles = follow_changes(memory, services.desk)
+            for trouble in troubles:
                 notice(trouble)
             yield TradingMemory(memory, calendar)
-            follow_changes(memory, services.desk)  # those that were asked for meanwhile
+            for trouble in follow_changes(memory, services.desk):
+                if trouble not in troubles:  # of a change that was asked for meanwhile
+                    notice(trouble)
             if memory.needs_compaction:
                 try:
                     memory.optimize()

@@ -17,9 +17,11 @@ from filelock import FileLock
 
 from connectors.wiring.services import services
 from engine.app.backtest import run_backtest
+from engine.app.memory import desk_memory
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
+from engine.preset import load_preset
 from tests.tui.commands.conftest import BACKTEST, Run, contents
 
 REPO = Path(__file__).resolve().parents[3]
@@ -285,7 +287,7 @@ def test_a_backtest_without_memory_says_so(run: Run, backtested: Path) -> None:
 
 def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remembering: Path) -> None:
     (made,) = run("why", "TMBK", "2024-02-13", "--json").json["decisions"]
-    text = run("why", "TMBK", "2024-02-13").out
+    text = run("why", "TMBK", "2024-02-13", "--full").out
     assert made["recollections"]
     assert {m["id"] for m in made["recollections"] if m["cited"]} == set(made["evidence"]) != set()
     lines = text.splitlines()
@@ -301,7 +303,7 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
     assert all(f"Memory {handle}, " in made["reason"] for handle in cited)
     assert not any(memory["id"] in made["reason"] for memory in made["recollections"])
     assert text.index("Why\n") < text.index("What memory brought") < text.index("What the agents said")
-    assert "What memory brought" not in run("why", "TMBK", "2024-02-12").out
+    assert "What memory brought" not in run("why", "TMBK", "2024-02-12", "--full").out
 
 
 def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
@@ -338,6 +340,18 @@ def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_mean
     assert wrong.code == 78 and "hash-384, minilm:FOLDER, openai:MODEL" in wrong.err
     misplaced = run("memory", "list", "--embedder", "hash-384")
     assert misplaced.code == 2 and "--embedder belongs to reembed" in misplaced.err
+
+
+def test_a_change_that_came_too_late_is_said_at_the_end_of_the_run(run: Run, remembering: Path) -> None:
+    of_desk, said = services(load_config(None, environ=CONFIG).config), list[str]()
+    preset = load_preset(of_desk.config.desk.preset)
+    calendar = of_desk.desk_calendar(of_desk.symbols)
+    with desk_memory(of_desk, preset, calendar, said.append, lambda use: None) as memory:
+        weak = next(m for m in run("memory", "list", "--json").json["memories"] if m["next_change"])
+        assert run("memory", "pin", weak["id"], "--json").json["applied"] is False
+        assert memory is not None
+        memory.begin(calendar.number(SESSIONS[-1]) + 4000.0)  # it fades while the run holds it
+    assert said == [f"memory {weak['id']} has faded: one that is alive can be pinned"]
 
 
 def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: Run, remembering: Path) -> None:
