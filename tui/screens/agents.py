@@ -19,6 +19,7 @@ from tui.snapshot import Snapshot
 from tui.state import Pane
 from tui.widgets import question_text
 from tui.widgets.agent_panes import DecisionSummary, answer_content
+from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
 
@@ -67,7 +68,7 @@ class AgentsScreen(FramedScreen):
         at = symbols.index(self.symbol) + 1 if symbols else 0
         steps.entitle(f"Steps {self.symbol}  {at}/{len(symbols)}")
         session = view.desk.session
-        steps.border_subtitle = "" if session is None else f"close of {session}"
+        set_subtitle(steps, "" if session is None else f"close of {session}")
         self.query_one(DecisionSummary).show(view.desk, self.symbol)
         self._show_step(panes)
         decided = view.desk.signals.get(self.symbol)
@@ -96,7 +97,7 @@ class AgentsScreen(FramedScreen):
             return
         answer, sources = self.query_one("#answer", TextPane), self.query_one("#sources", TextPane)
         answer.show(answer_content(pane), top=pane.name != self._chosen)
-        answer.border_title = Content(f"{pane.name}  {question_text.state(pane)}")
+        set_title(answer, f"{pane.name}  {question_text.state(pane)}")
         self._chosen = pane.name
         desk = self._view.desk
         text = {
@@ -106,8 +107,8 @@ class AgentsScreen(FramedScreen):
         }[self._part]()
         sources.show(text, top=False)
         names = "  ".join(part.capitalize() if part == self._part else part for part in PARTS)
-        sources.border_title = Content(names)
-        sources.border_subtitle = "v next part"
+        set_title(sources, names)
+        set_subtitle(sources, "v next part")
 
     @on(Table.Moved, "#steps")
     def _moved(self) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -26,6 +26,7 @@ from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
 from tui.widgets.screen_bars import EventLog
@@ -86,10 +87,10 @@ class DeskScreen(OrderActions):
             self._ticked = now
             self._show_all(view)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume | None = None) -> None:
         """Show everything at once."""
         self._ticked = 0.0
-        super().on_screen_resume()
+        super().on_screen_resume(event)
 
     def _show_all(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
@@ -103,7 +104,7 @@ class DeskScreen(OrderActions):
         first = view.services is not None and books is None and not view.busy
         empty = "no positions:\npress r to run the first cycle" if first else "no positions yet"
         positions.show(position_rows(view.desk), empty)
-        positions.border_subtitle = "" if books is None else "live" if books.live else f"close of {books.session}"
+        set_subtitle(positions, "" if books is None else "live" if books.live else f"close of {books.session}")
         self._show_orders(view)
         self.query_one(EventLog).show(view.desk.lines)
 
@@ -111,7 +112,7 @@ class DeskScreen(OrderActions):
         orders, controls = self.query_one("#orders", Table), view.controls
         if view.now is not None:
             orders.show(order_rows(controls, view.now))
-        orders.border_subtitle = "a approve  x veto  e edit" if controls.waiting else ""
+        set_subtitle(orders, "a approve  x veto  e edit" if controls.waiting else "")
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 

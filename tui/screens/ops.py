@@ -41,6 +41,7 @@ class OpsScreen(FramedScreen):
         self._shown: tuple[object, ...] = ()
         self._operations = Operations()
         self._checked = False
+        self._scheduled = ""
         self._logged: tuple[Line, ...] | None = None
 
     def compose_body(self) -> ComposeResult:
@@ -66,7 +67,9 @@ class OpsScreen(FramedScreen):
         if view.desk.lines != self._logged:
             self._logged = view.desk.lines
             self.query_one("#log", TextPane).show(log_text(view.desk.lines))
-        self.query_one("#schedule", Static).update(_schedule(view, view.now))
+        if (schedule := _schedule(view, view.now)) != self._scheduled:
+            self._scheduled = schedule
+            self.query_one("#schedule", Static).update(schedule)
         shown = (view.sources[0], len(view.desk.lines), view.desk.running)
         if shown != self._shown:
             self._shown = shown

@@ -22,6 +22,7 @@ from tui.keys import pane_bindings
 from tui.partial_answer import streamed_text
 from tui.plain_text import one_line
 from tui.state import DeskState, Pane, Progress, Signal
+from tui.widgets.border_text import set_title
 
 Part = str | tuple[str, str] | Content
 MUTED, FAINT = "$foreground 55%", "$foreground 45%"
@@ -232,7 +233,7 @@ class DecisionSummary(VerticalScroll):
         if text.plain != self._text.plain:
             self._text = text
             self._page.update(text)
-        self.border_title = Content(f"Why {symbol}")
+        set_title(self, f"Why {symbol}")
 
     def as_text(self) -> str:
         """Return the text, for the clipboard."""

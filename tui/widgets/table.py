@@ -12,7 +12,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -20,6 +19,7 @@ from textual.strip import Strip
 
 from tui.keys import pane_bindings
 from tui.table_filter import Field, TableFilter, parse
+from tui.widgets.border_text import set_title
 from tui.widgets.column_widths import Column, column_widths, fitted_text
 
 __all__ = ["Cell", "Column", "Row", "Table"]
@@ -141,7 +141,7 @@ class Table(ScrollView, can_focus=True):
         """Set the title; the filter in force stands behind it."""
         self.title = title
         found = f"  /{self._filter.text}  {len(self.rows):,} of {len(self._given):,}" if self.filter_text else ""
-        self.border_title = Content(title + found)
+        set_title(self, title + found)
 
     @property
     def filter_text(self) -> str:
