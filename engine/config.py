@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -299,6 +300,15 @@ class AppConfig(_Section):
     """Seconds in which an approval or a veto can be undone before it is carried out; 0: at once."""
 
 
+def _beginning(address: str) -> str:
+    """An address up to its host; dots alone for what is no address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "..."
+    return f"{parts.scheme}://{parts.hostname}/..." if parts.hostname else "..."
+
+
 class Config(_Section):
     """All configuration keys."""
 
@@ -326,6 +336,15 @@ class Config(_Section):
     def exchanges(self) -> Exchanges:
         """The exchange of every symbol, those of the configuration first."""
         return Exchanges({suffix.upper(): Exchange(**own.model_dump()) for suffix, own in self.calendars.items()})
+
+    def shown(self) -> dict[str, Any]:
+        """Every value by section, as it may be seen by anybody: an address of a notification may carry a secret, and
+        only its beginning is shown."""
+        plain = self.model_dump(mode="json")
+        for name in ("webhook", "ping"):
+            if address := plain["notify"][name]:
+                plain["notify"][name] = _beginning(address)
+        return plain
 
     @field_validator("bindings", mode="before")
     @classmethod

@@ -346,8 +346,8 @@ class OpenDesk:
         return await load_desk(self._services, context.session, held)
 
     def configuration(self) -> Row:
-        """Every value of the configuration that is in force, by section."""
-        return self._services.config.model_dump(mode="json")
+        """Every value of the configuration that is in force, by section, as it may be seen by anybody."""
+        return self._services.config.shown()
 
     def memories(self, run: str | None, session: date | None) -> Row:
         """The memories of the desk, or of a backtest, alive at a session's end (None: now). Raises MissingData

@@ -66,7 +66,7 @@ def configuration_findings(loaded: Loaded, file: Path) -> Iterator[Finding]:
     """The configuration with the origin of every value that is not a default; `file` is where one would lie."""
     detail = str(loaded.file) if loaded.file else f"none at {file}: defaults, and the demo desk (paperdesk init)"
     yield Finding("Configuration", "file", OK, detail)
-    plain, defaults = loaded.config.model_dump(mode="json"), Config().model_dump(mode="json")
+    plain, defaults = loaded.config.shown(), Config().shown()
     for key, origin in sorted(loaded.origins.items()):
         value = _value(plain, key)
         if origin != str(loaded.file) or value != _value(defaults, key):

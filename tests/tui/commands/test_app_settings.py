@@ -10,11 +10,13 @@ from fake_desk import FakeDesk, opens
 
 from engine.errors import ConfigError
 from tests.tui.commands.conftest import Run, contents
+from tests.tui.conftest import opened, shown
 from tui.app import PaperdeskApp
 from tui.app_settings import AppSettings
 from tui.commands.app import checked_settings, open_desk
 from tui.invocation import Invocation
 from tui.keys import KEYS
+from tui.screens.reading import ReadingScreen
 from tui.widgets.navigation_bars import Hints
 
 
@@ -116,6 +118,25 @@ async def test_an_app_that_is_read_only_changes_nothing(running: Running, asking
             assert len(app.screen_stack) == 1 and not app.bridge.snapshot().busy, key.id  # type: ignore[attr-defined]
         assert any("read-only" in note.message for note in app._notifications)
     assert (asking.journal.read_bytes(), asking.cycles, asking.submissions) == (before, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://me:hush@hooks.example/T0/hush?key=hush", "hooks.example/hush", "http://["]
+)
+async def test_the_secret_in_an_address_is_shown_nowhere(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("PAPERDESK_NOTIFY__WEBHOOK", address)
+    monkeypatch.setenv("PAPERDESK_NOTIFY__PING", "https://ping.example/hush")
+    checks = run("doctor", "--json").out
+    assert "notify.webhook" in checks and "hush" not in checks
+    if address.startswith("https"):
+        async with opened() as pilot:
+            await shown(pilot)
+            await pilot.press("comma")
+            await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+            page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
+            assert "https://hooks.example/..." in page and "https://ping.example/..." in page and "hush" not in page
 
 
 def test_a_demo_desk_that_is_only_read_neither_begins_nor_has_a_history_made(fresh: Path) -> None:
