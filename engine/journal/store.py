@@ -24,6 +24,7 @@ from engine.journal.migrations import VERSION, migrate
 from engine.journal.packing import PACKED, THREAD, Packer
 from engine.journal.rows import Row, stored
 from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
+from engine.journal.sqlite_library import database_class
 from engine.places import unusable
 
 PAGE_BYTES = 2048
@@ -49,8 +50,6 @@ class RowStore:
     def __init__(self, path: Path, *, batched: bool = False, wait: float = WAIT) -> None:
         """Open or create a journal and bring it to this program's version; `batched` is for backtests. Raises
         MalformedData for a file that is damaged or no journal, ConfigError for a journal of a newer program."""
-        from sqlite_utils import Database
-
         self.path = path
         self._batched = batched
         self._parts: dict[str, str] = {}
@@ -68,7 +67,7 @@ class RowStore:
             connection = sqlite3.connect(path, timeout=wait)
         try:
             connection.row_factory = sqlite3.Row
-            self._db = Database(connection, execute_plugins=False)
+            self._db = database_class()(connection, execute_plugins=False)
             self._chain = Chain(connection)
             self._packer = Packer(connection, path)
             self._written: list[Written] = []

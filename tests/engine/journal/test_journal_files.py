@@ -260,3 +260,24 @@ for heavy in ("sqlite_utils", "pandas", "numpy", "pydantic"):
         [sys.executable, "-c", code, str(path)], cwd=REPO, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_writing_loads_no_data_library_and_bars_none_from_being_loaded_later(path: Path, now: datetime) -> None:
+    code = """
+import sys
+from pathlib import Path
+from engine.journal.writer import JournalWriter
+with JournalWriter(Path(sys.argv[1])):
+    pass
+assert "sqlite_utils" in sys.modules
+for heavy in ("pandas", "pyarrow", "numpy"):
+    assert heavy not in sys.modules, heavy
+import numpy
+import pandas
+assert pandas.Series([1, 2]).sum() == 3
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], cwd=REPO, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert count(path) == 0
