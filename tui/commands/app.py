@@ -27,7 +27,7 @@ NOT_SENT = frozenset({"AgentSaid", "AgentAnswered", "StepStarted", "OrderMoved"}
 
 def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False, link: Link | None = None) -> None:
     """Open the app, with `link` at that place; with `cycle` a cycle runs as soon as the desk is open. Where it set an
-    account up, the command starts anew in place of this process.
+    account up, the command starts anew in place of this process; in a browser its page is opened again.
 
     Raises UsageError without a terminal, ConfigError (and UsageError for an unknown preset) before anything is painted.
     """
@@ -64,7 +64,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         watchdog.stop()
     if app.bug is not None:
         raise app.bug
-    if app.reopening is not None:
+    if app.reopening is not None and not in_browser:  # its page is closed, and opens an app of its own
         again = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options, *app.reopening]
         os.execv(sys.executable, again)
     if remains:

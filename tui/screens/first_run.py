@@ -156,6 +156,8 @@ class FirstRunScreen(ModalScreen[None]):
         return Content("\n").join(lines)
 
     def _choices(self, question: Question | None) -> str:
+        if self._ready and self.app.is_web:
+            return "enter ends the app: open the page again, where r runs the first cycle   esc stay here"
         if self._ready:
             return "enter open it and run the first cycle   o open it   esc stay here"
         if self._working:

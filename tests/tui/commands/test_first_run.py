@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from engine.keys import keep_keys, load_keys
 from tests.connectors.alpaca.sandbox_markets import sandbox
 from tests.tui.conftest import until
 from tui.app import PaperdeskApp
-from tui.commands.app import open_desk
+from tui.commands.app import open_desk, run
 from tui.invocation import Invocation
 from tui.screens.first_run import FirstRunScreen
 from tui.subcommand import CommandFailed, run_command
@@ -89,6 +90,23 @@ async def test_a_check_that_breaks_down_is_no_answer(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "executable", str(interpreter))
     with pytest.raises(CommandFailed, match="ModuleNotFoundError"):
         await run_command((), "doctor", "--connect", answers=(0, 1))
+
+
+def test_only_a_terminal_goes_on_with_the_desk_that_was_set_up(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda path, arguments: started.append(arguments))
+    monkeypatch.setattr(PaperdeskApp, "run", lambda app: setattr(app, "reopening", ("--cycle",)))
+    monkeypatch.setattr("tui.garbage.keep_collections_short", lambda: None)
+    for size in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(size, raising=False)
+    for stream in (sys.stdin, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    run(Invocation())
+    assert [arguments[-1] for arguments in started] == ["--cycle"]
+    # Nobody would see it in a browser, whose page has ended with the app.
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+    run(Invocation())
+    assert len(started) == 1
 
 
 async def test_an_app_that_is_opened_for_a_cycle_runs_it(tmp_path: Path) -> None:
