@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,6 +20,9 @@ from tui.commands.app import open_desk, run_in_process
 from tui.invocation import Invocation
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+TICK = 1 / 60
+"""How soon a screen paints what has changed."""
 
 Running = Callable[..., AbstractAsyncContextManager[Pilot[Any]]]
 
@@ -78,6 +82,30 @@ def painted_where_it_is_read() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Screen, "_compositor_refresh", noted)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def keys_are_answered_at_once() -> Iterator[None]:
+    """A key has been answered when the event loop has nothing left to run, nor anything due within a tick. Textual
+    waits for the processor to be idle instead: two seconds a key where a thread works beside the app."""
+
+    async def nothing_left(min_sleep: float = 0, max_sleep: float = 0) -> None:
+        loop: Any = asyncio.get_running_loop()
+        for _ in range(8):
+            quiet = 0
+            while quiet < 3:
+                await asyncio.sleep(0)
+                quiet = 0 if loop._ready else quiet + 1
+            due = [one.when() for one in loop._scheduled if not one.cancelled()]
+            rest = min(due, default=loop.time() + 1) - loop.time()
+            if rest > TICK:
+                return
+            await asyncio.sleep(max(rest, 0))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textual.app.wait_for_idle", nothing_left)
+        patch.setattr("textual.pilot.wait_for_idle", nothing_left)
         yield
 
 

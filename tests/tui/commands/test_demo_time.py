@@ -32,6 +32,8 @@ def view(pilot: Pilot[Any]) -> Snapshot:
 
 
 def decided() -> list[tuple[date | None, RunOutcome | None]]:
+    if not places.desk_journal("demo").exists():
+        return []
     with JournalReader(places.desk_journal("demo")) as reader:
         return [(run.session, run.outcome) for run in reader.runs()]
 
