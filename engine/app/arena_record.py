@@ -73,6 +73,8 @@ class ArenaSpec:
             for seat in load_seating(self.agents).agents
         )
         if self.rehearsed is not None:
+            if any(seat.name == REHEARSED for seat in agents):
+                raise UsageError(f"table {self.agents}: {REHEARSED} is the name of the desk's seat; rename that agent")
             agents += (AgentSeat(name=REHEARSED, preset=self.rehearsed),)
         first = self.rotated % len(agents)
         agents = agents[first:] + agents[:first]

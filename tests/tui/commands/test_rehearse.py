@@ -241,6 +241,19 @@ def test_an_arena_of_models_lives_within_the_budget_of_the_day(
     assert service.requests == [] and not places.desk_rehearsal("demo").exists()
 
 
+def test_a_table_that_has_the_desks_seat_already_is_refused(
+    run: Run, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, file = tmp_path / "table.toml", tmp_path / "mine.toml"
+    seats = (("This desk", "value"), ("Maker", "market-maker"))
+    table.write_text("".join(f'[[agents]]\nname = "{name}"\nrule = "{rule}"\n' for name, rule in seats))
+    arena = f'[rehearsal.arena]\nagents = "{table}"\ndays = 1\nmin_return = -0.5\n'
+    file.write_text(f'extends = "finvision"\nname = "mine"\n{arena}')
+    monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
+    said = run("rehearse")
+    assert (said.code, said.err.count("\n")) == (2, 1) and "rename that agent" in said.err
+
+
 def test_a_preset_without_one_says_so(run: Run, fresh: Path) -> None:
     said = run("rehearse")
     assert said.code == 2 and "has no [rehearsal]" in said.err
