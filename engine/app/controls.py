@@ -59,6 +59,7 @@ def resume_desk(desk: str, now: datetime, only: Stop | None = None) -> Row:
 def approval_desk(services: Services) -> ApprovalDesk:
     """The configured desk, whose orders an operator answers. Raises as `controlled_journal` does."""
     from engine.app.approvals import ApprovalDesk
+    from engine.app.demo_time import desk_time
     from engine.app.runs import submit_approved
     from engine.app.waiting_orders import limited_edit, order_effects
 
@@ -67,7 +68,7 @@ def approval_desk(services: Services) -> ApprovalDesk:
         journal=controlled_journal(services.desk),
         mode=services.config.broker.mode,
         stays_until=partial(controls.stays_until, services.desk_calendar(services.symbols), services.symbols),
-        now=None if services.goes_by_broker else services.clock.now(),
+        now=None if services.goes_by_broker else desk_time(services),
         edit=partial(limited_edit, services),
         effects=partial(order_effects, services),
         submit=partial(submit_approved, services),

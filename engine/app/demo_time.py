@@ -87,6 +87,12 @@ def sessions_ahead(services: Services, reader: JournalReader | None) -> Sequence
     return [session for session in calendar.sessions(decided, max(decided, last)) if session > decided]
 
 
+def desk_time(services: Services) -> datetime:
+    """The time of a desk without a broker's clock, UTC: that of a demo desk which has one, else this machine's. Raises
+    as `begins_after` does, and what JournalReader raises."""
+    return services.clock.now() if begins_after(services) is None else DemoTime(services).clock.now()
+
+
 class DemoTime:
     """The clock of a demo desk in an open app: it stands at the last session that was decided, and ticks on from there;
     once that is the last completed one it is this machine's.

@@ -18,6 +18,7 @@ from engine.domain.run import RunOutcome
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.conftest import opened, shown, until
+from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.snapshot import Snapshot
 from tui.widgets.navigation_bars import Hints
@@ -86,6 +87,27 @@ async def test_the_demo_begins_when_it_is_first_opened_and_never_after_a_run(run
     places.desk_journal("demo").unlink()
     async with opened() as pilot:
         assert places.desk_beginning("demo").exists() and view(pilot).services.has_own_clock  # type: ignore[union-attr]
+
+
+def test_orders_of_a_demo_desk_wait_by_its_own_time(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(demo_time, "BEFORE", 4)
+    for name, value in {**FEW_AGENTS, "PAPERDESK_BROKER__MODE": "ask"}.items():
+        monkeypatch.setenv(name, value)
+    demo_time.begin(services(load_config(None).config))
+    desk = open_desk(Invocation())
+
+    async def gate() -> None:
+        pass
+
+    for _ in SESSIONS[:2]:
+        assert desk.next_session() == ""
+        asyncio.run(desk.run_cycle(lambda event: None, gate))
+        if waiting := run("approve", "--json").json["waiting"]:
+            break
+    assert waiting and waiting[0]["session"] < str(SESSIONS[-1])
+    stands = run("approve", waiting[0]["id"], "--json").json["orders"][0]["stands"]
+    assert stands == "approved, acknowledged"
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "\udcff"])
