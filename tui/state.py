@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -257,6 +257,14 @@ def after(state: DeskState, event: Event) -> DeskState:
     earlier = None if isinstance(event, RunStarted) else state.clock
     state = replace(state, clock=max(event.time, earlier or event.time))
     return state if change is None else change(state, event)
+
+
+def lines_of(events: Iterable[Event]) -> tuple[Line, ...]:
+    """The lines of the log that events make, oldest first."""
+    state = DeskState()
+    for event in events:
+        state = after(state, event)
+    return state.lines
 
 
 def with_line(state: DeskState, line: Line) -> DeskState:

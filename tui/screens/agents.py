@@ -65,6 +65,9 @@ class AgentsScreen(FramedScreen):
             self.symbol = next(iter(symbols), "")
         steps, panes = self.query_one("#steps", Table), view.desk.panes_of(self.symbol)
         steps.show(question_text.steps(panes, plain=self.app.has_class("-plain")))
+        answered = [pane.name for pane in panes if pane.over and pane.text]
+        if not self._chosen and answered:
+            steps.point_at(answered[-1])
         at = symbols.index(self.symbol) + 1 if symbols else 0
         steps.entitle(f"Steps {self.symbol}  {at}/{len(symbols)}")
         session = view.desk.session

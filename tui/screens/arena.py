@@ -23,10 +23,12 @@ from tui.subcommand import run_command
 from tui.widgets import arena_tables
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
-from tui.widgets.table import Cell, Row, Table
+from tui.widgets.table import Table
 
 PARTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
+DEMO = ("paper", "nine", 20, 7)
+"""The arena that a demo desk plays where none was played yet: its personas are answered by rules and cost nothing."""
 
 
 def arena_of_text(text: str) -> tuple[str, str, int, int]:
@@ -109,10 +111,11 @@ class ArenaScreen(FramedScreen):
         services = self._view.services
         assert services is not None
         names = await asyncio.to_thread(services.arenas)
-        rows = [Row(name, (Cell(name),)) for name in names]
-        self.query_one("#arenas", Table).show(rows, "none yet:\nctrl+r plays one")
+        self.query_one("#arenas", Table).show(arena_tables.arenas(names), "none yet:\nctrl+r plays one")
         if names and self.day is None:
             self._open(names[0])
+        elif not names and services.has_own_clock and not self.desk_app.settings.read_only:
+            self._play(*DEMO)
 
     @on(Table.Opened, "#arenas")
     def _opened(self, event: Table.Opened) -> None:
@@ -192,26 +195,33 @@ class ArenaScreen(FramedScreen):
         self._stock += step
         self._show_day()
 
+    def _day_or_notice(self) -> ArenaDay | None:
+        """The day that is shown; where there is none, say how there can be one."""
+        if self.day is None:
+            self.notify("no arena is open: ctrl+r plays one", timeout=3)
+        return self.day
+
     def action_past_step(self, by: int) -> None:
         """Go by one day; while it plays, faster or slower."""
         if self._pace.speed:
             self._pace.change(by)
-        elif self.day is not None:
-            self._go_to(self.day.number + by)
+        elif day := self._day_or_notice():
+            self._go_to(day.number + by)
 
     def action_past_session(self, by: int) -> None:
         """Go by ten days."""
-        if self.day is not None:
-            self._go_to(self.day.number + 10 * by)
+        if day := self._day_or_notice():
+            self._go_to(day.number + 10 * by)
 
     def action_past_play(self) -> None:
         """Play from here, from the start at the end; again: stop."""
-        if self.day is None:
+        day = self._day_or_notice()
+        if day is None:
             return
         if self._pace.speed:
             self._pace.stop()
             return
-        if self.day.number == self.day.count:
+        if day.number == day.count:
             self._go_to(0)
         self._pace.start(time.monotonic())
 

@@ -25,7 +25,7 @@ from tui.keys import BACKTEST, bindings
 from tui.recorded_run import comparison, curves, recorded, report, with_document
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import Confirmation, ConfirmScreen
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Snapshot, Source
 from tui.widgets import run_trades
@@ -49,7 +49,7 @@ class BacktestScreen(FramedScreen):
     MODE = BACKTEST
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BACKTEST)]
     TABLE = "results"
-    PANES = ("form", *PARTS, "results")
+    PANES = ("form", "run-fall", *PARTS, "results")
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,9 @@ class BacktestScreen(FramedScreen):
     def compose_body(self) -> ComposeResult:
         """Mount the form on the left; progress, the part that is shown and the results on the right."""
         with Horizontal(id="backtest"):
-            yield FormPane(id="form", classes="pane column")
+            with Vertical(id="setting", classes="column"):
+                yield FormPane(id="form", classes="pane")
+                yield CurvePlot(id="run-fall", classes="pane")
             with Vertical(id="run", classes="column"):
                 yield RunProgress(id="progress")
                 yield CurvePlot(id="curve", classes="pane")
@@ -86,7 +88,9 @@ class BacktestScreen(FramedScreen):
         self.focus_pane("results")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the form, the results and the part that is chosen."""
+        """True for the form, the results and the part that is chosen, and for the drawdown on a large screen."""
+        if pane.id == "run-fall":
+            return self.form is Layout.WIDE and self.size.height >= TALL and bool(self._chosen)
         return pane.id not in PARTS or pane.id == self._part
 
     # What is shown
@@ -157,7 +161,10 @@ class BacktestScreen(FramedScreen):
 
     def _choose(self, name: str) -> None:
         """Make a run the chosen one, and read what is not known of it yet."""
+        first = not self._chosen
         self._chosen = name
+        if first:
+            self.place_panes()
         run = self._run
         unread = run is not None and run.document is None and not run.error
         if run is not None and unread and run == self._recorded.get(run.spec.run) and self._view.services is not None:
@@ -196,6 +203,10 @@ class BacktestScreen(FramedScreen):
 
     def _draw_part(self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot) -> None:
         part = f", {run.part}" if run.part and run.status == RUNNING else ""
+        fall = self.query_one("#run-fall", CurvePlot)
+        if fall.display:
+            fall.show(curves(run, (), falls=True))
+            fall.border_title = "Drawdown"
         if self._part in ("curve", "fall"):
             plot.show(curves(run, others, falls=self._part == "fall"))
             what = "% below the highest" if self._part == "fall" else "Equity"

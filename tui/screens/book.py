@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 from textual import work
@@ -13,12 +12,12 @@ from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports.documents.book import Book
-from tui import amounts
+from tui import amounts, book_curves
 from tui.keys import BOOK, bindings
-from tui.screens.frame import TALL, FramedScreen
+from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 
@@ -28,7 +27,7 @@ class BookScreen(FramedScreen):
     MODE = BOOK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BOOK)]
     TABLE = "book-positions"
-    PANES = ("growth", "falls", "book-positions", "book-orders", "trades", "flows")
+    PANES = ("growth", "falls", "book-positions", "book-orders", "trades", "flows", "exposure")
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,36 +47,34 @@ class BookScreen(FramedScreen):
                     ("flows", "Cash", book_tables.FLOWS, "no dividend, fee or transfer so far"),
                 ):
                     yield Table(columns, title=title, empty=empty, id=name, classes="pane")
+                yield CurvePlot(id="exposure", classes="pane")
 
     def on_mount(self) -> None:
         """Focus the positions."""
         self.query_one("#growth").border_title = "Equity"
         self.query_one("#falls").border_title = "Drawdown"
+        self.query_one("#exposure").border_title = "Exposure"
         self.focus_pane("book-positions")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for all but the drawdown of a low screen, which could not be drawn."""
-        return pane.id != "falls" or self.size.height >= TALL
+        """True for all but the drawdown of a low screen, which could not be drawn, and the exposure of all but a large
+        one."""
+        tall = self.size.height >= TALL
+        return {"falls": tall, "exposure": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where the books may have changed."""
         if not view.sources:
             return
-        books = view.desk.books
-        shown = (view.sources[0], None if books is None else (books.session, books.cash), len(view.desk.lines))
-        if shown != self._shown:
+        if (shown := book_curves.seen(view)) != self._shown:
             self._shown = shown
             self._read(view)
 
     # With a description: Textual would write down a whole snapshot for one.
     @work(exclusive=True, exit_on_error=False, description="books")
     async def _read(self, view: Snapshot) -> None:
-        from engine.reports.documents.book import book_of
-
-        market = None if view.market is None else view.market.as_of
-        symbols = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
         try:
-            book = await asyncio.to_thread(view.sources[0].read, lambda records: book_of(records, market, symbols))
+            book = await book_curves.read_book(self.desk_app.bridge, view)
         except PaperdeskError as error:
             self.query_one("#book-positions", Table).show([], str(error))
             return
@@ -96,16 +93,21 @@ class BookScreen(FramedScreen):
         positions = self.query_one("#book-positions", Table)
         last = f"close of {book.sessions[-1]}" if book.sessions else ""
         positions.border_subtitle = f"cash {amounts.money(book.cash)}  {'live' if live else last}" if last else ""
-        labels = [str(session) for session in book.sessions]
         growth, falls = self.query_one("#growth", CurvePlot), self.query_one("#falls", CurvePlot)
-        start = 100.0
-        growth.show(
-            PlotData(
-                {name: [None if one is None else start * one for one in curve] for name, curve in book.curves.items()},
-                labels,
-            )
-        )
-        growth.border_title = f"Growth of {start:g} since {labels[0]}, without deposits" if labels else "Equity"
-        falls.show(PlotData({"% below the highest": [100 * fall for fall in book.falls]}, labels))
+        growth.show(book_curves.growth(book))
+        since = f"Growth of {book_curves.START:g} since {book.sessions[0]}, without deposits" if book.sessions else ""
+        growth.border_title = since or "Equity"
+        falls.show(book_curves.drawdown(book))
         lowest = min(book.falls, default=0.0)
         falls.border_subtitle = f"deepest {amounts.percent(lowest, 1)}" if lowest else ""
+        self.query_one("#exposure", CurvePlot).show(book_curves.exposure(book))
+
+    def action_why(self) -> None:
+        """Open the trail of the latest decision for the position under the cursor."""
+        symbol = self.query_one("#book-positions", Table).cursor_key
+        if not symbol or not self._view.sources:
+            self.notify("nothing is held", timeout=3)
+            return
+        from tui.screens.trail import TrailScreen
+
+        self.app.push_screen(TrailScreen(self._view.sources[0], symbol))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -16,10 +16,11 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
+from tui import book_curves
 from tui.chart_data import ChartData
 from tui.keys import DESK, bindings
 from tui.screens.ask import AskScreen
-from tui.screens.frame import Layout
+from tui.screens.frame import TALL, Layout
 from tui.screens.order_actions import OrderActions
 from tui.snapshot import Snapshot
 from tui.twins import report_action
@@ -29,8 +30,12 @@ from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
+from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from engine.reports.documents.book import Book
 
 NO_CHART = ChartData()
 TICK = 0.25
@@ -44,7 +49,7 @@ class DeskScreen(OrderActions):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DESK)]
     TABLE = "watchlist"
     SHOWS_ANY_SYMBOL = True
-    PANES = ("watchlist", "chart", "agents", "positions", "orders", "why")
+    PANES = ("watchlist", "chart", "agents", "positions", "orders", "equity", "why")
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,6 +57,8 @@ class DeskScreen(OrderActions):
         self._group = WatchedGroup()
         self._looked_up: tuple[object, ...] = ()
         """The symbols beyond the desk's, and the record, that prices were read for."""
+        self._booked: tuple[object, ...] = ()
+        """What the books were read for that the equity is drawn from."""
         self._ticked = 0.0
 
     def compose_body(self) -> ComposeResult:
@@ -61,6 +68,7 @@ class DeskScreen(OrderActions):
                 yield Table(WATCHLIST, title="Watchlist", empty="opening the desk", id="watchlist", classes="pane")
                 yield Table(POSITIONS, title="Positions", empty="no positions", id="positions", classes="pane")
                 yield Table(ORDERS, title="Open orders", empty="no open orders", id="orders", classes="pane")
+                yield CurvePlot(id="equity", classes="pane")
             with Vertical(id="middle", classes="column"):
                 yield CandleChart(id="chart", classes="pane")
                 yield AgentPanes(id="agents", classes="pane")
@@ -74,7 +82,10 @@ class DeskScreen(OrderActions):
             self._show_group(name)
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the why column on a wide screen, and on a small one for open orders where there are any."""
+        """True for the why column on a wide screen, for the equity on one that is tall as well once it has a curve, and
+        on a small one for open orders where there are any."""
+        if pane.id == "equity":
+            return self.has_class("-curve")
         if pane.id == "orders":
             return self.form is not Layout.NARROW or bool(self._view.controls.orders)
         return pane.id != "why" or self.form is Layout.WIDE
@@ -97,6 +108,7 @@ class DeskScreen(OrderActions):
         closed = "the desk is not open" if view.trouble else "opening the desk"
         watchlist.show(watchlist_rows(view, self._group), "the desk has no symbols" if view.services else closed)
         self._look_up(view)
+        self._draw_equity(view)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
         self._show_symbol(view)
@@ -233,6 +245,34 @@ class DeskScreen(OrderActions):
         found = await self.desk_app.bridge.looked_up(symbols, now)
         self._group = replace(self._group, looked_up=found)
         self.show_at_once()
+
+    def _draw_equity(self, view: Snapshot) -> None:
+        """Draw the equity where a screen has room for it, and the books may have changed."""
+        roomy = self.form is Layout.WIDE and self.size.height >= TALL
+        if not roomy:
+            self._booked = ()
+            self._show_equity(None)
+        elif view.sources and (shown := book_curves.seen(view)) != self._booked:
+            self._booked = shown
+            self._read_book(view)
+
+    @work(group="book", exclusive=True, exit_on_error=False, description="books")
+    async def _read_book(self, view: Snapshot) -> None:
+        try:
+            book = await book_curves.read_book(self.desk_app.bridge, view)
+        except PaperdeskError:  # what is wrong with a journal is said by the error bar
+            book = None
+        self._show_equity(book)
+
+    def _show_equity(self, book: Book | None) -> None:
+        drawn = book is not None and len(book.sessions) > 1
+        if book is not None and drawn:
+            plot = self.query_one("#equity", CurvePlot)
+            plot.show(book_curves.growth(book))
+            plot.border_title = f"Growth of {book_curves.START:g} since {book.sessions[0]}"
+        if drawn is not self.has_class("-curve"):
+            self.set_class(drawn, "-curve")
+            self.place_panes()
 
     def action_symbol(self, step: int) -> None:
         """Go to the next symbol, or the one before, around the end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from textual import on, work
@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
@@ -19,22 +20,23 @@ from engine.reports.documents.operations import Operations
 from tui import amounts
 from tui.keys import OPS, bindings
 from tui.run_text import halt_words
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen, log_text
 from tui.snapshot import Snapshot
-from tui.state import Line
+from tui.state import Line, lines_of
 from tui.widgets import ops_tables
 from tui.widgets.pane_text import TextPane
+from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
 
 
 class OpsScreen(FramedScreen):
-    """Checks and log on the left, models and runs on the right."""
+    """Checks and log on the left; models, their rates, runs on the right."""
 
     MODE = OPS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(OPS)]
     TABLE = "runs"
-    PANES = ("checks", "log", "models", "runs")
+    PANES = ("checks", "log", "models", "rates", "runs", "durations")
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,30 +45,44 @@ class OpsScreen(FramedScreen):
         self._checked = False
         self._scheduled = ""
         self._logged: tuple[Line, ...] | None = None
+        self._earlier: tuple[str, tuple[Line, ...]] = "", ()
+        """The run whose log the desk shows, and the log of the runs before it."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the schedule and the panes."""
         with Horizontal(id="ops"):
-            with Vertical(classes="column half"):
+            with Vertical(id="ops-left", classes="column half"):
                 yield Static("", id="schedule", markup=False)
                 yield Table(ops_tables.CHECKS, title="Checks", empty="checking", id="checks", classes="pane")
                 yield TextPane(title="Log", id="log", classes="pane")
-            with Vertical(classes="column half"):
+            with Vertical(id="ops-right", classes="column half"):
                 yield Table(ops_tables.MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
+                yield Table(ops_tables.RATES, title="Rates", empty="no call today", id="rates", classes="pane")
                 yield Table(ops_tables.RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
+                yield CurvePlot(id="durations", classes="pane")
 
     def on_mount(self) -> None:
         """Focus the runs."""
         self.query_one("#checks", Table).border_subtitle = "paperdesk doctor"
+        self.query_one("#durations").border_title = "Seconds that a run took"
         self.focus_pane("runs")
+
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for all but the rates of a low screen, and the curve of all but a large one."""
+        tall = self.size.height >= TALL
+        return {"rates": tall, "durations": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where something was written; check once, and again with R."""
         if not view.sources or view.now is None:
             return
-        if view.desk.lines != self._logged:
-            self._logged = view.desk.lines
-            self.query_one("#log", TextPane).show(log_text(view.desk.lines))
+        if view.desk.run != self._earlier[0]:
+            self._earlier = view.desk.run, ()
+            self._read_log(view)
+        lines = (*self._earlier[1], *view.desk.lines)
+        if lines != self._logged:
+            self._logged = lines
+            self.query_one("#log", TextPane).show(log_text(lines))
         if (schedule := _schedule(view, view.now)) != self._scheduled:
             self._scheduled = schedule
             self.query_one("#schedule", Static).update(schedule)
@@ -74,14 +90,14 @@ class OpsScreen(FramedScreen):
         if shown != self._shown:
             self._shown = shown
             self._read(view, view.now)
-        if not self._checked:
-            self.action_refresh()
-
-    def action_refresh(self) -> None:
-        """Check the desk again."""
-        if self._view.services is not None:
+        if not self._checked and view.services is not None:
             self._checked = True
             self._check()
+
+    def action_refresh(self) -> None:
+        """Check the desk again, and notify that it was done: what was found may be the same."""
+        if self._view.services is not None:
+            self._check(notify=True)
 
     @on(Table.Opened, "#runs")
     def _run_opened(self, event: Table.Opened) -> None:
@@ -97,7 +113,7 @@ class OpsScreen(FramedScreen):
         self.app.push_screen(ReadingScreen(row.cells[2].text, Content(row.cells[3].text)))
 
     @work(group="checks", exclusive=True, exit_on_error=False)
-    async def _check(self) -> None:
+    async def _check(self, notify: bool = False) -> None:
         services, table = self._view.services, self.query_one("#checks", Table)
         assert services is not None
         try:
@@ -108,6 +124,8 @@ class OpsScreen(FramedScreen):
         table.show(ops_tables.checks(findings))
         failed = sum(one.state == "fail" for one in findings)
         table.entitle(f"Checks  {len(findings)}, {failed} failed")
+        if notify:
+            self.notify(f"checked: {len(findings)}, {failed} failed", timeout=3)
 
     @work(exclusive=True, exit_on_error=False, description="checks")
     async def _read(self, view: Snapshot, now: datetime) -> None:
@@ -120,9 +138,24 @@ class OpsScreen(FramedScreen):
             return
         self._show_operations(found, view)
 
+    @work(group="log", exclusive=True, exit_on_error=False, description="log")
+    async def _read_log(self, view: Snapshot) -> None:
+        from engine.reports.documents.opening import earlier_events
+
+        run = view.desk.run
+        try:
+            events = await asyncio.to_thread(view.sources[0].read, lambda records: earlier_events(records, run))
+        except PaperdeskError:  # what is wrong with a journal is said where its runs are read
+            return
+        self._earlier = run, lines_of(events)
+
     def _show_operations(self, found: Operations, view: Snapshot) -> None:
         self._operations = found
         self.query_one("#runs", Table).show(ops_tables.runs(found))
+        self.query_one("#rates", Table).show(ops_tables.rates(found))
+        took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
+        seconds = [length / timedelta(seconds=1) for _, length in took]
+        self.query_one("#durations", CurvePlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
         models = self.query_one("#models", Table)
         shown = found.today or found.total
         models.show(ops_tables.models(shown))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 
 from textual.content import Content
 
@@ -30,6 +32,7 @@ TAPE = (
     Column(title="PRICE", right=True),
     Column(title="BUYER", max_width=12, drop_order=1),
     Column(title="SELLER", max_width=12, drop_order=2),
+    Column(title="VALUE", right=True, stretch=True, min_width=10, drop_order=3),
 )
 BOOK = (
     Column(title="STOCK", max_width=6),
@@ -37,10 +40,16 @@ BOOK = (
     Column(title="PRICE", right=True),
     Column(title="QTY", right=True),
     Column(title="AGENT", max_width=12, drop_order=1),
+    Column(title="VALUE", right=True, stretch=True, min_width=10, drop_order=3),
 )
 LATEST = 40
 """Messages, or decisions, that are shown: laying out a year of them takes seconds."""
-ARENAS = (Column(title="ARENA", stretch=True, min_width=12),)
+ARENAS = (
+    Column(title="ARENA", max_width=40),
+    Column(title="PLAYED, UTC", right=True, stretch=True, min_width=16, drop_order=1),
+)
+_PLAYED = re.compile(r"-(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})\d{2}-")
+"""The time in the id of an arena."""
 
 
 def agents(rows: Iterable[AgentAtClose]) -> list[Row]:
@@ -74,6 +83,7 @@ def tape(day: ArenaDay) -> list[Row]:
                 Cell(one["price"], order=float(one["price"])),
                 Cell(one["buyer"]),
                 Cell(one["seller"]),
+                _value(one),
             ),
         )
         for place, one in enumerate(day.trades())
@@ -91,10 +101,26 @@ def book(day: ArenaDay) -> list[Row]:
                 Cell(one["price"], order=float(one["price"])),
                 Cell(f"{one['quantity']:,}", order=one["quantity"]),
                 Cell(one["agent"]),
+                _value(one),
             ),
         )
         for place, one in enumerate(day.book())
     ]
+
+
+def _value(one: Document) -> Cell:
+    value = one["quantity"] * Decimal(one["price"])
+    return Cell(amounts.money(value), "muted", value)
+
+
+def arenas(names: Iterable[str]) -> list[Row]:
+    """A row per arena by its id, with the time at which it began."""
+    return [Row(name, (Cell(name), Cell(_played(name), "muted"))) for name in names]
+
+
+def _played(name: str) -> str:
+    found = _PLAYED.search(name)
+    return "{}-{}-{} {}:{}".format(*found.groups()) if found else "-"
 
 
 def chat(day: ArenaDay) -> Content:
@@ -102,7 +128,7 @@ def chat(day: ArenaDay) -> Content:
     parts, messages = list[Part](), day.messages()
     for one in messages[:LATEST]:
         truth = {True: "", False: "  invented", None: "  not judged"}[one["truth"]]
-        parts += [(f"day {one['day']}  {one['agent']}{truth}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
+        parts += [(f"day {one['day']}  {one['agent']}{truth}  ", MUTED), f"{printable(one['text']).strip()}\n"]
     parts += _earlier(day, len(messages))
     return Content.assemble(*parts) if parts else Content.styled("Nobody has said anything: rules do not chat.", MUTED)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
+from engine.domain.order import Fill
 from engine.reports.documents.book import Book, Position
 from tui import amounts
 from tui.plain_text import one_line
@@ -28,6 +29,7 @@ ORDERS = (
     Column(title="SIDE", max_width=4),
     Column(title="AMOUNT", right=True, max_width=12),
     Column(title="STATE", max_width=14),
+    Column(title="FILLED AT", right=True, drop_order=2),
     Column(title="WHY", stretch=True, min_width=12, drop_order=1),
 )
 TRADES = (
@@ -43,7 +45,7 @@ FLOWS = (
     Column(title="SESSION"),
     Column(title="SYM", max_width=9),
     Column(title="KIND", max_width=16),
-    Column(title="AMOUNT", right=True),
+    Column(title="AMOUNT", right=True, stretch=True, min_width=10),
 )
 
 
@@ -75,6 +77,10 @@ def _position(one: Position, price: Decimal) -> Row:
 
 def orders(book: Book) -> Sequence[Row]:
     """A row per order, the latest first."""
+    paid: dict[str, list[Fill]] = {}
+    for fill in book.fills:
+        paid.setdefault(fill.order_id, []).append(fill)
+    prices = {name: _average(some) for name, some in paid.items()}
     return [
         Row(
             entry.order.id,
@@ -84,11 +90,18 @@ def orders(book: Book) -> Sequence[Row]:
                 Cell(entry.order.side.value, ACTION_INKS.get(entry.order.side.value, "text")),
                 _amount(entry.order.notional, entry.order.quantity),
                 Cell(entry.order.state.value, "muted"),
+                Cell(amounts.price(prices.get(entry.order.id)), order=prices.get(entry.order.id)),
                 Cell(one_line(entry.order.reason), "muted"),
             ),
         )
         for entry in book.orders
     ]
+
+
+def _average(fills: Sequence[Fill]) -> Decimal:
+    """The average price of an order's trades."""
+    shares = sum((one.quantity for one in fills), Decimal(0))
+    return sum((one.price * one.quantity for one in fills), Decimal(0)) / shares
 
 
 def _amount(notional: Decimal | None, quantity: Decimal | None) -> Cell:

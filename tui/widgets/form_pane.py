@@ -14,8 +14,6 @@ from textual.widgets import Input, Static
 from engine.domain.run import RunSpec
 from tui.backtest_form import FIELDS, deciders, filled, values_of
 
-_NL = "\n  "
-
 
 class FormPane(VerticalScroll, can_focus=False):
     """Fields under labels."""
@@ -42,7 +40,7 @@ class FormPane(VerticalScroll, can_focus=False):
         presets, strategies = await asyncio.to_thread(deciders)
         self._box("decides").suggester = SuggestFromList([*presets, *strategies])
         self.query_one("#deciders", Static).update(
-            f"Agents decide\n  {_NL.join(presets)}\nRules decide\n  {_NL.join(strategies)}"
+            f"Agents decide: {', '.join(presets)}.\n\nRules decide: {', '.join(strategies)}."
         )
 
     def propose(self, spec: RunSpec, costs: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 
-from engine.reports.documents.operations import DeskRun, ModelCalls, Operations
+from engine.reports.documents.operations import DeskRun, ModelCalls, ModelRate, Operations
 from engine.reports.documents.set_up import Finding
 from tui import amounts
 from tui.plain_text import one_line
@@ -34,8 +35,16 @@ RUNS = (
     Column(title="SESSION"),
     Column(title="TOOK", right=True, drop_order=1),
     Column(title="ENDED", max_width=12),
+    Column(title="EXIT", right=True, drop_order=1),
     Column(title="COST", right=True, drop_order=2),
     Column(title="DETAIL", stretch=True, min_width=10, drop_order=3),
+)
+RATES = (
+    Column(title="MODEL", max_width=24),
+    Column(title="REQUESTS/MIN", right=True),
+    Column(title="TOKENS/MIN", right=True),
+    Column(title="429 TODAY", right=True),
+    Column(title="PAID TODAY", right=True, stretch=True, min_width=10),
 )
 _STATES = {"ok": Cell("ok", "up"), "note": Cell("note", "warn"), "fail": Cell("FAIL", "down")}
 
@@ -74,6 +83,29 @@ def models(calls: Sequence[ModelCalls]) -> list[Row]:
     ]
 
 
+def rates(operations: Operations) -> list[Row]:
+    """A row per model that was asked today."""
+    paid: dict[str, list[Decimal | None]] = {}
+    for one in operations.today:
+        paid.setdefault(one.model, []).append(one.cost)
+    return [_rate(one, paid.get(one.model, [])) for one in operations.rates]
+
+
+def _rate(one: ModelRate, paid: list[Decimal | None]) -> Row:
+    known = [cost for cost in paid if cost is not None]
+    cost = sum(known, Decimal(0)) if len(known) == len(paid) else None
+    return Row(
+        one.model,
+        (
+            Cell(one.model, "strong"),
+            Cell(f"{one.requests:,}", order=one.requests),
+            Cell(f"{one.tokens:,}", order=one.tokens),
+            Cell(f"{one.limited:,}", "warn" if one.limited else "muted", one.limited),
+            Cell(amounts.cost(cost), order=cost),
+        ),
+    )
+
+
 def runs(operations: Operations) -> list[Row]:
     """A row per run, the latest first."""
     return [_run(one) for one in operations.runs]
@@ -90,6 +122,7 @@ def _run(one: DeskRun) -> Row:
             Cell(str(one.session or "-")),
             Cell(took, "muted"),
             Cell(ended, "text" if ended == "done" else "warn"),
+            Cell("-" if one.exit_code is None else str(one.exit_code), "muted", one.exit_code),
             Cell(amounts.cost(one.cost), "muted"),
             Cell(one_line(one.detail), "muted"),
         ),

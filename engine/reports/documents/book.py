@@ -17,10 +17,6 @@ from engine.reports.documents.account import closes, measured_closes
 from engine.reports.documents.records import Records
 from engine.reports.performance import BENCHMARK
 
-INDEX_FUND = "SPY"
-"""Shown beside the desk where the data has it."""
-
-
 OWN = "this account"
 """The name of the records' own curve."""
 
@@ -69,6 +65,7 @@ class Book:
     curves: fractions of growth by name, one for each close: the account's own first, without deposits and withdrawals,
         then what it is compared with; None before a symbol's first bar.
     falls: the fraction from the highest growth at each close, not positive.
+    invested: the fraction of the value that is in positions at each close, above 1 with borrowed cash.
     cash: at the last close.
     positions: at the last close.
     orders: every order in its present state, the latest first.
@@ -80,6 +77,7 @@ class Book:
     values: Sequence[Decimal] = ()
     curves: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
     falls: Sequence[float] = ()
+    invested: Sequence[float] = ()
     cash: Decimal = Decimal(0)
     positions: Sequence[Position] = ()
     orders: Sequence[OrderEntry] = ()
@@ -87,9 +85,14 @@ class Book:
     flows: Sequence[CashFlow] = ()
 
 
-def book_of(records: Records, market: MarketAsOf | None, symbols: Sequence[Symbol]) -> Book:
+def book_of(
+    records: Records,
+    market: MarketAsOf | None,
+    symbols: Sequence[Symbol],
+    fund: tuple[Symbol, MarketAsOf] | None = None,
+) -> Book:
     """Read the books. `market` gives what they are compared with: the symbols bought in equal parts at the first close
-    and held. Raises what JournalReader raises."""
+    and held; beside that an index fund with its own prices. Raises what JournalReader raises."""
     reader, points = records.reader, sorted(closes(records), key=lambda point: point.session)
     if reader is None:
         return Book()
@@ -99,8 +102,9 @@ def book_of(records: Records, market: MarketAsOf | None, symbols: Sequence[Symbo
     return Book(
         sessions=sessions,
         values=[point.value for point in points],
-        curves={OWN: [float(row.growth) for row in rows], **_beside(market, symbols, sessions)},
+        curves={OWN: [float(row.growth) for row in rows], **_beside(market, symbols, fund, sessions)},
         falls=[float(row.fall) for row in rows],
+        invested=[float(1 - point.portfolio.cash / point.value) if point.value else 0.0 for point in points],
         cash=points[-1].portfolio.cash if points else Decimal(0),
         positions=_positions(points),
         orders=reader.orders(run)[::-1],
@@ -131,18 +135,21 @@ def _positions(points: Sequence[EquityPoint]) -> list[Position]:
 
 
 def _beside(
-    market: MarketAsOf | None, symbols: Sequence[Symbol], sessions: Sequence[date]
+    market: MarketAsOf | None,
+    symbols: Sequence[Symbol],
+    fund: tuple[Symbol, MarketAsOf] | None,
+    sessions: Sequence[date],
 ) -> dict[str, list[float | None]]:
     """The growth of the symbols bought in equal parts at the first close, and of an index fund."""
     if market is None or not sessions:
         return {}
-    grown = {symbol: _growth(market, symbol, sessions) for symbol in dict.fromkeys((*symbols, INDEX_FUND))}
-    held = [grown[symbol] for symbol in symbols if grown[symbol]]
+    grown = (_growth(market, symbol, sessions) for symbol in symbols)
+    held = [curve for curve in grown if curve]
     found: dict[str, list[float | None]] = {}
     if held:
         found[BENCHMARK] = [sum(row) / len(row) for row in zip(*held, strict=True)]
-    if grown[INDEX_FUND] and INDEX_FUND not in symbols:
-        found[INDEX_FUND] = list(grown[INDEX_FUND])
+    if fund is not None and (curve := _growth(fund[1], fund[0], sessions)):
+        found[fund[0]] = list(curve)
     return found
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from engine.domain.decision import Decision
 from engine.domain.order import Fill
 from engine.domain.portfolio import ZERO
-from engine.domain.run import EquityPoint, RunOutcome
+from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event
 from engine.reports.documents.account import measured_closes
@@ -46,7 +46,8 @@ def opening_of(records: Records) -> Opening:
     if records.kind == "backtest":
         return _opening_of_backtest(records, reader)
     before = reader.last_event()
-    latest = next((run for run in reversed(reader.runs()) if run.outcome is not RunOutcome.SKIPPED), None)
+    cycles = (run for run in reversed(reader.runs()) if run.kind is not RunKind.ORDER)
+    latest = next((run for run in cycles if run.outcome is not RunOutcome.SKIPPED), None)
     points = sorted(reader.equity(), key=lambda point: point.session)
     events = () if latest is None else tuple(events_of(reader, latest.id))
     rows, _ = measured_closes(records, points)
@@ -81,6 +82,15 @@ def _opening_of_backtest(records: Records, reader: JournalReader) -> Opening:
         decisions=decisions,
         fills=reader.fills(run.id),
     )
+
+
+def earlier_events(records: Records, run: str, most: int = 10) -> tuple[Event, ...]:
+    """The events of the desk's runs before one, at most so many runs, in order. Raises what JournalReader raises."""
+    reader = records.reader
+    if reader is None or records.kind == "backtest":
+        return ()
+    before = [one.id for one in reader.runs() if one.id != run and one.outcome is not RunOutcome.SKIPPED]
+    return tuple(event for one in before[-most:] for _, event in events_of(reader, one))
 
 
 def events_of(reader: JournalReader, run: str | None = None, last: int = 0) -> Iterator[tuple[int, Event]]:

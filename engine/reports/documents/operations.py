@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from engine.domain.model_call import FailureKind
+from engine.domain.run import RunOutcome
 from engine.journal.entries import CallCost, RunEntry
+from engine.journal.reader import JournalReader
 from engine.reports.documents.records import Records
 
 LATEST = 60
@@ -48,7 +51,8 @@ class DeskRun:
     took: None while it is at work, or where it was killed.
     outcome: empty as long.
     cost: of its models, USD; None where it is not known.
-    detail: why it ended so.
+    detail: why it ended so; of one that is done, the number of its decisions, orders and fills.
+    exit_code: of the command; None where the journal does not tell it.
     """
 
     id: str
@@ -59,6 +63,23 @@ class DeskRun:
     outcome: str
     cost: Decimal | None
     detail: str
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRate:
+    """The load of one model's endpoint.
+
+    model: its spec.
+    requests: those that ended within the last minute.
+    tokens: theirs, in and out.
+    limited: requests of today that were refused for their rate (HTTP 429).
+    """
+
+    model: str
+    requests: int
+    tokens: int
+    limited: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +89,11 @@ class Operations:
     runs: the latest first.
     today: calls since the midnight (UTC) before the moment.
     total: all calls.
+    rates: of every model that was asked today.
     """
 
     runs: Sequence[DeskRun] = ()
+    rates: Sequence[ModelRate] = ()
     today: Sequence[ModelCalls] = ()
     total: Sequence[ModelCalls] = ()
 
@@ -87,14 +110,39 @@ def operations_of(records: Records, now: datetime) -> Operations:
     if reader is None:
         return Operations()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = reader.calls(records.world, since=midnight)
     return Operations(
-        runs=[_run(entry) for entry in reader.runs()[-LATEST:][::-1]],
-        today=_by_agent(reader.calls(records.world, since=midnight)),
+        runs=[_run(entry, reader) for entry in reader.runs()[-LATEST:][::-1]],
+        rates=_rates(today, reader.calls(records.world, since=now - timedelta(minutes=1))),
+        today=_by_agent(today),
         total=_by_agent(reader.calls(records.world)),
     )
 
 
-def _run(entry: RunEntry) -> DeskRun:
+EXIT_CODES = {RunOutcome.DONE: 0, RunOutcome.WAITING: 0, RunOutcome.PAUSED: 0, RunOutcome.INTERRUPTED: 130}
+"""Exit codes that follow from the end of a run; those of the others follow from its error."""
+
+
+def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelRate]:
+    """The load of every model that was asked today; recorded answers ask nobody."""
+    asked = [call for call in minute if not call.cached]
+    return [
+        ModelRate(
+            model=model,
+            requests=sum(call.model == model for call in asked),
+            tokens=sum(call.input_tokens + call.output_tokens for call in asked if call.model == model),
+            limited=sum(call.model == model and call.kind == FailureKind.RATE_LIMITED for call in today),
+        )
+        for model in dict.fromkeys(call.model for call in today)
+    ]
+
+
+def _run(entry: RunEntry, reader: JournalReader) -> DeskRun:
+    detail = entry.detail
+    if not detail and entry.outcome is RunOutcome.DONE:
+        counts = reader.counts(entry.id)
+        counted = ((counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
+        detail = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counted)
     return DeskRun(
         id=entry.id,
         kind=entry.kind.value,
@@ -103,7 +151,8 @@ def _run(entry: RunEntry) -> DeskRun:
         took=None if entry.ended is None else entry.ended - entry.started,
         outcome="" if entry.outcome is None else entry.outcome.value,
         cost=None if entry.model is None else entry.model.cost,
-        detail=entry.detail,
+        detail=detail,
+        exit_code=None if entry.outcome is None else EXIT_CODES.get(entry.outcome),
     )
 
 

@@ -13,6 +13,7 @@ from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.widgets.pane_text import TextPane
+from tui.widgets.table import Table
 
 
 def text(pilot: Pilot[Any], pane: str) -> str:
@@ -29,6 +30,8 @@ async def test_every_step_has_its_answer_and_its_prompt(run: Run, desk: Path) ->
         await until(pilot, lambda: bool(cells(pilot, "steps")))
         steps = [row[1] for row in cells(pilot, "steps")]
         await until(pilot, lambda: "user" in text(pilot, "sources") or not text(pilot, "answer"))
+        assert pilot.app.screen.query_one("#steps", Table).cursor_key == steps[-1], "it opens at the decision"
+        await pilot.press("g")
         for step in steps:
             await pilot.pause()
             shown[step] = text(pilot, "answer"), text(pilot, "sources")

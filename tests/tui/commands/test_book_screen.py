@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
+from connectors.wiring.sources import calendars
+from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
@@ -21,13 +24,22 @@ def cells(pilot: Pilot[Any], table: str) -> list[list[str]]:
     return [[cell.text for cell in row.cells] for row in pilot.app.screen.query_one(f"#{table}", Table).rows]
 
 
+async def growth_of(symbol: str) -> float:
+    """The growth of a symbol of the demo market over the desk's closes; it pays nothing within them."""
+    closes = await DrawnOnce(7, calendars(), SESSIONS[-1]).history(symbol)
+    first, last = (closes.close[closes.index(session) or 0] for session in (SESSIONS[0], SESSIONS[-1]))
+    return last / first
+
+
 async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) -> None:
     async with opened() as pilot:
         await pilot.press("4")
         await until(pilot, lambda: bool(cells(pilot, "trades")))
         now = {name: cells(pilot, name) for name in TABLES}
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
-        assert list(growth.data.series) == ["this account", "buy-and-hold"]
+        # Beside buy and hold stands the index fund of the data.
+        assert list(growth.data.series) == ["this account", "buy-and-hold", "FABX"]
+        fund = growth.data.series["FABX"]
         curve = list(growth.data.series["this account"])
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
@@ -38,6 +50,7 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
         assert shown == ["book-positions"]
     held = run("positions", "--json").json["positions"]
     assert [row[0] for row in now["book-positions"]] == sorted(held)
+    assert fund[0] == 100.0 and fund[-1] == pytest.approx(100 * await growth_of("FABX"))
     equity = run("equity", "--json").json["equity"]
     assert curve == [float(one["value"]) / float(equity[0]["value"]) * 100 for one in equity]
     orders = run("orders", "--json").json["orders"]

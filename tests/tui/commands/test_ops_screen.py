@@ -9,6 +9,7 @@ from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.screens.reading import ReadingScreen
+from tui.widgets.pane_text import TextPane
 
 
 async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
@@ -16,11 +17,14 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
         await pilot.press("9")
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
+        rates = cells(pilot, "rates")
+        # The log goes back beyond the last run.
+        await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
         # Enter goes back to the end of a run, and shows a finding whole.
         await pilot.press("down", "enter")
         view = await arrived(pilot)
         assert view.place is not None and view.place.session == SESSIONS[1]
-        await pilot.press("backslash", "R", "shift+tab", "shift+tab", "shift+tab", "enter")
+        await pilot.press("backslash", "R", *["shift+tab"] * 4, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
     found = run("doctor", "--json").json["checks"]
     assert {(row[1], row[2], row[3]) for row in checks if row[1] == "Journals"} == {
@@ -29,5 +33,12 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
     done = [row[2] for row in runs if row[4] == "done"]
     assert done == [str(session) for session in reversed(SESSIONS)]
     assert [row[2] for row in runs if row[4] == "skipped"] == ["2025-03-13"]
+    assert {row[5] for row in runs if row[4] == "done"} == {"0"}
+    counts = run("status", "--json").json["counts"]
+    told = [row[7] for row in runs if row[4] == "done"]
+    assert sum(int(text.split()[0]) for text in told) == counts["decisions"]
     model = run("status", "--json").json["model"]
     assert sum(int(row[2]) for row in models) == model["calls"]
+    # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks.
+    assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free")}
+    assert all(0 <= int(row[1]) <= model["calls"] for row in rates)

@@ -1,0 +1,68 @@
+"""On a large terminal the demo desk leaves no pane empty: the room that a table does not need goes to a curve."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.segment import Segment
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.strip import Strip
+
+from tests.tui.commands.conftest import Run
+from tests.tui.conftest import opened, shown, until
+from tui.keys import SCREENS
+from tui.widgets.table import Table
+
+MOST = 0.4
+"""Part of a pane that may be blank."""
+
+
+def blank(strips: list[Strip], inside: Region) -> float:
+    """The part of a pane's cells, within its border, that are empty with nothing behind them in their row: the rows
+    under a short table, and the room at the right of short lines."""
+    rows = (strip.crop(inside.x, inside.right).text.rstrip() for strip in strips[inside.y : inside.bottom])
+    return 1 - sum(map(len, rows)) / (inside.width * inside.height)
+
+
+def test_blank_cells_are_those_without_anything_behind_them() -> None:
+    strips = [Strip([Segment(text.ljust(10))]) for text in ("|ab      |", "|  c     |", "|        |", "|d      e|")]
+    assert blank(strips, Region(1, 0, 8, 4)) == 1 - (2 + 3 + 0 + 8) / 32
+
+
+async def full(pilot: Pilot[Any]) -> list[Strip]:
+    """The rows of a screen once everything that it reads is there."""
+    screen = pilot.app.screen
+    tables = [table for table in screen.query(Table) if table.display]
+    # A demo desk that has no arena plays one.
+    await until(pilot, lambda: all(table.rows for table in tables))
+    await shown(pilot)
+    strips: list[Strip] = screen._compositor.render_strips()
+    return strips
+
+
+@pytest.mark.slow  # ten sessions of the demo desk, a backtest and an arena
+async def test_no_pane_of_a_large_screen_is_mostly_blank(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The history of sixty sessions is a backtest in a process of its own; another one stands for it.
+    monkeypatch.setattr("engine.app.desk_runner.demo_history", lambda services: None)
+    async with opened((200, 60)):
+        pass  # from now on the desk goes by its own time, ten sessions ago
+    assert (await asyncio.to_thread(run, "--daily")).code == 0
+    tested = ("--strategy", "sma-cross", "--symbols", "ORVL,HLXM", "--from", "2025-01-02", "--to", "2025-06-30")
+    assert (await asyncio.to_thread(run, "backtest", *tested)).code == 0
+    found: dict[str, float] = {}
+    async with opened((200, 60)) as pilot:
+        for mode, (key, _, _) in SCREENS.items():
+            await pilot.press(key)
+            await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
+            strips = await full(pilot)
+            for pane in pilot.app.screen.query(".pane"):
+                if pane.display and pane.region.area:
+                    found[f"{mode} {pane.id}"] = blank(strips, pane.region.shrink((1, 1, 1, 1)))
+    assert len(found) >= 30
+    assert {name: f"{part:.0%}" for name, part in found.items() if part > MOST} == {}

@@ -1,0 +1,59 @@
+"""The books of what is shown, read beside the screen, and their curves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tui.widgets.plot import PlotData
+
+if TYPE_CHECKING:
+    from engine.reports.documents.book import Book
+    from tui.bridge import Bridge
+    from tui.snapshot import Snapshot
+
+START = 100.0
+"""The beginning of every curve of growth."""
+
+
+async def read_book(bridge: Bridge, view: Snapshot) -> Book:
+    """The books, beside buy and hold of the symbols and the index fund of the data. Raises what JournalReader
+    raises."""
+    from engine.reports.documents.book import book_of
+
+    market = None if view.market is None else view.market.as_of
+    symbols = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
+    benchmark = None if view.services is None else view.services.benchmark
+    fund = None
+    if benchmark is not None and benchmark not in symbols and view.now is not None:
+        prices = (await bridge.looked_up([benchmark], view.now)).as_of
+        fund = None if prices is None else (benchmark, prices)
+    return await asyncio.to_thread(
+        lambda: view.sources[0].read(lambda records: book_of(records, market, symbols, fund))
+    )
+
+
+def seen(view: Snapshot) -> tuple[object, ...]:
+    """What the books depend on: they are read again where it changes."""
+    books = view.desk.books
+    return view.sources[:1], None if books is None else (books.session, books.cash), len(view.desk.lines)
+
+
+def growth(book: Book) -> PlotData:
+    """The growth of START by name."""
+    curves = {name: [None if one is None else START * one for one in curve] for name, curve in book.curves.items()}
+    return PlotData(curves, _labels(book))
+
+
+def drawdown(book: Book) -> PlotData:
+    """The percent below the highest close."""
+    return PlotData({"% below the highest": [100 * fall for fall in book.falls]}, _labels(book))
+
+
+def exposure(book: Book) -> PlotData:
+    """The percent of the value that is in positions."""
+    return PlotData({"% invested": [100 * part for part in book.invested]}, _labels(book))
+
+
+def _labels(book: Book) -> list[str]:
+    return [str(session) for session in book.sessions]
