@@ -1,4 +1,4 @@
-"""An arena's document as Markdown and as one HTML file: prices against the value, wealth, volume, chat, strategies."""
+"""An arena's document as Markdown and as one HTML file: all that the Arena screen shows, of every day."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def arena_html(document: Document) -> str:
         strategies=list(_strategy_rows(document)),
         decisions=list(_decision_rows(document)),
         decisions_note=DECISIONS_NOTE,
+        tables=list(_tables(document)),
+        texts=TEXTS,
     )
 
 
@@ -59,6 +61,12 @@ def _lines(document: Document) -> Iterator[str]:
     yield from (f"- {title}: {cell(value)}" for title, value in _figures(document))
     yield from ("", "## Prices, values and volume", "")
     yield from table(["Day", *_price_heading(document)], list(_price_rows(document)))
+    for title, heading, rows in _tables(document):
+        yield from ("", f"## {title}", "")
+        right = frozenset(index for index, text in enumerate(heading) if text not in TEXTS)
+        yield from table(
+            [cell(text) for text in heading], [[cell(text) for text in row] for row in rows], numbers=right
+        )
     if document["messages"]:
         yield from ("", "## Chat", "")
         for one in document["messages"]:
@@ -126,6 +134,31 @@ def _figures(document: Document) -> Iterator[tuple[str, str]]:
     yield "Refused orders", str(refused)
     yield from (("Seat", note) for note in document.get("notes", ()))
     yield "Questions without an answer", str(sum(sum(one["abstentions"].values()) for one in document["agents"]))
+
+
+TEXTS = ("Stock", "Buyer", "Seller", "Resting", "Side", "Agent")
+"""Headings of columns that hold no figures."""
+
+
+def _tables(document: Document) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+    """Titles, headings and rows of the tables that have a row for everything that happened."""
+    agents = document["agents"]
+    wealth = [[str(day), *(amount(one["equity"][day]) for one in agents)] for day in range(document["days"] + 1)]
+    yield "Wealth by day", ["Day", *(one["name"] for one in agents)], wealth
+    trades = [
+        [
+            *(str(one[name]) for name in ("day", "round", "stock", "buyer", "seller", "quantity")),
+            amount(one["price"]),
+            one["maker"],
+        ]
+        for one in document["trades"]
+    ]
+    yield "Trades", ["Day", "Round", "Stock", "Buyer", "Seller", "Shares", "Price", "Resting"], trades
+    books = [
+        [str(one["day"]), one["stock"], one["side"], one["agent"], str(one["quantity"]), amount(one["price"])]
+        for one in document["books"]
+    ]
+    yield "Orders open at the close", ["Day", "Stock", "Side", "Agent", "Shares", "Price"], books
 
 
 def _strategy_rows(document: Document) -> Iterator[Sequence[str]]:

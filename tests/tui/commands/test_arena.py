@@ -328,6 +328,30 @@ def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: 
     html = page.read_text()
     for title in ("Price of X", "fundamental value", "Wealth by agent", "Shares traded", "Chat:", "Strategies"):
         assert title in html
+    # All that the Arena screen shows is text: the tape, what was open at each close, wealth on each day.
+    for title, rows in (("Trades", len(document["trades"])), ("Orders open at the close", len(document["books"]))):
+        part = text.split(f"## {title}\n\n")[1].split("\n\n")[0].splitlines()
+        assert len(part) == rows + 2 > 2 and f"<summary>{title}: {rows} rows" in html
+    last = document["trades"][-1]
+    told = [
+        last["day"],
+        last["round"],
+        "X",
+        last["buyer"],
+        last["seller"],
+        last["quantity"],
+        last["price"],
+        last["maker"],
+    ]
+    part = text.split("## Trades\n\n")[1].split("\n\n")[0].splitlines()[-1]
+    assert [one.strip() for one in part.split("|")[1:-1]] == [*map(str, told)]
+    wealth = text.split("## Wealth by day\n\n")[1].split("\n\n")[0].splitlines()
+    assert len(wealth) == 23 and [one.strip() for one in wealth[0].split("|")[2:-1]] == [
+        one["name"] for one in document["agents"]
+    ]
+    assert [Decimal(one.strip().replace(",", "")) for one in wealth[-1].split("|")[2:-1]] == [
+        Decimal(one["wealth"]) for one in document["agents"]
+    ]
     assert html.count("<svg") == 3 and "--own: #0b62a8" in html
     assert json.loads(run("report", "--run", "arena-v", "--json").out) == document
     refused = run("report", "--run", "arena-v", "--format", "csv")
