@@ -139,11 +139,13 @@ def in_force(
     commands: Iterable[tuple[datetime, OrderCommand]],
 ) -> Mapping[str, Sequence[tuple[datetime, OrderCommand]]]:
     """The commands that hold by order id, each with its time, in the order in which they were given: an Undo takes back
-    the last one before it."""
+    the last one before it. An approval that a veto followed holds no more, whatever becomes of the veto: somebody else
+    may have vetoed meanwhile what is undone as an approval, and the order must not be sent then."""
     found: defaultdict[str, list[tuple[datetime, OrderCommand]]] = defaultdict(list)
     for time, command in commands:
+        held = found[command.order_id]
         if not isinstance(command, Undo):
-            found[command.order_id].append((time, command))
-        elif found[command.order_id]:
-            found[command.order_id].pop()
+            held.append((time, command))
+        elif held and isinstance(held.pop()[1], Veto):
+            held[:] = [one for one in held if not isinstance(one[1], Approve)]
     return found

@@ -105,7 +105,8 @@ def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything:
 
     An answer is carried out at once where it can be, so there is something to take back while the desk is halted, while
     a run is at work, or within the seconds that the app waits (app.undo_seconds). Without an order it lists those that
-    have something to take back. The exit code is 1 where an order that was named is sent, or ended, already.
+    have something to take back. An order whose veto is taken back waits, whatever was approved before it. The exit code
+    is 1 where an order that was named is sent, or ended, already.
 
     \b
     Examples:

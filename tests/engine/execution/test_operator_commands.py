@@ -95,8 +95,8 @@ class Operator:
         held = self.held[made.order_id]
         if not isinstance(made, Undo):
             held.append(made)
-        elif held:
-            held.pop()
+        elif held and isinstance(held.pop(), Veto):
+            held[:] = [one for one in held if not isinstance(one, Approve)]
 
     def run(self) -> None:
         """A daily run, unless the session is done."""
@@ -139,6 +139,12 @@ def check(taken: Sequence[Any]) -> None:
             assert states[order.id] is expected
             if answer:
                 assert Decimal(posted[order.id]["notional"]) == amount
+
+
+def test_an_undo_of_a_veto_sends_nothing_that_was_approved_before_it() -> None:
+    # The veto is a colleague's, and came before the approval was taken back.
+    check([("give", (name, 0)) for name in ("approve", "veto", "undo")])
+    check([("give", (name, 0)) for name in ("edit to 900", "approve", "veto", "undo", "approve")])
 
 
 quickly = settings(max_examples=4, deadline=None, derandomize=True, database=None)
