@@ -338,16 +338,32 @@ class Bridge:
             raise MissingData(f"no minute of the session has a price of {symbol} yet")
         return bars
 
-    async def why(self, source: Source, wanted: Decision | str) -> Mapping[str, Any]:
-        """The trail of a decision, or of the latest for a symbol, read beside the screen. Raises MissingData where
-        there is none."""
-        from engine.reports.documents.trail import latest, why_document
+    async def owners(self, source: Source) -> Mapping[str, Any]:
+        """The opinions of every owner of a journal against what followed, read beside the screen."""
+        from engine.reports.documents.owners import owners_document
+
+        return await asyncio.to_thread(source.read, lambda records: owners_document(records, self._closes))
+
+    async def why(self, source: Source, wanted: Decision) -> Mapping[str, Any]:
+        """The trail of a decision, read beside the screen."""
+        from engine.reports.documents.trail import why_document
 
         def document(records: Records) -> Mapping[str, Any]:
-            made = latest(records, wanted) if isinstance(wanted, str) else [wanted]
-            return why_document(records, made, market=self._closes(records, (made[0].key.symbol,)))
+            return why_document(records, [wanted], market=self._closes(records, (wanted.key.symbol,)))
 
         return await asyncio.to_thread(source.read, document)
+
+    async def latest(self, source: Source, symbol: str) -> Decision:
+        """The latest decision for a symbol, of the first owner. Raises MissingData where there is none."""
+        from engine.reports.documents.trail import latest
+
+        return (await asyncio.to_thread(source.read, lambda records: latest(records, symbol)))[0]
+
+    async def decided(self, source: Source) -> tuple[Decision, ...]:
+        """The decisions of a journal, latest session first, read beside the screen."""
+        from engine.reports.documents.decisions import latest_first
+
+        return await asyncio.to_thread(source.read, latest_first)
 
     def _closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf | None:
         """The prices behind some records; None until the desk is open."""

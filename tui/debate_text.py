@@ -22,9 +22,7 @@ _ENDS = {
 
 def debate_lines(debate: Row, owner: str, width: int) -> Iterator[Line]:
     """A debate. Of the comments those by and to `owner`, where it has a part of its own; else all."""
-    title = "Debate" if debate["decides"] else "Debate after the trade"
-    ended = _ENDS.get(debate["ended"])
-    yield from section(f"{title}: {_rounds(debate['rounds'])}{f', {ended}' if ended else ''}")
+    yield from section(debate_words(debate))
     owners = [one["owner"] for one in debate["owners"]]
     for one in debate["owners"]:
         yield from paragraph(_stand(one), width, "  ", "strong" if one["changed"] else "")
@@ -34,13 +32,20 @@ def debate_lines(debate: Row, owner: str, width: int) -> Iterator[Line]:
             yield from paragraph(f"{said['round']}. {names}: {one_line(said['text'])}", width, "    ")
 
 
+def debate_words(debate: Row) -> str:
+    """`Debate: 2 rounds, all agreed`."""
+    title = "Debate" if debate["decides"] else "Debate after the trade"
+    ended = _ENDS.get(debate["ended"])
+    return f"{title}: {_rounds(debate['rounds'])}{f', {ended}' if ended else ''}"
+
+
 def _rounds(count: int) -> str:
     return f"{count} round{'' if count == 1 else 's'}" if count else "no round"
 
 
 def _stand(one: Row) -> str:
     """`bull: hold (0.40), then slightly increase (0.55), changed its mind; right +1.20 % after 1 session`."""
-    stated = [_advice(advice) for advice in one["advice"]]
+    stated = [advice_words(advice) for advice in one["advice"]]
     told = stated[:1] + [after for before, after in pairwise(stated) if after != before]
     changed = ", changed its mind" if one["changed"] else ""
     results = [
@@ -52,7 +57,8 @@ def _stand(one: Row) -> str:
     return f"{one_line(one['owner'])}: {', then '.join(told)}{changed}{outcome}"
 
 
-def _advice(advice: Row) -> str:
+def advice_words(advice: Row) -> str:
+    """`slightly increase (0.55)`, `abstained (the reason)`."""
     if advice["advice"] is None:
         return f"abstained ({one_line(advice['reason'])})"
     stated = "" if advice["confidence"] is None else f" ({advice['confidence']:.2f})"

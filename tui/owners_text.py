@@ -13,7 +13,9 @@ Row = Mapping[str, Any]
 _NOTE = (
     "N counts opinions that took a side and whose outcome is known, RIGHT those that the price followed. SLUGGING is "
     "the mean gain where right over the mean loss where wrong. RANK is Spearman's correlation of signed size and "
-    "change of the price, holds included. BEFORE DEBATE is RIGHT of the first advice. In brackets 95 % intervals, "
+    "change of the price, holds included. BEFORE DEBATE is RIGHT of the first advice. STATED is the mean confidence of "
+    "the opinions that are judged, BRIER its mean squared distance to what happened (0.25 for a coin and a confidence "
+    "of 0.5), and beside them RIGHT by the confidence that was stated. In brackets 95 % intervals, "
     "which take sessions that share a horizon together."
 )
 
@@ -32,7 +34,61 @@ def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
     skills = ("OWNER", "AFTER", "N", "RIGHT", "", "SLUGGING", "RANK", "", "BEFORE DEBATE")
     rows = [_skill(owner, one) for owner, own in owners.items() for one in own["horizons"]]
     yield from table(skills, rows, {*skills[1:]} - {""}, width)
+    yield from _calibration_lines(owners, console, width)
+    yield from _agent_lines(document["per_agent"], console, width)
+    yield ""
     yield from wrapped(_NOTE, width)
+
+
+def _calibration_lines(owners: Mapping[str, Row], console: Console, width: int) -> Iterator[str]:
+    stated = [(owner, one) for owner, own in owners.items() for one in own["horizons"] if one["calibration"]]
+    if not stated:
+        return
+    found = sorted({(band["low"], band["high"]) for _, one in stated for band in one["calibration"]["bands"]})
+    yield ""
+    yield console.bold("Stated confidence against what happened")
+    head = ("OWNER", "AFTER", "N", "STATED", "RIGHT", "BRIER", *(f"{low:g}-{high:g}" for low, high in found))
+    rows = [_calibration(owner, one, found) for owner, one in stated]
+    yield from table(head, rows, {*head[1:]}, width)
+
+
+def _calibration(owner: str, one: Row, bands: Sequence[tuple[float, float]]) -> tuple[str, ...]:
+    made = one["calibration"]
+    shares = {(band["low"], band["high"]): f"{_share(band['hit_rate'])} of {band['n']}" for band in made["bands"]}
+    return (
+        owner,
+        f"+{one['sessions']}",
+        str(made["n"]),
+        _figure(made["confidence"]),
+        _share(made["hit_rate"]),
+        _figure(made["brier"]),
+        *(shares.get(band, "") for band in bands),
+    )
+
+
+def _agent_lines(agents: Sequence[Row], console: Console, width: int) -> Iterator[str]:
+    """Agents whose reports take a side, by owner where there are several."""
+    if not agents:
+        return
+    several = len({one["owner"] for one in agents}) > 1
+    yield ""
+    yield console.bold("Reports of agents that take a side")
+    head = ("OWNER" if several else "", "AGENT", "REPORTS", "SIDED", "AFTER", "N", "RIGHT", "")
+    rows = [
+        (
+            one["owner"] if several else "",
+            one["agent"],
+            str(one["reports"]),
+            str(one["sided"]),
+            f"+{after['sessions']}",
+            str(after["n"]),
+            _worded(after["hit_rate"], _share),
+            _interval(after["hit_interval"], _share),
+        )
+        for one in agents
+        for after in one["horizons"]
+    ]
+    yield from table(head, rows, {*head[2:]} - {""}, width)
 
 
 def _counts(owner: str, own: Row) -> tuple[str, ...]:

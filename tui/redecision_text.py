@@ -11,7 +11,8 @@ from engine.messages.answer_text import answer_text
 from tui import amounts
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, first_line, opinion_words
-from tui.trail_text import WIDEST, memory_place
+from tui.trail_summary import WIDEST
+from tui.trail_text import memory_place
 
 _LABEL = 15
 """Columns for the name of a field that differs."""

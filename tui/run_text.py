@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.order import YOU
 from engine.reports.documents.row_json import failed_words, minute
 from tui import amounts
 from tui.plain_text import one_line
 
 Row = Mapping[str, Any]
+_LONGEST_ACTION = 90
+"""Characters before the colon of a reason that can be the action and its rule."""
+_COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
+_RULE = re.compile(r'"([^"]+)"$')
 
 
 def decided_by(run: Row) -> str:
@@ -41,10 +47,12 @@ def opinions_line(decided: Row) -> str:
 
 
 def terms(order: Row) -> str:
-    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL`, `SELL 12 ORVL (edited from 40 by the operator)`."""
+    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL, yours`, `SELL 12 ORVL (edited from 40 by the operator)`."""
     words = f"{order['side']} {order['symbol']} for {_size(order)}"
     if order["notional"] is None:
         words = f"{order['side']} {_size(order)} {order['symbol']}"
+    if order.get("owner") == YOU:
+        words += ", yours"
     before = order["edited_from"]
     return words if before is None else f"{words} (edited from {_size(before)} by the operator)"
 
@@ -96,6 +104,20 @@ def model_words(use: Row | None) -> str:
         tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
     cost = amounts.cost(amounts.number(use["cost"]))
     return f"{calls}{cached}{silent}{tokens}, {cost}{failed_words(use)}"
+
+
+def reason_words(action: str, reason: str) -> str:
+    """The reason on one line without the action that it begins with, which stands beside it; of a combined one the
+    votes."""
+    text = one_line(reason)
+    votes = _COMBINED.match(text)
+    if votes:
+        return f"{votes[1]}{text[votes.end() :]}"
+    head, colon, rest = text.partition(":")
+    if not colon or not rest.strip() or len(head) > _LONGEST_ACTION or head.split(" ", 1)[0] != action:
+        return text
+    rule = _RULE.search(head)
+    return f"{rule[1]}: {rest.strip()}" if rule else rest.strip()
 
 
 def first_line(text: str, width: int) -> str:

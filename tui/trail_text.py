@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.messages.answer_text import answer_text
 from engine.reports.settings_text import changed_text
@@ -12,11 +12,17 @@ from tui import amounts
 from tui.debate_text import debate_lines
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
-
-WIDEST = 100
-"""Columns of a trail at most: longer lines are hard to read."""
+from tui.trail_summary import WIDEST, close_words, cut_words, outcome_ink, outcome_words, requested_words
 
 Row = Mapping[str, Any]
+
+
+class Fold(NamedTuple):
+    """A part of a trail that opens: its name, a few words about what is in it, and its lines at a width."""
+
+    name: str
+    about: str
+    lines: Callable[[int], Iterator[Line]]
 
 
 def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[Line]:
@@ -34,17 +40,87 @@ def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[L
         yield from _trail(shown, decided_by(document), width, prompts)
 
 
-def prompt_lines(document: Row, width: int) -> Iterator[Line]:
-    """The prompts alone, of every agent that was asked."""
-    width = min(width, WIDEST)
-    answers = [(answer, shown) for shown in document["decisions"] for answer in shown["answers"]]
-    if not answers:
-        yield "No agent was asked for this decision.", ""
-    for number, (answer, shown) in enumerate(answers, 1):
-        owner = "" if answer["owner"] == shown["owner"] else f"{one_line(answer['owner'])}: "
-        yield from _called(f"{number} {owner}", answer)
-        yield from _prompts(answer, width)
-        yield "", ""
+def folds(shown: Row) -> list[Fold]:
+    """The parts of a decision's trail behind its first screen: those that it has."""
+    owners = _opinions(shown)
+    answers, recalled = shown["answers"], shown["recollections"]
+    cited = sum(one["cited"] for one in recalled)
+    charts = [title for answer in answers for title in answer["charts"]]
+    moves = sum(len(order["moves"]) for order in shown["orders"])
+    several = len(owners) > 1
+    found = [
+        Fold("Opinions" if several else "Reason", "in full", lambda width: _in_full(owners, several, width)),
+        Fold("Memory", f"{len(recalled)} recalled, {cited} cited", lambda width: _by_owner(_memories, shown, width)),
+        Fold("Answers", f"{len(answers)} of agents", lambda width: _by_owner(_answers, shown, width)),
+        Fold("Debate", _rounds_of(shown), lambda width: debate_lines(shown["debate"], shown["owner"], width)),
+        Fold("Order", f"in {moves} steps", lambda width: _orders(shown, width)),
+        Fold("Chart", "as the model saw it: v", lambda width: _charts(answers, width)),
+        Fold("Prompts", f"{len(answers)} in full", lambda width: _by_owner(_asked, shown, width)),
+    ]
+    empty = {
+        "Memory": not recalled,
+        "Answers": not answers and not shown["unanswered"],
+        "Debate": "debate" not in shown,
+        "Order": not moves,
+        "Chart": not charts,
+        "Prompts": not answers,
+    }
+    return [one for one in found if not empty.get(one.name)]
+
+
+def _opinions(shown: Row) -> list[Row]:
+    """The opinions that a decision rests on: those that were combined, else its own reason as its owner's."""
+    return combined_opinions(shown) or [shown]
+
+
+Part = Callable[[Row, Row, int, "Seen"], Iterator[Line]]
+Seen = dict[str, str]
+"""The owner under whom a text has been shown, by what tells the text from others."""
+
+
+def _by_owner(part: Part, shown: Row, width: int) -> Iterator[Line]:
+    """A part of each owner's opinion, under its name where there are several; a text that several have stands once."""
+    opinions = _opinions(shown)
+    seen: Seen = {}
+    for one in opinions:
+        if len(opinions) > 1:
+            yield from section(one_line(one["owner"]))
+        yield from part(shown, one, width, seen)
+
+
+def _in_full(opinions: Sequence[Row], several: bool, width: int) -> Iterator[Line]:
+    for one in opinions:
+        if several:
+            yield f"  {one_line(one['owner'])}: {opinion_words(one)}", "strong"
+        yield from paragraph(one["reason"] or "no reason was given", width)
+
+
+def _rounds_of(shown: Row) -> str:
+    debate = shown.get("debate")
+    return "" if debate is None else f"{len(debate['owners'])} owners, {len(debate['comments'])} comments"
+
+
+def _charts(answers: Sequence[Row], width: int) -> Iterator[Line]:
+    for answer in answers:
+        for title in answer["charts"]:
+            how = "saw it as a picture" if answer["charts_seen"] else "read its figures as text"
+            yield from paragraph(f"{one_line(title)}: {one_line(answer['agent'])} {how}", width)
+    yield "  v shows the picture.", "quiet"
+
+
+def _asked(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
+    """The questions to the agents of an owner, word for word."""
+    for number, answer in enumerate(_of_owner(shown, "answers", opinion), 1):
+        yield from _called(f"{number} ", answer)
+        before = seen.setdefault(f"{answer['agent']} {answer['prompt_hash']}", opinion["owner"])
+        if before == opinion["owner"]:
+            yield from _prompts(answer, width)
+        else:
+            yield f"    asked as {one_line(before)}'s was", "quiet"
+
+
+def _of_owner(shown: Row, part: str, opinion: Row) -> list[Row]:
+    return [row for row in shown[part] if row["owner"] == opinion["owner"]]
 
 
 def call_facts(answer: Row) -> str:
@@ -90,8 +166,7 @@ def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line
     yield from section("Order")
     if not shown["orders"]:
         yield "  none", "quiet"
-    for order in shown["orders"]:
-        yield from _order(order, width)
+    yield from _orders(shown, width)
     yield from section("What came of it")
     for fill in shown.get("undecided_trades", ()):
         yield from paragraph(f"Not decided: {trade_words(fill)}. {one_line(fill['reason'])}", width, "  ", "warn")
@@ -100,20 +175,36 @@ def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line
 
 def _grounds(shown: Row, opinion: Row, width: int, prompts: bool) -> Iterator[Line]:
     """The memories that an owner was given, and the answers of its agents."""
-    recalled, answers = (
-        [row for row in shown[part] if row["owner"] == opinion["owner"]] for part in ("recollections", "answers")
-    )
+    recalled = list(_memories(shown, opinion, width, {}))
     if recalled:
         yield from section("What memory brought")
-        for memory in recalled:
-            yield from _recalled(memory, width)
+        yield from recalled
     yield from section("What the agents said")
-    unanswered = [row for row in shown.get("unanswered", ()) if row["owner"] == opinion["owner"]]
+    yield from _answers(shown, opinion, width, {}, prompts=prompts)
+
+
+def _memories(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
+    for memory in _of_owner(shown, "recollections", opinion):
+        before = seen.setdefault(memory["id"], opinion["owner"])
+        yield from _recalled(memory, width)
+        if before == opinion["owner"]:
+            yield from paragraph(beginning(memory["text"], 2 * width), width, "    ")
+        else:
+            yield f"    its text stands under {one_line(before)}", "quiet"
+
+
+def _answers(shown: Row, opinion: Row, width: int, seen: Seen, *, prompts: bool = False) -> Iterator[Line]:
+    answers, unanswered = (_of_owner(shown, part, opinion) for part in ("answers", "unanswered"))
     if not (answers or unanswered):
         yield "  nobody was asked", "quiet"
     for call in unanswered:
         yield from paragraph(_unanswered(call), width, "  ", "quiet" if call["kind"] == "preflight" else "warn")
     for number, answer in enumerate(answers, 1):
+        before = seen.setdefault(f"{answer['agent']} {answer['answer']}", opinion["owner"])
+        if before != opinion["owner"]:
+            yield from _called(f"{number} ", answer)
+            yield f"    its answer stands under {one_line(before)}", "quiet"
+            continue
         yield from _answer(number, answer, {**shown, "reason": opinion["reason"]}, width)
         if prompts:
             yield from _prompts(answer, width)
@@ -128,29 +219,14 @@ def _decided(shown: Row, decider: str) -> Iterator[tuple[str, str]]:
         return
     asked = shown["asked"]
     yield "Rule", asked["rule"] or "none was named"
-    yield "Asked for", _asked(asked)
-    cuts = [
-        f"{_percent(cut['asked'])} to {_percent(cut['allowed'])} by {cut['rule']}: {cut['reason']}"
-        for cut in shown["cuts"]
-    ]
-    yield "Limits", "\n".join(cuts) or "nothing was cut"
-
-
-def _asked(asked: Row) -> str:
-    part = {"BUY": "with all cash", "SELL": "of all shares"}[asked["action"]] if asked["whole"] else ""
-    size = f"{_percent(str(asked['size']))} of the portfolio" if asked["size"] else ""
-    return f"{asked['action']} {', '.join(filter(None, (part, size)))}".strip()
-
-
-def _percent(size: str) -> str:
-    return f"{amounts.number(size):.4f}".rstrip("0").rstrip(".") + " %"
+    yield "Asked for", requested_words(asked)
+    yield "Limits", "\n".join(map(cut_words, shown["cuts"])) or "nothing was cut"
 
 
 def _recalled(memory: Row, width: int) -> Iterator[Line]:
     cited = memory["cited"]
     yield f"  {memory_place(memory)}{', cited' if cited else ''}", "strong" if cited else ""
     yield from ((f"    {line}", "quiet") for line in wrapped(_rank(memory), width - 4))
-    yield from paragraph(beginning(memory["text"], 2 * width), width, "    ")
 
 
 def _rank(memory: Row) -> str:
@@ -190,10 +266,15 @@ def _unanswered(call: Row) -> str:
 
 
 def _unshown(answer: Row, shown: Row) -> dict[str, Any]:
-    """An answer without what is shown above already, short fields first (the journal keeps them by name)."""
-    known = {"symbol": shown["symbol"], "explanation": shown["reason"]}
-    fields = [(name, value) for name, value in answer.items() if known.get(name) != value]
+    """An answer without what is shown elsewhere: the reason of the opinion, which ends with that of the advice, and the
+    comments of a debate. Short fields first (the journal keeps them by name)."""
+    told = {"symbol": shown["symbol"], "comments": answer.get("comments") if "debate" in shown else None}
+    fields = [(name, value) for name, value in answer.items() if told.get(name) != value and not _told(value, shown)]
     return dict(sorted(fields, key=lambda field: (isinstance(field[1], list), len(str(field[1])))))
+
+
+def _told(value: object, shown: Row) -> bool:
+    return isinstance(value, str) and bool(value) and str(shown["reason"]).endswith(value)
 
 
 def _prompts(answer: Row, width: int) -> Iterator[Line]:
@@ -203,35 +284,24 @@ def _prompts(answer: Row, width: int) -> Iterator[Line]:
     yield "    ---", "quiet"
 
 
-def _order(order: Row, width: int) -> Iterator[Line]:
-    yield f"  {order_words(order)}  ({order['id']})", ""
-    for move in order["moves"]:
-        detail = f": {one_line(move['detail'])}" if move["detail"] else ""
-        time = f"{datetime.fromisoformat(move['time']):%Y-%m-%d %H:%M:%S}"
-        yield from paragraph(f"{time} UTC  {move['state']}{detail}", width, "    ")
-    yield from ((f"    {trade_words(fill)}", "") for fill in order["fills"])
+def _orders(shown: Row, width: int) -> Iterator[Line]:
+    for order in shown["orders"]:
+        yield f"  {order_words(order)}  ({order['id']})", ""
+        for move in order["moves"]:
+            detail = f": {one_line(move['detail'])}" if move["detail"] else ""
+            time = f"{datetime.fromisoformat(move['time']):%Y-%m-%d %H:%M:%S}"
+            yield from paragraph(f"{time} UTC  {move['state']}{detail}", width, "    ")
+        yield from ((f"    {trade_words(fill)}", "") for fill in order["fills"])
 
 
 def _outcome(shown: Row) -> Iterator[Line]:
-    outcome, close = shown["outcome"], shown["close"]
-    if outcome is None:
+    if shown["outcome"] is None:
         yield "  not known yet: the next session has to close first", "quiet"
     else:
-        yield (
-            f"  Reward {amounts.percent(outcome['reward'], 3)} of the portfolio by the close of {outcome['session']}, "
-            f"{amounts.percent(outcome['cumulative'], 3)} with {shown['symbol']} so far",
-            _ink(outcome["reward"]) if shown["action"] == "BUY" else "quiet",
-        )
-    if close is not None:
-        yield f"  Close {shown['session']}: {amounts.money(close)}", ""
+        yield f"  Reward {outcome_words(shown)}", outcome_ink(shown)
+    if shown["close"] is not None:
+        yield f"  Close {shown['session']}: {amounts.money(shown['close'])}", ""
     for later in shown["closes_since"]:
-        sessions, result = later["sessions"], later["result"]
-        word = "" if not result else "right " if result > 0 else "wrong "
-        moved = amounts.percent(later["change"] if result is None else result)
-        line = f"  {'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {later['session']}"
-        ink = "quiet" if result is None else _ink(result)
-        yield f"{line}: {amounts.money(later['close'])}  {word}{moved}", ink
-
-
-def _ink(change: float) -> str:
-    return "up" if change > 0 else "down" if change < 0 else ""
+        sessions = later["sessions"]
+        words, ink = close_words(later)
+        yield f"  {'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {words}", ink

@@ -12,7 +12,7 @@ from engine.domain.decision import DecisionKey
 from engine.domain.json_text import from_json, to_json
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, prompt_hash
 from engine.journal.database import reading
-from engine.journal.entries import AnswerEntry
+from engine.journal.entries import AnswerEntry, StatedAnswer
 from engine.journal.rows import Row, row_of, stored, unpacked, value_of
 from engine.messages.events import AgentAnswered
 from engine.messages.from_values import agent_answered
@@ -91,6 +91,13 @@ def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> Answ
         answer=texts["answer"],
         charts=shown_first,
     )
+
+
+def stated_answer_of(row: Mapping[str, Any]) -> StatedAnswer:
+    """The checked answer of an answer's row, without its question."""
+    with reading(row):
+        answer = texts_of(row)["answer"]
+    return value_of(StatedAnswer, row, answer=answer)
 
 
 def event_of_answer(row: Mapping[str, Any], step: str, time: datetime) -> AgentAnswered:

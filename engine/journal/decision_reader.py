@@ -12,9 +12,9 @@ from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
-from engine.journal.answer_rows import answer_of, chart_of, request_hash_of
+from engine.journal.answer_rows import answer_of, chart_of, request_hash_of, stated_answer_of
 from engine.journal.database import reading
-from engine.journal.entries import AnswerEntry, CallCost, Recalled, UnansweredEntry
+from engine.journal.entries import AnswerEntry, CallCost, Recalled, StatedAnswer, UnansweredEntry
 from engine.journal.recalled_columns import recalled_rows
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import row_of, stored, value_of
@@ -70,6 +70,14 @@ class DecisionReader(RowReader):
                 prompts[name] = self._prompt(name)
             entries.append(answer_of(row | {"system_text": prompts[name]}, self._chart))
         return tuple(entries)
+
+    def stated_answers(
+        self, run: str | None = None, symbol: str | None = None, first: date | None = None, last: date | None = None
+    ) -> tuple[StatedAnswer, ...]:
+        """The answers that were taken, by symbol and range of decision sessions, without their questions."""
+        narrow = {"run": run, "symbol": symbol, "session >=": first, "session <=": last, "outcome": "answered"}
+        conditions, values = where(narrow)
+        return tuple(map(stated_answer_of, self._rows(f"SELECT * FROM answers{conditions} ORDER BY seq", *values)))
 
     def calls(self, run: str | None = None, since: datetime | None = None) -> tuple[CallCost, ...]:
         """Every call of a model by its cost, without its texts; those without an answer come last."""

@@ -109,6 +109,15 @@ class AnswerEntry:
     prompt_version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class StatedAnswer:
+    """The checked answer of an agent, without its question; the `owner` of its key is the one whose agent it is."""
+
+    key: DecisionKey
+    agent: str
+    answer: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEntry:
     """An order in its present state and size, and the run that intended it.
@@ -191,7 +200,7 @@ class Trail:
     """The way to one decision, and its outcome.
 
     answers: every call of a model for the opinions that it rests on, owner by owner, in order.
-    orders, moves, fills: those of its symbol and book in its cycle.
+    orders, moves, fills: those of its symbol and book in its cycle, and the operator's own of that session.
     undecided: trades of its symbol in the session that followed which nobody ordered, as a forced cover.
     outcome: None until the next session has closed.
     closes: the symbol's closes since, as far as the books know them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.conventions.metrics.opinions import rank_correlation, skill
+from engine.conventions.metrics.opinions import calibration, rank_correlation, skill
 
 
 def test_skill_counts_sides_and_ranks_holds() -> None:
@@ -36,3 +36,19 @@ def test_intervals_are_wider_where_horizons_overlap() -> None:
         assert low is not None and high is not None and low < one.hit_rate < high
     assert one.rank_interval[1] is not None and five.rank_interval[1] is not None
     assert five.rank_interval[1] > one.rank_interval[1]
+
+
+def test_stated_confidence_stands_against_what_happened_in_bands() -> None:
+    confidences = np.array([0.1, 0.15, 0.6, 0.79, 1.0])
+    right = np.array([False, True, True, True, False])
+    found = calibration(confidences, right)
+    assert found is not None
+    assert (found.count, found.confidence, found.hit_rate) == (5, pytest.approx(0.528), pytest.approx(0.6))
+    assert found.brier == pytest.approx((0.1**2 + 0.85**2 + 0.4**2 + 0.21**2 + 1) / 5)
+    assert [(one.low, one.high, one.count, one.hit_rate) for one in found.bands] == [
+        (0.0, 0.2, 2, 0.5),
+        (0.6, 0.8, 2, 1.0),
+        (0.8, 1.0, 1, 0.0),
+    ]
+    assert [one.confidence for one in found.bands] == pytest.approx([0.125, 0.695, 1.0])
+    assert calibration(confidences[:0], right[:0]) is None

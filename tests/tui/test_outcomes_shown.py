@@ -161,7 +161,7 @@ def test_colour_and_sign_say_whether_a_trade_was_right(home: Market, capsys: pyt
         document = why(capsys, one)
         (shown,) = document["decisions"]
         lines = {text.split(":")[0]: (text, ink) for text, ink in why_lines(document, 100)}
-        cells = dict(zip((1, 5, 20), table[one.key.symbol, one.key.session].cells[4:7], strict=True))
+        cells = dict(zip((1, 5, 20), table[one.key.symbol, one.key.session].cells[5:8], strict=True))
         for later in shown["closes_since"]:
             sessions, sign = later["sessions"], signs.get(one.action.value)
             text, ink = lines[f"  {f'+{sessions}':>3} session{'s' if sessions > 1 else ' '} {later['session']}"]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @limit_option("last")
 @click.option("--warm-up", is_flag=True, help="Those of a backtest's warm-up instead of its test.")
-@click.option("--owners", is_flag=True, help="Instead: how every owner's opinions turned out.")
+@click.option("--owners", is_flag=True, help="Instead: how opinions of owners and reports of agents turned out.")
 @at_option
 @json_option
 @desk_options
@@ -55,7 +55,8 @@ def decisions_command(
 
     With --owners a table says of every owner how often its opinions were right after 1, 5 and 20 sessions, how much it
     gained where right against what it lost where wrong (slugging), and how its signed sizes rank with what followed;
-    abstentions are apart. Intervals are of 95 %.
+    abstentions are apart. Where confidence was stated it stands against what happened, and reports of agents that take
+    a side are judged too. Intervals are of 95 %.
 
     \b
     Examples:
@@ -108,7 +109,7 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
     from engine.reports.settings_text import changed_text
     from tui import amounts
     from tui.plain_text import table, wrapped
-    from tui.run_text import first_line, opinions_line
+    from tui.run_text import first_line, opinions_line, reason_words
 
     console, shown = standard_output(), document["decisions"]
     yield console.bold(f"Decisions of {records.title}")
@@ -130,7 +131,7 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
             amounts.size(made["size"]),
             "cut" if made["cut"] else "",
             opinions_line(made),
-            first_line(made["reason"], width),
+            reason_words(made["action"], first_line(made["reason"], 10 * width)),
         )
         for made in shown
     ]
@@ -177,6 +178,7 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    from engine.domain.order import YOU
     from tui import amounts
     from tui.plain_text import table, wrapped
     from tui.run_text import order_words
@@ -193,7 +195,7 @@ def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 order["symbol"],
                 order["side"],
                 f"${amounts.money(notional, 0)}" if quantity is None else amounts.quantity(quantity),
-                order["state"],
+                order["state"] + (", yours" if order["owner"] == YOU else ""),
                 amounts.quantity(shares) if fills else "",
                 amounts.price(paid / shares) if shares else "",
                 order["fills"][-1]["session"] if fills else "",

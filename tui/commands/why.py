@@ -1,4 +1,4 @@
-"""`paperdesk why` (desk): print the whole trail of one decision.
+"""`paperdesk why` (desk): print how one decision came about.
 `paperdesk parity` (desk): replay a recorded day of the desk and compare.
 """
 
@@ -21,7 +21,10 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
     from engine.ports import ChartPainter
+    from tui.plain_text import Line
 
+SCREEN = 24
+"""Lines of the first screen of a trail."""
 SAMPLE = 20
 """Decisions that --attribute draws where no number is given."""
 
@@ -29,7 +32,8 @@ SAMPLE = 20
 @click.command("why")
 @click.argument("symbol", required=False)
 @click.argument("session", type=DAY, metavar="DATE", required=False)
-@click.option("--prompts", is_flag=True, help="With the full prompts.")
+@click.option("--full", is_flag=True, help="With memories, each agent's answer, the debate and the order's steps.")
+@click.option("--prompts", is_flag=True, help="All of that, and the full prompts.")
 @click.option("--chart", "chart_file", metavar="FILE", help="Writes the chart that was read as a PNG.")
 @click.option("--redecide", is_flag=True, help="Decide it again, and print what comes out otherwise.")
 @click.option("--preset", metavar="NAME", help="With --redecide: another preset, by name or TOML file.")
@@ -46,6 +50,7 @@ def why_command(
     invocation: Invocation,
     symbol: str | None,
     session: date | None,
+    full: bool,
     prompts: bool,
     chart_file: str | None,
     redecide: bool,
@@ -58,8 +63,9 @@ def why_command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Prints the whole trail of one decision: what was decided and why, what the limits cut, each agent's answer,
-    the order and its life, and the outcome.
+    """Prints how one decision came about: what was decided, the strongest reasons for and against, who said otherwise,
+    what the limits changed, and what came of it. With --full the whole trail: memories with their scores, each agent's
+    answer, the debate, and the order's steps.
 
     DATE is the decision session: the last one whose data was read. Where the desk has not run, the latest backtest is
     looked into.
@@ -77,6 +83,7 @@ def why_command(
     \b
     Examples:
       paperdesk why ORVL 2025-03-14
+      paperdesk why ORVL 2025-03-14 --full
       paperdesk why AAPL 2023-08-03 --run backtest-20250701-120000-ab12 --prompts
       paperdesk why ORVL 2025-03-14 --chart orvl.png
       paperdesk why ORVL 2025-03-14 --redecide --without chart
@@ -87,7 +94,7 @@ def why_command(
     changed = {"--preset": preset, "--model": model, "--without": without}
     drawn = {"--sample": sample, "--seed": seed}
     if attribute:
-        if prompts or chart_file is not None or redecide or any(changed.values()):
+        if full or prompts or chart_file is not None or redecide or any(changed.values()):
             raise click.UsageError("--attribute decides again by the run's own preset and model: leave the others out")
         if session is not None:
             _refuse(drawn, "draws decisions of a run: leave DATE out")
@@ -99,8 +106,8 @@ def why_command(
     if symbol is None or session is None:
         raise click.UsageError("SYMBOL and DATE name a decision: give both (--attribute alone can do without)")
     if redecide:
-        if prompts or chart_file is not None:
-            raise click.UsageError("--redecide prints what differs: leave out --prompts and --chart")
+        if full or prompts or chart_file is not None:
+            raise click.UsageError("--redecide prints what differs: leave out --full, --prompts and --chart")
         changes = {"preset": preset, "model": model, "without": listed(without)}
         _redecide(invocation, symbol, session, changes, yes=yes, as_json=as_json)
         return
@@ -119,14 +126,22 @@ def why_command(
         document = why_document(records, made, written, market)
 
     def lines() -> Iterator[str]:
-        from tui.trail_text import why_lines
-
         console = standard_output()
         yield from [records.note] if records.note else []
-        yield from map(console.inked, why_lines(document, console.width, prompts=prompts))
+        yield from map(console.inked, _trail_lines(document, console.width, full=full, prompts=prompts))
         yield from (f"chart: {path}" for path in written)
 
     show_document(document, as_json, lines)
+
+
+def _trail_lines(document: Mapping[str, Any], width: int, *, full: bool, prompts: bool) -> Iterator[Line]:
+    if full or prompts:
+        from tui.trail_text import why_lines
+
+        return why_lines(document, width, prompts=prompts)
+    from tui.trail_summary import summary_lines
+
+    return summary_lines(document, width, SCREEN)
 
 
 def _refuse(options: Mapping[str, object], because: str) -> None:

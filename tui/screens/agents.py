@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports.documents.questions import Questions
+from tui.debate_columns import owner_columns
 from tui.keys import AGENTS, bindings
 from tui.screens.frame import FramedScreen
 from tui.snapshot import Snapshot
@@ -20,6 +22,7 @@ from tui.state import Pane
 from tui.widgets import question_text
 from tui.widgets.agent_panes import DecisionSummary, answer_content
 from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.folds import inked
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
 
@@ -102,16 +105,41 @@ class AgentsScreen(FramedScreen):
         answer.show(answer_content(pane), top=pane.name != self._chosen)
         set_title(answer, f"{pane.name}  {question_text.state(pane)}")
         self._chosen = pane.name
+        self.place_panes()
         desk = self._view.desk
         text = {
             "prompt": lambda: question_text.prompt(self._questions, pane, desk.session),
             "memories": lambda: question_text.memories(self._questions, pane, desk.session),
-            "opinions": lambda: question_text.opinions(desk, self.symbol),
+            "opinions": self._opinions,
         }[self._part]()
         sources.show(text, top=False)
         names = "  ".join(part.capitalize() if part == self._part else part for part in PARTS)
         set_title(sources, names)
         set_subtitle(sources, "v next part")
+
+    def _opinions(self) -> Content:
+        """The owners beside each other, once their symbol is decided; before that, and of one owner, as they come."""
+        if not self._side_by_side:
+            return question_text.opinions(self._view.desk, self.symbol)
+        found, width = self._questions, self.query_one("#sources").scrollable_content_region.width
+        return inked(owner_columns(found.opinions, found.debate, found.decisions, width))
+
+    @property
+    def _side_by_side(self) -> bool:
+        """True where several owners have decided, and their part is shown: it takes the place of the answer too."""
+        found = self._questions
+        decided = found.session == self._view.desk.session and len(found.opinions) > 1
+        return decided and self._part == "opinions"
+
+    def has_room_for(self, pane: Widget) -> bool:
+        """True for all panes but the answer, where the owners stand side by side."""
+        return pane.id != "answer" or not self._side_by_side
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Choose the layout, and fit the columns."""
+        super().on_resize(event)
+        if self._built and self._side_by_side:
+            self.call_after_refresh(self._show_step, self._view.desk.panes_of(self.symbol))
 
     @on(Table.Moved, "#steps")
     def _moved(self) -> None:
@@ -133,12 +161,13 @@ class AgentsScreen(FramedScreen):
     def action_part(self) -> None:
         """Show the prompt, the memories or the opinions."""
         self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
+        self.place_panes()
         self._show_step(self._view.desk.panes_of(self.symbol))
         self.query_one("#sources", TextPane).scroll_home(animate=False)
 
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""
         if self._view.sources and self.symbol:
-            from tui.screens.reading import TrailScreen
+            from tui.screens.trail import TrailScreen
 
             self.app.push_screen(TrailScreen(self._view.sources[0], self.symbol))

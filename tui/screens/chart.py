@@ -17,7 +17,7 @@ from tui.bar_text import bar_text
 from tui.keys import CHART, bindings
 from tui.market_view import MarketView
 from tui.screens.frame import TALL, FramedScreen
-from tui.screens.reading import TrailScreen
+from tui.screens.trail import TrailScreen
 from tui.snapshot import Snapshot, Source
 from tui.symbol_chart import INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
 from tui.widgets.candle_chart import CandleChart
@@ -233,21 +233,6 @@ class ChartScreen(FramedScreen):
 
     @work(group="picture", exclusive=True, exit_on_error=False)
     async def _paint(self, source: Source, decision: Decision) -> None:
-        from engine.reports.documents.questions import charts_read
-        from tui.screens.chart_image import ChartImageScreen
+        from tui.screens.chart_image import show_image
 
-        services, session = self._view.services, decision.key.session
-        assert services is not None
-        self.notify(f"painting what was seen for {session}", timeout=2)
-        try:
-            read = await asyncio.to_thread(source.read, lambda records: charts_read(records, decision))
-            if not read:
-                self.notify(f"no agent was shown a chart for {self.symbol} on {session}", timeout=4)
-                return
-            chart, reading = read[0]
-            image = await asyncio.to_thread(services.paint, chart)
-            path = await asyncio.to_thread(self.desk_app.keep_image, f"{self.symbol}-{session}.png", image)
-        except (PaperdeskError, OSError) as error:
-            self.notify(str(error), markup=False, severity="error", timeout=6)
-            return
-        self.app.push_screen(ChartImageScreen(chart.title, path, reading))
+        await show_image(self, source, decision)

@@ -3,17 +3,26 @@ file."""
 
 from __future__ import annotations
 
+import asyncio
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Static
 
+from engine.errors import PaperdeskError
+from tui.bridge import DeskApp
 from tui.plain_text import printable
 from tui.screens.reading import ReadingScreen
+from tui.snapshot import Source
 from tui.widgets.agent_panes import styled_answer
+
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
 
 
 class ChartImageScreen(ReadingScreen):
@@ -44,3 +53,25 @@ class ChartImageScreen(ReadingScreen):
     def text_to_copy(self) -> str:
         """The path of the picture."""
         return str(self._path)
+
+
+async def show_image(screen: Screen[Any], source: Source, decision: Decision) -> None:
+    """Paint the first chart that a model was shown for a decision, and open it; what stands in the way is said."""
+    from engine.reports.documents.questions import charts_read
+
+    bridge, symbol, session = cast("DeskApp", screen.app).bridge, decision.key.symbol, decision.key.session
+    services = bridge.present().services
+    assert services is not None
+    screen.notify(f"painting what was seen for {session}", timeout=2)
+    try:
+        read = await asyncio.to_thread(source.read, lambda records: charts_read(records, decision))
+        if not read:
+            screen.notify(f"no agent was shown a chart for {symbol} on {session}", timeout=4, markup=False)
+            return
+        chart, reading = read[0]
+        image = await asyncio.to_thread(services.paint, chart)
+        path = await asyncio.to_thread(cast("DeskApp", screen.app).keep_image, f"{symbol}-{session}.png", image)
+    except (PaperdeskError, OSError) as error:
+        screen.notify(str(error), markup=False, severity="error", timeout=6)
+        return
+    screen.app.push_screen(ChartImageScreen(chart.title, path, reading))

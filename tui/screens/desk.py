@@ -300,6 +300,6 @@ class DeskScreen(OrderActions):
         sources = self._view.sources
         if not sources or not self.symbol:
             return
-        from tui.screens.reading import TrailScreen
+        from tui.screens.trail import TrailScreen
 
         self.app.push_screen(TrailScreen(sources[0], self.symbol))

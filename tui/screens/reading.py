@@ -1,36 +1,20 @@
-"""Pages of text over a screen, scrolled by key and left with escape: the log, the keys, the trail of a decision."""
+"""Pages of text over a screen, scrolled by key and left with escape: the log, the keys, the settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Sequence
+from typing import ClassVar
 
-from textual import work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from engine.errors import PaperdeskError
-from tui.bridge import DeskApp
 from tui.keys import Key, groups, pane_bindings
-from tui.snapshot import Source
 from tui.state import Line
 from tui.widgets.screen_bars import LEVEL_INKS
-
-if TYPE_CHECKING:
-    from engine.domain.decision import Decision
-
-_INKS = {
-    "strong": "bold",
-    "heading": "bold $primary",
-    "quiet": "$foreground 55%",
-    "warn": "$warning",
-    "up": "$success",
-    "down": "$error-lighten-1",
-}
 
 
 def log_text(lines: Sequence[Line]) -> Content:
@@ -107,44 +91,3 @@ class ReadingScreen(ModalScreen[None]):
         """Copy the page."""
         self.app.copy_to_clipboard(self.text_to_copy())
         self.notify("copied", timeout=2)
-
-
-class TrailScreen(ReadingScreen):
-    """The trail of one decision, or of the latest for a symbol; the prompts on demand."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "prompts", "Prompts", show=False)]
-    KEYS = "j k scroll  o prompts  y copy  esc back"
-
-    def __init__(self, source: Source, wanted: Decision | str) -> None:
-        symbol = wanted if isinstance(wanted, str) else wanted.key.symbol
-        super().__init__(f"Why {symbol}", Content("reading the journal"))
-        self._source = source
-        self._wanted = wanted
-        self._document: Mapping[str, Any] | None = None
-        self._prompts = False
-
-    @work(exclusive=True, exit_on_error=False)
-    async def on_mount(self) -> None:
-        """Read the journal beside the screen."""
-        try:
-            self._document = await cast("DeskApp", self.app).bridge.why(self._source, self._wanted)
-        except PaperdeskError as error:
-            self.write(Content.styled(str(error), "$warning"))
-            return
-        self.on_resize()
-
-    def on_resize(self) -> None:
-        """Wrap the lines to the page."""
-        if self._document is None:
-            return
-        from tui.trail_text import prompt_lines, why_lines
-
-        width = self.query_one(VerticalScroll).scrollable_content_region.width
-        lines = (prompt_lines if self._prompts else why_lines)(self._document, width)
-        self.write(Content("\n").join([Content.styled(text, _INKS.get(ink, "")) for text, ink in lines]))
-
-    def action_prompts(self) -> None:
-        """Show the prompts of the agents, or the trail again."""
-        self._prompts = not self._prompts
-        self.on_resize()
-        self.action_edge(False)

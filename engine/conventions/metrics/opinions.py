@@ -19,6 +19,10 @@ FEWEST_RANKED = 8
 """Independent pairs below which a rank correlation has no interval."""
 
 
+BANDS = 5
+"""Bands of equal width that stated confidences are sorted into."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
     """The skill of opinions over one horizon; None where there are too few.
@@ -63,6 +67,62 @@ def skill(sizes: Floats, changes: Floats, sessions: NDArray[np.intp], horizon: i
         ranked=len(sizes),
         rank_correlation=correlation,
         rank_interval=NONE if correlation is None else _rank_interval(correlation, len(sizes) / horizon),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """The judged opinions whose stated confidence is from `low` to below `high` (the last band to 1).
+
+    confidence: the mean that was stated.
+    hit_rate: fraction of them that were right.
+    """
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    hit_rate: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Stated confidence against what happened.
+
+    count: judged opinions that stated a confidence.
+    confidence: the mean that was stated.
+    hit_rate: fraction of them that were right; the closer to `confidence`, the better calibrated.
+    brier: mean squared distance of the confidence to what happened, 0 for certainty that is always right.
+    bands: those with any opinion, from the least confident.
+    """
+
+    count: int
+    confidence: float
+    hit_rate: float
+    brier: float
+    bands: tuple[Band, ...]
+
+
+def calibration(confidences: Floats, right: NDArray[np.bool_]) -> Calibration | None:
+    """The calibration of opinions by their confidences, from 0 to 1, and whether they were right; None without any."""
+    if not len(confidences):
+        return None
+    places = np.minimum((confidences * BANDS).astype(int), BANDS - 1)
+    return Calibration(
+        count=len(confidences),
+        confidence=float(confidences.mean()),
+        hit_rate=float(right.mean()),
+        brier=float(((confidences - right) ** 2).mean()),
+        bands=tuple(
+            Band(
+                low=place / BANDS,
+                high=(place + 1) / BANDS,
+                count=int((places == place).sum()),
+                confidence=float(confidences[places == place].mean()),
+                hit_rate=float(right[places == place].mean()),
+            )
+            for place in sorted({*places.tolist()})
+        ),
     )
 
 

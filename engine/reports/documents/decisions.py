@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from engine.domain.decision import Decision
+from engine.domain.decision import Decision, DecisionKey, Opinion
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, OrderState
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import HORIZONS, SymbolCloses
 from engine.reports.documents.desk_settings import changes_by_run
+from engine.reports.documents.reasons import Voice, otherwise, voices_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
@@ -55,13 +57,23 @@ def decisions_document(
     return {**records.head, "count": len(made), "decisions": rows, "changed": changed}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedDecision:
-    """A decision and the change of its symbol's close after 1, 5 and 20 of the symbol's own sessions, as fractions;
-    None where not known yet."""
+    """A decision and what followed.
+
+    changes: of its symbol's close after 1, 5 and 20 of the symbol's own sessions, as fractions; None where not known
+        yet.
+    reward: change of the portfolio's value by the symbol until the next session's close, as a fraction; None where not
+        known, and for all but the last decision of a session.
+    otherwise, voices: the number that took a side that was not the decision's, of those that took one: owners where
+        there are several, else agents.
+    """
 
     decision: Decision
     changes: tuple[float | None, ...]
+    reward: float | None = None
+    otherwise: int = 0
+    voices: int = 0
 
 
 def followed_decisions(records: Records, closes_of: ClosesOf) -> tuple[FollowedDecision, ...]:
@@ -69,13 +81,55 @@ def followed_decisions(records: Records, closes_of: ClosesOf) -> tuple[FollowedD
     books. Takes as long as the journal is long."""
     if records.reader is None:
         return ()
-    decisions = records.reader.decisions(records.run)
+    decisions = latest_first(records)
     symbols = tuple(dict.fromkeys(made.key.symbol for made in decisions))
     market = closes_of(records, symbols)
     closes = {symbol: symbol_closes(records, market, symbol) for symbol in symbols}
-    followed = [FollowedDecision(made, _changes(closes[made.key.symbol], made.key.session)) for made in decisions]
+    rewards, voices = _rewards(records, decisions), _voices(records)
+    followed = []
+    for made in decisions:
+        heard = voices(made)
+        one = FollowedDecision(
+            decision=made,
+            changes=_changes(closes[made.key.symbol], made.key.session),
+            reward=rewards.get(made.key),
+            otherwise=len(otherwise(made, heard)),
+            voices=len(heard),
+        )
+        followed.append(one)
+    return tuple(followed)
+
+
+def latest_first(records: Records) -> tuple[Decision, ...]:
+    """The decisions of the records, newest session first."""
+    made = () if records.reader is None else records.reader.decisions(records.run)
     # The journal has each session's symbols in their order: only the sessions are turned around.
-    return tuple(sorted(followed, key=lambda one: one.decision.key.session, reverse=True))
+    return tuple(sorted(made, key=lambda one: one.key.session, reverse=True))
+
+
+def _rewards(records: Records, decisions: Sequence[Decision]) -> Mapping[DecisionKey, float]:
+    """Rewards by decision: that of a session belongs to the last decision of it alone."""
+    last = {(one.key.session, one.key.symbol, one.key.owner): one.key for one in decisions}
+    earned = (
+        (last.get((one.decision_session, one.symbol, one.owner)), one)
+        for one in records.required.outcomes(records.world)
+    )
+    return {key: float(one.reward) for key, one in earned if key is not None}
+
+
+def _voices(records: Records) -> Callable[[Decision], Sequence[Voice]]:
+    """The voices about each decision, read at once."""
+    opinions: defaultdict[tuple[object, ...], list[Opinion]] = defaultdict(list)
+    for one in records.required.opinions(records.run):
+        opinions[_cycle(one.key)].append(one)
+    answers: defaultdict[tuple[object, ...], list[tuple[str, str, Mapping[str, Any]]]] = defaultdict(list)
+    for said in records.required.stated_answers(records.run):
+        answers[_cycle(said.key)].append((said.key.owner, said.agent, said.answer))
+    return lambda made: voices_of(made, opinions[_cycle(made.key)], answers[_cycle(made.key)])
+
+
+def _cycle(key: DecisionKey) -> tuple[object, ...]:
+    return key.run, key.session, key.cycle, key.symbol
 
 
 def symbol_closes(records: Records, market: MarketAsOf | None, symbol: str) -> SymbolCloses:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 import numpy as np
 
-from engine.conventions.metrics.opinions import Skill, skill
+from engine.conventions.metrics.opinions import Skill, calibration, skill
 from engine.domain.debate import Debate
 from engine.domain.decision import DIRECTIONS, Opinion
 from engine.domain.five_level import Advice
 from engine.domain.market import Symbol
+from engine.journal.entries import StatedAnswer
 from engine.journal.schema import WARM_UP
+from engine.reports.documents import row_json
 from engine.reports.documents.closes import HORIZONS, SymbolCloses
 from engine.reports.documents.decisions import ClosesOf, symbol_closes
+from engine.reports.documents.reasons import side_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
@@ -23,12 +26,16 @@ WHOLE = 100.0
 """The size of an opinion that names none, as percent of the portfolio."""
 
 
+Place = tuple[date, Symbol]
+"""The session and the symbol of an opinion."""
+
+
 @dataclass(slots=True)
 class _Held:
     """The opinions of one owner, the last of each session and symbol, with its first advice where it debated."""
 
-    opinions: dict[tuple[date, Symbol], Opinion] = field(default_factory=dict)
-    first: dict[tuple[date, Symbol], Advice] = field(default_factory=dict)
+    opinions: dict[Place, Opinion] = field(default_factory=dict)
+    first: dict[Place, Advice] = field(default_factory=dict)
     changed: int = 0
 
 
@@ -42,9 +49,10 @@ def owners_document(
     warm_up: bool = False,
 ) -> Row:
     """The opinions of every owner, and the decisions that they were combined into, from session `first` to `until`:
-    how many, how many abstained, and how good they were after 1, 5 and 20 of the symbol's sessions."""
+    how many, how many abstained, how good they were after 1, 5 and 20 of the symbol's sessions, and how well
+    calibrated; and of the agents whose reports take a side, how often that was right."""
     if records.reader is None:
-        return {**records.head, "per_owner": {}}
+        return {**records.head, "per_owner": {}, "per_agent": []}
     part = WARM_UP if warm_up and records.kind == "backtest" else records.part
     name = symbol and symbol.upper()
     opinions = list(records.reader.opinions(records.run, name, first, until, part))
@@ -56,7 +64,42 @@ def owners_document(
     symbols = tuple(dict.fromkeys(one.key.symbol for one in opinions))
     market = closes_of(records, symbols) if symbols else None
     closes = {one: symbol_closes(records, market, one) for one in symbols}
-    return {**records.head, "per_owner": {owner: _row(held, closes) for owner, held in owners.items()}}
+    keys = {one.key for one in opinions}
+    stated = [one for one in records.reader.stated_answers(records.run, name, first, until) if one.key in keys]
+    return {
+        **records.head,
+        "per_owner": {owner: _row(held, closes) for owner, held in owners.items()},
+        "per_agent": [_agent_row(of, sides, closes) for of, sides in _by_agent(stated).items()],
+    }
+
+
+def _by_agent(answers: Iterable[StatedAnswer]) -> Mapping[tuple[str, str], Mapping[Place, int]]:
+    """The side of each owner's agents that state one, the last of each session and symbol."""
+    agents: dict[tuple[str, str], dict[Place, int]] = {}
+    for one in answers:
+        side = side_of(one.answer)
+        if side is not None:
+            agents.setdefault((one.key.owner, one.agent), {})[one.key.session, one.key.symbol] = side
+    return agents
+
+
+def _agent_row(of: tuple[str, str], sides: Mapping[Place, int], closes: Mapping[Symbol, SymbolCloses]) -> Row:
+    """The reports of one agent: how often the side that they take was right; of those without a side none is judged."""
+    owner, agent = of
+    skills = [
+        (horizon, _skill({place: float(side) for place, side in sides.items()}, closes, horizon))
+        for horizon in HORIZONS
+    ]
+    return {
+        "owner": owner,
+        "agent": agent,
+        "reports": len(sides),
+        "sided": sum(bool(side) for side in sides.values()),
+        "horizons": [
+            {"sessions": horizon, "n": one.sided, "hit_rate": one.hit_rate, "hit_interval": list(one.hit_interval)}
+            for horizon, one in skills
+        ],
+    }
 
 
 def _by_owner(opinions: Sequence[Opinion], debates: Sequence[Debate]) -> Mapping[str, _Held]:
@@ -88,8 +131,31 @@ def _row(held: _Held, closes: Mapping[Symbol, SymbolCloses]) -> Row:
                 "sessions": horizon,
                 **_skill_row(_skill(sizes, closes, horizon)),
                 "before_debate": _before(_skill(before, closes, horizon)) if before else None,
+                "calibration": _calibration(voiced, closes, horizon),
             }
             for horizon in HORIZONS
+        ],
+    }
+
+
+def _calibration(voiced: Mapping[Place, Opinion], closes: Mapping[Symbol, SymbolCloses], horizon: int) -> Row | None:
+    """Stated confidence against what happened, over the opinions that took a side; None where none stated any."""
+    judged = [
+        (float(one.confidence), DIRECTIONS[one.action] * change > 0)
+        for (session, symbol), one in voiced.items()
+        if one.confidence is not None
+        and one.action in DIRECTIONS
+        and (change := _change(closes[symbol], session, horizon)) is not None
+    ]
+    found = calibration(np.array([one for one, _ in judged], dtype=float), np.array([one for _, one in judged], bool))
+    if found is None:
+        return None
+    return {
+        "n": found.count,
+        **row_json.fields(found, "confidence", "hit_rate", "brier"),
+        "bands": [
+            {"low": one.low, "high": one.high, "n": one.count, **row_json.fields(one, "confidence", "hit_rate")}
+            for one in found.bands
         ],
     }
 
@@ -98,7 +164,7 @@ def _signed(opinion: Opinion) -> float:
     return DIRECTIONS.get(opinion.action, 0) * (float(opinion.size) or WHOLE)
 
 
-def _skill(sizes: Mapping[tuple[date, Symbol], float], closes: Mapping[Symbol, SymbolCloses], horizon: int) -> Skill:
+def _skill(sizes: Mapping[Place, float], closes: Mapping[Symbol, SymbolCloses], horizon: int) -> Skill:
     known = [
         (size, change, closes[symbol].calendar.number(session))
         for (session, symbol), size in sorted(sizes.items())

@@ -15,7 +15,10 @@ from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection
 from engine.journal.entries import AnswerEntry, Recalled
 from engine.messages.answer_text import answer_text
+from engine.reports.documents import row_json
+from engine.reports.documents.debate import debate_row
 from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +58,15 @@ class Questions:
 
     session: whose close was decided on; None before the first cycle.
     recalled: memory, owner, and whether the opinion cites it.
+    opinions, debate, decisions: of all owners, as in a decision's trail; None without a debate.
     """
 
     session: date | None = None
     questions: Sequence[Question] = ()
     recalled: Sequence[tuple[Recollection, str, bool]] = ()
+    opinions: Sequence[Row] = ()
+    debate: Row | None = None
+    decisions: Sequence[Row] = ()
 
 
 def questions_of(records: Records, symbol: Symbol) -> Questions:
@@ -69,18 +76,25 @@ def questions_of(records: Records, symbol: Symbol) -> Questions:
     if reader is None or not opinions:
         return Questions()
     last = opinions[-1].key
-    keys = [
-        one.key
-        for one in opinions
-        if (one.key.run, one.key.session, one.key.cycle) == (last.run, last.session, last.cycle)
-    ]
+    formed = [one for one in opinions if _cycle(one.key) == _cycle(last)]
+    keys = [one.key for one in formed]
     asked = [question for key in keys for question in _asked(reader.answers(key), key)]
     recalled: Iterable[Recalled] = (one for key in keys for one in reader.recalled(key))
+    of_session = (last.run, symbol, last.session, last.session)
+    debates = [one for one in reader.debates(*of_session) if _cycle(one.key) == _cycle(last)]
+    made = [one for one in reader.decisions(*of_session) if _cycle(one.key) == _cycle(last)]
     return Questions(
         session=last.session,
         questions=asked,
         recalled=[(one.memory, one.owner, one.cited) for one in recalled],
+        opinions=[row_json.opinion(one) for one in formed],
+        debate=debate_row(debates[0], ()) if debates else None,
+        decisions=row_json.decisions(made, formed),
     )
+
+
+def _cycle(key: DecisionKey) -> tuple[str, date, int]:
+    return key.run, key.session, key.cycle
 
 
 def charts_read(records: Records, decision: Decision) -> list[tuple[ChartSpec, str]]:

@@ -17,6 +17,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.closes import SymbolCloses, result_of
 from engine.reports.documents.debate import debate_row
 from engine.reports.documents.desk_settings import changed_since
+from engine.reports.documents.reasons import dissent_row, reason_rows
 from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
 
@@ -94,6 +95,8 @@ def trail_row(shown: Trail, market: MarketAsOf | None = None) -> Row:
         "asked": _asked(made),
         "cuts": [row_json.fields(cut, "rule", "asked", "allowed", "reason") for cut in made.cuts],
         **row_json.fields(made, "unresolved_figures", "evidence"),
+        "reasons": reason_rows(shown),
+        "dissent": dissent_row(shown),
         "recollections": [_recollection(one) for one in shown.recalled],
         "answers": [_answer(answer) for answer in shown.answers],
         **({"debate": debate_row(shown.debate, closes.after(made.key.session))} if shown.debate is not None else {}),

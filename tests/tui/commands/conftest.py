@@ -103,6 +103,24 @@ def backtest_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory)
     return home
 
 
+@pytest.fixture(scope="session")
+def debate_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of a desk of three analysts who debated in three sessions."""
+    home = _copied(sessions_home, tmp_path_factory.mktemp("debating-home"))
+    chosen = {"PAPERDESK_DESK__PRESET": "desk-debate", "PAPERDESK_DESK__SYMBOLS": "ORVL,HLXM"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(home))
+        for session in SESSIONS:
+            asyncio.run(run_daily(services(load_config(None, environ=chosen).config), session))
+    return home
+
+
+@pytest.fixture
+def debating(debate_home: Path, paperdesk_home: Path) -> Path:
+    """The home of a desk of three analysts who debated."""
+    return _copied(debate_home, paperdesk_home)
+
+
 @pytest.fixture
 def desk(desk_home: Path, paperdesk_home: Path) -> Path:
     """The home of a desk that has run, with FinVision's few agents."""

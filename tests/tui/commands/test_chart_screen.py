@@ -22,7 +22,7 @@ from tui.chart_data import ChartData
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.screens.chart_image import ChartImageScreen
-from tui.screens.reading import TrailScreen
+from tui.screens.trail import TrailScreen
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot

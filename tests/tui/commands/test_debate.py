@@ -143,7 +143,7 @@ def test_the_trail_shows_who_said_what_and_who_was_right(journal: JournalReader,
             assert level is not None
             side = (level.level > 0) - (level.level < 0)
             assert result["result"] == (side * close["change"] if side else None)
-    text = run("why", "ORVL", day, "--run", "paper").out
+    text = run("why", "ORVL", day, "--run", "paper", "--full").out
     assert "changed its mind" in text and "1. seeking to neutral, " in text
     again = run("why", "ORVL", day, "--run", "paper", "--redecide", "--json").json
     assert again["same_throughout"]

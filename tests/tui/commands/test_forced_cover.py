@@ -71,4 +71,4 @@ def test_a_forced_cover_is_on_the_trail_and_a_refused_short_on_the_decision(
     assert cover["reason"].startswith("forced cover")
     assert {flow.kind for flow in report.result.test.cash_flows} == {"borrow cost"}
     assert all(flow.amount < Decimal(0) for flow in report.result.test.cash_flows)
-    assert "Not decided: " in run("why", "ORVL", str(days[6]), "--run", "short").out
+    assert "Not decided" in run("why", "ORVL", str(days[6]), "--run", "short").out

@@ -283,7 +283,7 @@ def test_what_the_preflight_answers_is_kept_and_nobody_is_asked_where_nothing_is
         assert [(row.call.kind, row.call.detail) for row in rows] == [("preflight", "malformed")] * 3
         tokens = sum(a.result.usage.input_tokens for made in reader.decisions() for a in reader.answers(made.key))
     assert done.json["model"]["input_tokens"] == tokens + sum(row.call.input_tokens for row in rows) > tokens
-    assert "preflight for news" in run("why", rows[0].key.symbol, "2025-03-11").out
+    assert "preflight for news" in run("why", rows[0].key.symbol, "2025-03-11", "--full").out
     assert run(*DAY).json["outcome"] == "nothing to do"
     assert len(service.requests) == asked
     assert run("--daily", "--session", "2025-03-12", "--json").json["model"]["preflight_calls"] == 0
@@ -398,7 +398,7 @@ def test_a_question_that_is_too_long_is_shortened_once_and_the_trail_says_so(ser
             assert int(lengths[0].replace(",", "")) > int(lengths[2].replace(",", ""))
             failed = [row.call.kind for row in reader.unanswered(made.key) if row.call.kind != "preflight"]
             assert failed == ["too long"]
-    assert "quoted texts shortened from about" in run("why", "ORVL", "2025-03-11").out
+    assert "quoted texts shortened from about" in run("why", "ORVL", "2025-03-11", "--full").out
     first.clear()
     live = run(*BACKTEST).json
     asked = len(service.requests)
@@ -484,7 +484,7 @@ def test_calls_that_failed_are_rows_that_why_shows_and_cut_streams_are_counted_a
     assert used["calls"] == len(answers) and used["cost"] is None and None in costs
     counted = [answer.result.usage for answer in answers] + [row.call for row in (*preflight, estimated)]
     assert used["input_tokens"] == sum(one.input_tokens for one in counted)
-    shown = run("why", estimated.key.symbol, "2025-03-11")
+    shown = run("why", estimated.key.symbol, "2025-03-11", "--full")
     assert f"{estimated.agent}: {estimated.call.model}, call {estimated.call.attempt} failed" in shown.out
     (trail,) = run("why", estimated.key.symbol, "2025-03-11", "--json").json["decisions"]
     assert [row["estimated"] for row in trail["unanswered"] if row["estimated"]] == [True]

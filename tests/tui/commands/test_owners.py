@@ -151,7 +151,7 @@ def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
         assert {made.key.owner for made in latest(records, "ORVL")} == {made["owner"] for made in decided}
     for part in ("opinions", "answers", "recollections"):
         assert {row["owner"] for made in decided for row in made[part]} == set(OWNERS), part
-    shown = run("why", "ORVL", "2025-03-05").out
+    shown = run("why", "ORVL", "2025-03-05", "--full").out
     combined = mode != "books"
     assert "nobody was asked" not in shown
     assert all((f"Opinion of {owner}: " in shown) is combined for owner in OWNERS)

@@ -52,7 +52,7 @@ def wayward(fresh: Path) -> Path:
 def test_a_decision_from_the_question_to_what_came_of_it(run: Run, desk: Path) -> None:
     bought = run("decisions", "--action", "buy", "--json").json["decisions"][0]
     symbol, session = bought["symbol"], bought["session"]
-    text = run("why", symbol, session).out
+    text = run("why", symbol, session, "--full").out
     document = run("why", symbol, session, "--json").json
     (made,) = document["decisions"]
     assert (document["symbol"], document["session"], document["run"]) == (symbol, session, bought["run"])
@@ -75,7 +75,7 @@ def test_a_decision_from_the_question_to_what_came_of_it(run: Run, desk: Path) -
 
 
 def test_the_prompts_come_only_when_asked_for(run: Run, desk: Path) -> None:
-    short, long = run("why", "HLXM", "2025-03-12").out, run("why", "hlxm", "2025-03-12", "--prompts").out
+    short, long = run("why", "HLXM", "2025-03-12", "--full").out, run("why", "hlxm", "2025-03-12", "--prompts").out
     system = run("why", "HLXM", "2025-03-12", "--json").json["decisions"][0]["answers"][0]["system"]
     first = " ".join(system.split()[:6])
     assert first in " ".join(long.split()) and first not in " ".join(short.split())
@@ -96,7 +96,7 @@ def test_the_chart_that_was_read_is_written_as_a_picture(run: Run, desk: Path, t
 
 
 def test_an_abstention_says_what_was_sent_back_and_why(run: Run, wayward: Path) -> None:
-    text = run("why", "ORVL", "2025-03-11").out
+    text = run("why", "ORVL", "2025-03-11", "--full").out
     assert text.startswith("ORVL  2025-03-11  ABSTAIN\n")
     assert "Why there was no decision" in text
     assert text.count("sent back: malformed") == text.count("abstained: malformed") == 1
@@ -110,7 +110,7 @@ def test_an_abstention_says_what_was_sent_back_and_why(run: Run, wayward: Path) 
 
 
 def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None:
-    text = run("why", "BXWD", "2025-03-11").out
+    text = run("why", "BXWD", "2025-03-11", "--full").out
     (made,) = run("why", "BXWD", "2025-03-11", "--json").json["decisions"]
     assert made["asked"] == {"action": "BUY", "size": 10, "rule": "dip in an uptrend", "whole": False}
     assert made["cuts"] and made["size"] < 10

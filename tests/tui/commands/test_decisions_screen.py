@@ -1,0 +1,135 @@
+"""The Decisions screen: filters by what was earned and who said otherwise, and calibration as the document has it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.test_agents_screen import text
+from tests.tui.commands.test_book_screen import cells
+from tests.tui.conftest import opened, until
+from tui.run_text import reason_words
+from tui.widgets.table import Table
+
+
+async def on_decisions(pilot: Pilot[Any]) -> Table:
+    await pilot.press("5")
+    await until(pilot, lambda: bool(cells(pilot, "decisions")))
+    return pilot.app.screen.query_one("#decisions", Table)
+
+
+async def filtered(pilot: Pilot[Any], typed: str) -> set[tuple[str, str]]:
+    """Types a filter, and returns symbol and session of the rows that fit."""
+    await pilot.press("slash")
+    await until(pilot, lambda: bool(pilot.app.screen.query(Input)))
+    pilot.app.screen.query_one(Input).value = typed
+    await pilot.press("enter")
+    await until(pilot, lambda: not pilot.app.screen.query(Input))
+    return {(row[1], row[0]) for row in cells(pilot, "decisions")}
+
+
+async def test_the_filter_knows_what_was_earned_who_said_otherwise_and_the_rest(run: Run, debating: Path) -> None:
+    shown: dict[str, set[tuple[str, str]]] = {}
+    second = str(SESSIONS[1])
+    typed = {
+        "lost": "pnl:<0",
+        "dissent": "dissent:>0",
+        "more": "dissent:>1",
+        "both": f"sym:ORVL dissent:>0 session:{second}..",
+        "bought": "action:BUY size:>1",
+    }
+    async with opened((80, 24)) as pilot:
+        table = await on_decisions(pilot)
+        assert {"pnl%", "dissent", "action", "size%", "session", "sym"} <= set(table.fields)
+        every = {(row[1], row[0]) for row in cells(pilot, "decisions")}
+        for name, one in typed.items():
+            shown[name] = await filtered(pilot, one)
+    trails: dict[tuple[str, str], Any] = {}
+    for symbol, session in every:
+        (made,) = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"]
+        trails[symbol, session] = made
+    otherwise = {key: len(made["dissent"]["otherwise"]) for key, made in trails.items()}
+    assert shown["lost"] == {key for key, made in trails.items() if made["outcome"] and made["outcome"]["reward"] < 0}
+    assert shown["dissent"] == {key for key, count in otherwise.items() if count}
+    assert shown["more"] == {key for key, count in otherwise.items() if count > 1}
+    assert shown["both"] == {key for key in shown["dissent"] if key[0] == "ORVL" and key[1] >= second}
+    assert shown["bought"] == {key for key, made in trails.items() if made["action"] == "BUY" and made["size"] > 1}
+    assert shown["dissent"] and shown["dissent"] != every and len(every) == 6
+
+
+async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidence(run: Run, debating: Path) -> None:
+    async with opened() as pilot:
+        await on_decisions(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: bool(cells(pilot, "calibration")))
+        assert not pilot.app.screen.query_one("#decisions").display
+        rows = {(row[0], row[1]): row for row in cells(pilot, "calibration")}
+        bands: dict[str, str] = {}
+        for row in cells(pilot, "calibration"):
+            await pilot.pause()
+            bands[f"{row[0]} {row[1]}"] = text(pilot, "bands")
+            await pilot.press("down")
+        await pilot.press("v")
+        assert pilot.app.screen.query_one("#decisions").display
+        assert not pilot.app.screen.query_one("#calibrated").display
+    document = (await asyncio.to_thread(run, "decisions", "--owners", "--json")).json
+    stated = 0
+    for owner, own in document["per_owner"].items():
+        for after in own["horizons"]:
+            row, made = rows[owner, f"+{after['sessions']}"], after["calibration"]
+            right = "-" if after["hit_rate"] is None else f"{after['hit_rate'] * 100:.0f}"
+            assert (row[2], row[3], row[11]) == (str(after["n"]), right, str(own["abstentions"]))
+            assert row[5] == ("-" if made is None else f"{made['confidence'] * 100:.0f}")
+            told = bands[f"{owner} +{after['sessions']}"]
+            for band in made["bands"] if made else ():
+                assert f"{band['low']:.1f} to {band['high']:.1f}  {band['n']} judged" in told
+                assert f"{band['hit_rate'] * 100:>4.0f} %" in told
+                stated += 1
+            assert made is not None or "states no confidence" in told
+    assert stated
+    agents = {(f"{one['owner']}: {one['agent']}", "+1"): one for one in document["per_agent"]}
+    assert agents and all(rows[key][2] == str(one["horizons"][0]["n"]) for key, one in agents.items())
+
+
+async def test_without_stated_confidence_the_table_has_all_the_room(desk: Path) -> None:
+    async with opened() as pilot:
+        await on_decisions(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: bool(cells(pilot, "calibration")))
+        assert not pilot.app.screen.query_one("#bands").display
+        assert {row[0] for row in cells(pilot, "calibration")} == {"desk", "news"}
+
+
+async def test_why_does_not_repeat_the_action(run: Run, desk: Path) -> None:
+    async with opened() as pilot:
+        table = await on_decisions(pilot)
+        place = table.fields.index("why")
+        whys = {(row[1], row[0]): (row[2], row[place]) for row in cells(pilot, "decisions")}
+    said = (await asyncio.to_thread(run, "decisions", "--json", "--limit", "0")).json["decisions"]
+    assert len(said) == len(whys)
+    for one in said:
+        action, why = whys[one["symbol"], one["session"]]
+        assert one["reason"].startswith(action) and action not in why.split(":")[0] and why in f"{one['rule']}: {why}"
+        assert why.startswith(one["rule"])
+    listed = (await asyncio.to_thread(run, "decisions")).out.splitlines()[2:]
+    assert listed and not any("by the rule" in line for line in listed)
+
+
+@pytest.mark.parametrize(
+    ("action", "reason", "words"),
+    [
+        ("HOLD", "HOLD: the cash is in the asset already.", "the cash is in the asset already."),
+        ("SELL", 'SELL 4% by the rule "gain over 5 %": it is dear.', "gain over 5 %: it is dear."),
+        ("HOLD", "BUY 4% of all: the rise is on.", "BUY 4% of all: the rise is on."),
+        ("HOLD", "HOLD", "HOLD"),
+        ("BUY", "Weighted mean of 2: buy (bull buy 3 %, bear hold).\nbull: It rises.", "bull buy 3 %, bear hold."),
+    ],
+)
+def test_reasons_lose_the_action_that_stands_beside_them_and_nothing_else(action: str, reason: str, words: str) -> None:
+    assert reason_words(action, reason).startswith(words)

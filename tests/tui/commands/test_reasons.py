@@ -1,0 +1,160 @@
+"""The reasons for and against a decision, and who said otherwise, come from what agents and owners stated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.wiring.services import services
+from engine import places
+from engine.app.runs import run_daily
+from engine.config import load_config
+from engine.domain.decision import DIRECTIONS, Action
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.journal.reader import JournalReader
+from engine.ports import LanguageModel
+from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
+
+RISE, FALL = "A big customer doubles its orders", "A plant in Norrland stands still"
+BALANCE = "The plant weighs more than the customer."
+WORDS = "The chart outweighs the news: the rise is on."
+
+
+class Opinionated:
+    """The rules, except that the news of ORVL is bearish and its decision a BUY."""
+
+    spec = "opinionated"
+    label = "a model that was made for this test"
+    sees = True
+
+    def __init__(self, inner: LanguageModel) -> None:
+        self._inner = inner
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        result = await self._inner.answer(request, on_delta)
+        if request.symbol != "ORVL":
+            return result
+        answers = {
+            "news": {
+                "summary": ["Two pieces of news that point in different ways."],
+                "positive": [RISE],
+                "negative": [FALL, FALL],
+                "unrelated": 0,
+                "reason": BALANCE,
+                "sentiment": "bearish",
+            },
+            "decision": {
+                "symbol": "ORVL",
+                "explanation": WORDS,
+                "recommendation": "BUY",
+                "position_size": 4,
+                "rule": "strong uptrend",
+            },
+        }
+        given = answers.get(request.purpose)
+        return result if given is None else replace(result, answer=given, text="{}")
+
+
+@pytest.fixture
+def opinionated(fresh: Path) -> Path:
+    """A desk after two sessions with such a model."""
+    config = load_config(None, environ=FEW_AGENTS).config
+    for session in SESSIONS[:2]:
+        asyncio.run(run_daily(services(config), session, through=Opinionated))
+    return fresh
+
+
+def test_arguments_stand_for_and_against_with_their_source_and_one_text_once(run: Run, opinionated: Path) -> None:
+    day = str(SESSIONS[1])
+    (made,) = run("why", "ORVL", day, "--json").json["decisions"]
+    stated = {(one["text"], one["side"], one["for"], one["source"]) for one in made["reasons"]}
+    assert {
+        (RISE, "rise", True, "news"),
+        (FALL, "fall", False, "news"),
+        (BALANCE, "fall", False, "news sentiment"),
+    } <= stated
+    assert len(stated) == len(made["reasons"])
+    assert not any(WORDS in one["text"] for one in made["reasons"]), "the decision's own reason is no source of it"
+    assert made["dissent"]["otherwise"] == [
+        {"owner": "desk", "agent": "news", "stated": "bearish", "size": None, "confidence": None}
+    ]
+    text = run("why", "ORVL", day).out
+    lines = {line[:13].strip(): line[13:] for line in text.splitlines()}
+    assert lines["Why"] == WORDS and lines["For"] == f"news: {RISE}" and lines["Against"] == f"news: {FALL}"
+    assert lines["Dissent"] == "news bearish, of 1 agent that took a side"
+    full = run("why", "ORVL", day, "--full").out
+    assert len(text.splitlines()) <= 26 < len(full.splitlines())
+    assert "What the agents said" in full and "What the agents said" not in text
+
+
+def test_reasons_are_sorted_by_the_weight_that_was_stated(run: Run, debating: Path) -> None:
+    seen: set[str] = set()
+    for symbol in ("ORVL", "HLXM"):
+        for session in SESSIONS:
+            (made,) = run("why", symbol, str(session), "--json").json["decisions"]
+            opinions = {one["owner"]: one for one in made["opinions"]}
+            voiced = [one for one in made["reasons"] if not one["source"]]
+            assert {one["owner"] for one in voiced} == {o for o, one in opinions.items() if not one["abstained"]}
+            assert made["reasons"][: len(voiced)] == voiced, "owners come first"
+            for one in voiced:
+                said = opinions[one["owner"]]
+                assert one["text"] == said["reason"] and one["weight"] == pytest.approx(10 * said["confidence"])
+                assert one["side"] == {"BUY": "rise", "SELL": "fall", "HOLD": "hold"}[said["action"]]
+                assert one["for"] is (said["action"] == made["asked"]["action"])
+            others = [one["weight"] for one in made["reasons"][len(voiced) :]]
+            assert others == sorted(others, reverse=True)
+            cited = {memory["handle"]: memory for memory in made["recollections"] if memory["cited"]}
+            for one in made["reasons"]:
+                handle = one["source"].partition(",")[0]
+                if handle in cited:
+                    assert one["text"].startswith({"rise": "Positive", "fall": "Negative"}[one["side"]])
+                    seen.add(handle)
+            dissent = made["dissent"]
+            assert dissent["of"] == "owners" and sum(dissent["votes"].values()) == len(voiced)
+            assert {one["owner"] for one in dissent["otherwise"]} == {
+                owner for owner, one in opinions.items() if one["action"] != made["asked"]["action"]
+            }
+    assert seen, "no memory that was cited took a side"
+
+
+def test_reports_that_take_a_side_are_judged_by_what_followed(run: Run, opinionated: Path) -> None:
+    document = run("decisions", "--owners", "--symbol", "ORVL", "--json").json
+    (news,) = document["per_agent"]
+    assert (news["owner"], news["agent"], news["reports"], news["sided"]) == ("desk", "news", 2, 2)
+    falls = [
+        later["change"] < 0
+        for session in SESSIONS[:2]
+        for later in run("why", "ORVL", str(session), "--json").json["decisions"][0]["closes_since"]
+        if later["sessions"] == 1
+    ]
+    after = news["horizons"][0]
+    assert falls and (after["sessions"], after["n"], after["hit_rate"]) == (1, len(falls), sum(falls) / len(falls))
+    text = run("decisions", "--owners", "--symbol", "ORVL").out
+    assert "Reports of agents that take a side" in text and "Stated confidence" not in text
+
+
+def test_confidence_stands_against_what_happened(run: Run, debating: Path) -> None:
+    document = run("decisions", "--owners", "--json").json
+    judged: dict[str, list[tuple[float, bool]]] = {}
+    with JournalReader(places.desk_journal("demo")) as reader:
+        opinions = reader.opinions()
+    for one in opinions:
+        trail: Any = run("why", one.key.symbol, str(one.key.session), "--json").json["decisions"][0]
+        later = [close for close in trail["closes_since"] if close["sessions"] == 1]
+        if later and one.action in (Action.BUY, Action.SELL):
+            right = DIRECTIONS[one.action] * later[0]["change"] > 0
+            judged.setdefault(one.key.owner, []).append((float(one.confidence or 0), right))
+    assert judged
+    for owner, pairs in judged.items():
+        found = document["per_owner"][owner]["horizons"][0]["calibration"]
+        assert found["n"] == len(pairs) == sum(band["n"] for band in found["bands"])
+        assert found["confidence"] == pytest.approx(sum(stated for stated, _ in pairs) / len(pairs))
+        assert found["hit_rate"] == pytest.approx(sum(right for _, right in pairs) / len(pairs))
+        assert found["brier"] == pytest.approx(sum((stated - right) ** 2 for stated, right in pairs) / len(pairs))
+    assert document["per_owner"]["desk"]["horizons"][0]["calibration"] is None, "a combination states none"
+    assert "Stated confidence against what happened" in run("decisions", "--owners").out

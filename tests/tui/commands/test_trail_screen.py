@@ -1,0 +1,211 @@
+"""The trail of a decision: one screen that fits, parts that open, and n and p through the decisions of the table."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.containers import VerticalScroll
+from textual.pilot import Pilot
+
+from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.test_book_screen import cells
+from tests.tui.conftest import opened, until
+from tui.plain_text import one_line
+from tui.screens.chart_image import ChartImageScreen
+from tui.screens.trail import TrailScreen
+from tui.trail_summary import LABEL
+from tui.widgets.folds import Fold, FoldTitle
+from tui.widgets.table import Table
+
+PARTS = ["Reason", "Memory", "Answers", "Debate", "Order", "Chart", "Prompts", "Opinions"]
+
+
+def trail(pilot: Pilot[Any]) -> TrailScreen:
+    screen = pilot.app.screen
+    assert isinstance(screen, TrailScreen)
+    return screen
+
+
+def title(pilot: Pilot[Any]) -> str:
+    return str(trail(pilot).query_one(VerticalScroll).border_title)
+
+
+def parts(pilot: Pilot[Any]) -> dict[str, Fold]:
+    return {one.name_shown: one for one in trail(pilot).query(Fold)}
+
+
+async def settled(pilot: Pilot[Any]) -> None:
+    """Waits until everything that was asked for is read and written."""
+    await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
+    await pilot.pause()
+
+
+async def on_trail(pilot: Pilot[Any], *keys: str) -> None:
+    """Goes to the decisions, and opens the first one's trail."""
+    await pilot.press("5")
+    await until(pilot, lambda: bool(cells(pilot, "decisions")))
+    await pilot.press(*keys or ("enter",))
+    await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and "/" in title(pilot))
+    await settled(pilot)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(params=["desk", "debating"])
+def recorded(request: pytest.FixtureRequest) -> Path:
+    """A desk of one owner, and one of three who debate."""
+    home: Path = request.getfixturevalue(request.param)
+    return home
+
+
+def labels(lines: list[str]) -> list[str]:
+    """The labels at the left of a first screen, in order."""
+    return [label for line in lines[1:] if (label := line[:LABEL].strip())]
+
+
+async def test_every_decision_begins_with_one_screen_that_fits(run: Run, recorded: Path) -> None:
+    seen: dict[str, list[str]] = {}
+    async with opened((80, 24)) as pilot:
+        await on_trail(pilot)
+        count = int(title(pilot).rpartition("/")[2])
+        for number in range(1, count + 1):
+            await until(pilot, lambda wanted=f" {number}/{count}": title(pilot).endswith(wanted))  # type: ignore[misc]
+            await settled(pilot)
+            page = trail(pilot).query_one(VerticalScroll)
+            assert page.max_scroll_y == 0 and parts(pilot), title(pilot)
+            lines = trail(pilot).text.plain.splitlines()
+            seen[" ".join(lines[0].split()[:2])] = lines
+            await pilot.press("n")
+        await pilot.resize_terminal(120, 40)
+        await settled(pilot)
+        assert page.max_scroll_y == 0 and len(trail(pilot).text.plain.splitlines()) > len(lines)
+    said = await asyncio.to_thread(run, "decisions", "--json", "--limit", "0")
+    assert set(seen) == {f"{one['symbol']} {one['session']}" for one in said.json["decisions"]}
+    for one in said.json["decisions"]:
+        lines = seen[f"{one['symbol']} {one['session']}"]
+        sides = ["For", "Against"] if "Against" in labels(lines) else ["For a rise", "For a fall"]
+        wanted = ["Decided by", "Asked for", "Why", *sides, "Dissent", "Limits", "Order", "After"]
+        assert [label for label in labels(lines) if label in wanted] == wanted
+        assert all(f"+{n} session" in "\n".join(lines) for n in (1, 5, 20))
+    last = said.json["decisions"][-1]
+    printed = (await asyncio.to_thread(run, "why", last["symbol"], last["session"])).out.splitlines()
+    shown = seen[f"{last['symbol']} {last['session']}"]
+    assert printed[0] == shown[0] and labels(printed)[: len(labels(shown))] == labels(shown)
+
+
+async def test_n_and_p_follow_the_table_with_its_filter_and_the_cursor_follows_them(desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("5")
+        await until(pilot, lambda: bool(cells(pilot, "decisions")))
+        table = pilot.app.screen.query_one("#decisions", Table)
+        table.set_filter("action:BUY")
+        rows = [row.key for row in table.rows]
+        assert 1 < len(rows) < 12
+        await pilot.press("enter")
+        walked = []
+        for number, key in enumerate(rows, 1):
+            await until(pilot, lambda at=number: title(pilot).endswith(f" {at}/{len(rows)}"))  # type: ignore[misc]
+            assert "BUY" in trail(pilot).text.plain.splitlines()[0] and table.cursor_key == key
+            walked.append(trail(pilot).text.plain.splitlines()[0])
+            await pilot.press("n")
+        await settled(pilot)
+        assert title(pilot).endswith(f" {len(rows)}/{len(rows)}"), "the last one stays"
+        await pilot.press("p")
+        await until(pilot, lambda: title(pilot).endswith(f" {len(rows) - 1}/{len(rows)}"))
+        await pilot.press("escape")
+        assert table.cursor_key == rows[-2] and len(set(walked)) == len(rows)
+
+
+async def test_parts_open_by_number_by_enter_by_click_and_all_at_once(run: Run, debating: Path) -> None:
+    async with opened() as pilot:
+        await on_trail(pilot)
+        found = parts(pilot)
+        numbers = {name: one.number for name, one in found.items()}
+        assert list(numbers.values()) == list(range(1, len(found) + 1)) and set(found) <= set(PARTS)
+        assert not any(one.open for one in found.values())
+        for name, number in numbers.items():
+            await pilot.press(str(number))
+            await settled(pilot)
+            assert [one.name_shown for one in found.values() if one.open] == [name]
+            await pilot.press("enter")
+            assert not found[name].open, "enter is for the part that has the focus"
+        await pilot.press("g")
+        await settled(pilot)
+        await pilot.click(found["Memory"].query_one(FoldTitle))
+        await settled(pilot)
+        assert found["Memory"].open
+        await pilot.press("o")
+        await settled(pilot)
+        assert all(one.open for one in found.values())
+        opened_texts = {name: flat(one.text.plain) for name, one in found.items()}
+        symbol = title(pilot).split()[1]
+        await pilot.press("o")
+        assert not any(one.open for one in found.values())
+    (made,) = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--json")).json["decisions"]
+    full = flat((await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--prompts")).out)
+    for answer in made["answers"]:
+        assert answer["agent"] in opened_texts["Answers"] and one_line(answer["system"])[:60] in opened_texts["Prompts"]
+    for memory in made["recollections"]:
+        assert f"score {memory['score']:.3f}" in opened_texts["Memory"]
+    for opinion in made["opinions"]:
+        assert flat(opinion["reason"]) in opened_texts["Opinions"] and flat(opinion["reason"]) in full
+    for comment in made["debate"]["comments"]:
+        assert flat(comment["text"]) in opened_texts["Debate"]
+
+
+async def test_nothing_is_said_three_times(run: Run, recorded: Path) -> None:
+    async with opened() as pilot:
+        await on_trail(pilot)
+        symbol = title(pilot).split()[1]
+        await pilot.press("o")
+        await settled(pilot)
+        page = flat(trail(pilot).text.plain)
+        pages = [page, *(flat(one.text.plain) for name, one in parts(pilot).items() if name != "Prompts")]
+    (made,) = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--json")).json["decisions"]
+    # Texts quote each other within the record itself: each may stand once more, on the first screen.
+    first: dict[str, str] = {}
+    for one in made["answers"]:
+        first.setdefault(f"{one['agent']} {one['answer']}", one["owner"])
+    own = [one for one in made["answers"] if first[f"{one['agent']} {one['answer']}"] == one["owner"]]
+    record = [text for one in own for text in texts_in(one["answer"] or {})]
+    record += [made["reason"], *(one["reason"] for one in made["opinions"] if one["owner"] != made["owner"])]
+    record += {one["id"]: one["text"] for one in made["recollections"]}.values()
+    record = [one_line(text) for text in record]
+    texts = {text for text in record if len(text) > 40}
+    assert len(texts) > 6
+    for text in texts:
+        assert sum(one.count(text) for one in pages) <= sum(one.count(text) for one in record) + 1, text
+
+
+def texts_in(value: Any) -> list[str]:
+    """Every text of an answer."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in texts_in(one)]
+
+
+async def test_the_picture_that_the_model_saw_opens_over_the_trail(desk: Path) -> None:
+    async with opened() as pilot:
+        await on_trail(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChartImageScreen))
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, TrailScreen)
+
+
+async def test_d_opens_a_trail_on_every_screen_with_decisions(desk: Path) -> None:
+    async with opened() as pilot:
+        for key, name in (("1", "watchlist"), ("3", "steps"), ("4", "book-positions"), ("5", "decisions")):
+            await pilot.press(key)
+            await until(pilot, lambda wanted=name: bool(pilot.app.screen.query_one(f"#{wanted}", Table).rows))  # type: ignore[misc]
+            await pilot.press("d")
+            await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and "/" in title(pilot))
+            assert title(pilot).endswith("/12"), "all decisions of the record"
+            await pilot.press("q")
+            assert pilot.app.is_running and not isinstance(pilot.app.screen, TrailScreen)

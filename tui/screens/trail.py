@@ -1,0 +1,163 @@
+"""The trail of a decision: one screen with what counts, the rest in folds; n and p go through the decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from engine.errors import PaperdeskError
+from tui.bridge import DeskApp
+from tui.keys import pane_bindings
+from tui.screens.reading import ReadingScreen
+from tui.snapshot import Source
+from tui.widgets.folds import Fold, FoldTitle, inked
+
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+
+
+class TrailScreen(ReadingScreen):
+    """The trail of one decision, or of the latest for a symbol.
+
+    `order` is where n and p go: the decisions as a table shows them; without one all of the record, latest session
+    first. `shown` is told of every decision that is gone to.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("trail")]
+    KEYS = "n p decision  enter 1-7 open a part  o all  v picture  esc back"
+
+    def __init__(
+        self,
+        source: Source,
+        wanted: Decision | str,
+        *,
+        order: Sequence[Decision] = (),
+        shown: Callable[[Decision], None] | None = None,
+    ) -> None:
+        super().__init__("Why", Content("reading the journal"))
+        self._source = source
+        self._wanted = wanted
+        self._order = tuple(order)
+        self._tell = shown
+        self._decision: Decision | None = None
+        self._opened: Fold | None = None
+        self._document: Mapping[str, Any] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Mount the page: the first screen, and the folds once they are read."""
+        with VerticalScroll() as page:
+            page.border_title = Content(self._title)
+            page.border_subtitle = self.KEYS
+            yield Static(self.text, markup=False, id="first-screen")
+
+    def on_mount(self) -> None:
+        """Read the decision that is wanted."""
+        self._read()
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _read(self) -> None:
+        bridge, wanted = cast("DeskApp", self.app).bridge, self._wanted
+        try:
+            decision = await bridge.latest(self._source, wanted) if isinstance(wanted, str) else wanted
+            self._order = self._order or await bridge.decided(self._source)
+            self._document = await bridge.why(self._source, decision)
+        except PaperdeskError as error:
+            self.write(Content.styled(str(error), "$warning"))
+            return
+        self._decision = decision
+        if self._tell is not None:
+            self._tell(decision)
+        await self._show()
+
+    async def _show(self) -> None:
+        from tui.trail_text import folds
+
+        assert self._document is not None
+        (shown,) = self._document["decisions"]
+        opened = {one.name_shown for one in self.query(Fold) if one.open}
+        page = self.query_one(VerticalScroll)
+        await self.query(Fold).remove()
+        parts = [Fold(number, *part) for number, part in enumerate(folds(shown), 1)]
+        await page.mount(*parts)
+        for part in parts:
+            part.toggle(opened=part.name_shown in opened)
+        place = self._order.index(self._decision) + 1 if self._decision in self._order else 0
+        page.border_title = Content(f"Why {shown['symbol']}  {place:,}/{len(self._order):,}")
+        self.on_resize()
+        page.scroll_home(animate=False)
+
+    def on_resize(self) -> None:
+        """Fit the first screen into the page."""
+        if self._document is None:
+            return
+        from tui.trail_summary import first_lines
+
+        (shown,) = self._document["decisions"]
+        page = self.query_one(VerticalScroll)
+        size = page.scrollable_content_region
+        folds = self.query(Fold)
+        lines = list(first_lines(self._document, shown, size.width, size.height - len(folds)))
+        apart = [("", "")] if len(lines) + len(folds) < size.height else []
+        self.write(inked([*lines, *apart]))
+
+    def text_to_copy(self) -> str:
+        """The first screen, and what is open."""
+        parts = [f"{one.name_shown}\n{one.text.plain}" for one in self.query(Fold) if one.open]
+        return "\n\n".join([self.text.plain, *parts])
+
+    # Keys
+
+    def action_decision(self, step: int) -> None:
+        """Go to the next decision of the order, or the one before."""
+        if self._decision is None or self._decision not in self._order:
+            return
+        place = self._order.index(self._decision) + step
+        if 0 <= place < len(self._order):
+            self._wanted = self._order[place]
+            self._read()
+        else:
+            self.notify(f"this is the {'last' if step > 0 else 'first'} decision here", timeout=2)
+
+    def action_fold(self, number: int) -> None:
+        """Open a part by its number, or close it; 0 stands for the one that has the focus, else the first."""
+        parts = list(self.query(Fold))
+        if not number:
+            focused = self.focused.parent if isinstance(self.focused, FoldTitle) else None
+            number = parts.index(focused) + 1 if focused in parts else 1
+        if number <= len(parts):
+            part = parts[number - 1]
+            part.toggle()
+            self.set_focus(part.query_one(FoldTitle), scroll_visible=False)
+            self._opened = part if part.open else None
+
+    @on(Fold.Written)
+    def _written(self, event: Fold.Written) -> None:
+        """Bring a part that a key opened to the top."""
+        if event.fold is self._opened:
+            self._opened = None
+            self.query_one(VerticalScroll).scroll_to_widget(event.fold, animate=False, top=True)
+
+    def action_folds(self) -> None:
+        """Open all parts, or close all where all are open."""
+        parts = list(self.query(Fold))
+        opened = not all(one.open for one in parts)
+        for part in parts:
+            part.toggle(opened=opened)
+
+    def action_image(self) -> None:
+        """Show the chart as the model was shown it."""
+        if self._decision is not None:
+            self._paint(self._decision)
+
+    @work(group="picture", exclusive=True, exit_on_error=False)
+    async def _paint(self, decision: Decision) -> None:
+        from tui.screens.chart_image import show_image
+
+        await show_image(self, self._source, decision)
