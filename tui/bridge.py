@@ -14,7 +14,7 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.errors import MissingData, PaperdeskError
+from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.market.forming_minutes import continued
 from engine.messages.commands import Command, Halt, Resume, ResumeBacktest, RunCycle, StartBacktest, StopBacktest
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from engine.domain.live import MinuteBar
     from engine.domain.run import RunSpec
     from engine.market.point_in_time import MarketAsOf
+    from engine.messages.commands import PlaceOrder
     from engine.reports.documents.decisions import FollowedDecision
+    from engine.reports.documents.own_order import Ticket
     from engine.reports.documents.records import Records
     from tui.app_settings import AppSettings
 
@@ -259,6 +261,7 @@ class Bridge:
             busy=runner is not None and runner.busy,
             starting=follower.starting and runner is not None and runner.busy,
             trouble="" if trouble == follower.dismissed else trouble,
+            own_orders=() if runner is None else runner.own_orders.waiting,
             cycle_seconds=None if follower.began is None else time.monotonic() - follower.began,
             backtests=self._backtest_states(),
             sources=() if services is None else self._sources(services),
@@ -314,18 +317,6 @@ class Bridge:
             return MarketView()
         return await asyncio.to_thread(lambda: market_view(services.symbol_index.market(symbols, now), symbols, now))
 
-    def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """The groups of the watchlist by name. Raises MalformedData."""
-        from engine.app.watchlists import read_groups
-
-        return read_groups()
-
-    def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
-        """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""
-        from engine.app.watchlists import change_group
-
-        change_group(name, add=add, remove=remove)
-
     async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
         """The minutes of the session that is open, or was last, as far as the feed has come; read beside the screen.
         Raises MissingData where there are none, and what the service of the market data raises."""
@@ -337,6 +328,26 @@ class Bridge:
         if not bars:
             raise MissingData(f"no minute of the session has a price of {symbol} yet")
         return bars
+
+    async def ticket(self, wanted: PlaceOrder) -> Ticket:
+        """An order of the operator's own before it is given, read beside the screen. Raises UsageError for one that
+        cannot be given here."""
+        services = self._follower.services
+        if services is None:
+            raise UsageError("the desk is still opening")
+        return await asyncio.to_thread(services.ticket, wanted)
+
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The groups of the watchlist by name. Raises MalformedData."""
+        from engine.app.watchlists import read_groups
+
+        return read_groups()
+
+    def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
+        """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""
+        from engine.app.watchlists import change_group
+
+        change_group(name, add=add, remove=remove)
 
     async def owners(self, source: Source) -> Mapping[str, Any]:
         """The opinions of every owner of a journal against what followed, read beside the screen."""

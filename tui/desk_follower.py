@@ -193,6 +193,7 @@ class DeskFollower:
             services.journal,
             services.submit,
             edit=services.edit,
+            place=services.place,
             undo_seconds=services.undo_seconds,
         )
         self.runner = runner

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.order import YOU
 from engine.reports.documents.row_json import failed_words, minute
 from tui import amounts
 from tui.plain_text import one_line
@@ -46,10 +47,12 @@ def opinions_line(decided: Row) -> str:
 
 
 def terms(order: Row) -> str:
-    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL`, `SELL 12 ORVL (edited from 40 by the operator)`."""
+    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL, yours`, `SELL 12 ORVL (edited from 40 by the operator)`."""
     words = f"{order['side']} {order['symbol']} for {_size(order)}"
     if order["notional"] is None:
         words = f"{order['side']} {_size(order)} {order['symbol']}"
+    if order.get("owner") == YOU:
+        words += ", yours"
     before = order["edited_from"]
     return words if before is None else f"{words} (edited from {_size(before)} by the operator)"
 

@@ -16,6 +16,7 @@ from tui.state import DeskState
 
 if TYPE_CHECKING:
     from engine.app.desk_runner import OpenDesk
+    from engine.messages.commands import PlaceOrder
     from engine.reports.documents.records import Records
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Snapshot:
     busy: True while a cycle is asked for or under way, also where it waits at a pause.
     starting: True from the request for a cycle until its run begins.
     trouble: an error to show; empty for none.
+    own_orders: orders of the operator's own that can still be taken back.
     cycle_seconds: since the running cycle was asked for, or began; None without one.
     backtests: those of this session of the app, oldest first.
     sources: the desk's journal, once it is open, and those of finished backtests; in a recorded history that
@@ -78,6 +80,7 @@ class Snapshot:
     busy: bool = False
     starting: bool = False
     trouble: str = ""
+    own_orders: tuple[PlaceOrder, ...] = ()
     cycle_seconds: float | None = None
     backtests: tuple[BacktestState, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -89,7 +92,7 @@ def circumstances(view: Snapshot) -> frozenset[str]:
     if view.place is not None:
         return frozenset({"past"})
     own_clock = view.services is not None and view.services.has_own_clock
-    answered = any(one.undoable for one in view.controls.orders)
+    answered = bool(view.own_orders) or any(one.undoable for one in view.controls.orders)
     found = {"present": True, "orders": bool(view.controls.waiting), "answered": answered, "demo": own_clock}
     return frozenset(name for name, holds in found.items() if holds)
 

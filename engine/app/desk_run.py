@@ -4,61 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine import places
-from engine.account.booking import claim_account
-from engine.account.broker_venue import BrokerVenue
 from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.briefings import configured_briefing, keep_briefing
 from engine.app.desk_context import (
-    DeskAccount,
     DeskContext,
-    check_calendar,
-    check_one_currency,
-    refuse_bound,
 )
-from engine.app.desk_settings import desk_spec, effective_settings, keep_settings
+from engine.app.desk_market import DeskMarket, desk_market, load_market
+from engine.app.desk_settings import effective_settings, keep_settings
 from engine.app.gated_model import Gated
-from engine.app.market_data import broker_closes, held_symbols, load_desk
 from engine.app.memory import desk_memory, remembers
 from engine.app.model_notes import label_after, price_notes
 from engine.app.models import ModelSet, Through, build_models
-from engine.app.refresh import refresh
 from engine.app.rehearsal.certificate import check_rehearsed
-from engine.app.run_spec import with_costs
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
-from engine.domain.execution import ExecutionRules
-from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.controls import CyclePaused, paused
 from engine.execution.frozen_symbols import (
-    FrozenSymbol,
-    freeze,
     frozen_error,
-    frozen_when_closed,
-    late_actions,
     reasons,
 )
-from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from engine.journal.writer import JournalWriter
 from engine.lab.window import unread_series
-from engine.market.as_of import Market
-from engine.market.price_faults import PriceFault
-from engine.market.trading_hours import decision_time
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
@@ -66,10 +44,8 @@ from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.desk_run import run_daily, run_within
-from engine.session.recorder import DeskRecorder, answer_entry
+from engine.session.recorder import answer_entry
 from engine.session.schedule import DAILY
-from engine.session.simulated_venue import DeskVenue
-from engine.simulation.simulated_broker import Actions
 from memory.lancedb_store import load_library
 
 
@@ -99,22 +75,12 @@ async def run_desk(
     models = build_models(services, preset)
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
-    held = held_symbols(context.journal.reader)
-    if context.journal.reader is not None:
-        check_one_currency(services, context.journal.reader, held)
-    late: tuple[PriceFault, ...] = ()
-    if context.account is not None:
-        await check_calendar(context.account.broker, context.calendar, context.session)
-        if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:
-            late = await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
-    market = await load_desk(services, context.session, held, [one.symbol for one in late])
+    market, late = await load_market(context, run, warn)
     journal, reader = context.journal.writer, context.journal.reader
     assert reader is not None  # the writer has created the journal
     keep_briefing(journal, reader, run, briefing)
     keep_settings(journal, reader, run, effective_settings(context, briefing, preset, market))
-    frozen = freeze(journal, reader, run, context.session, (*late, *market.faults))
-    for one in frozen:
-        warn(Noticed(run, context.clock.now(), "warning", one.why if one.halted else f"frozen: {one.why}"))
+    traded = desk_market(context, run, market, late, warn)
     for event in early:
         journal.event(event)
     answered = [call.model for call in reader.calls(run) if not call.kind]
@@ -125,32 +91,12 @@ async def run_desk(
         number=number,
         preset=preset,
         models=models,
-        market=_without(market, frozen, context),
-        frozen=frozen,
-        journal=journal,
-        reader=reader,
+        traded=traded,
         publish=publish,
         meter=CostMeter(", ".join(dict.fromkeys((*answered, *models.spec.split(", "))))),
         label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)
-
-
-def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContext) -> Market:
-    """The market in which frozen symbols have ended. At a broker, where a split may have reached the position, the
-    lower one of the last close and the one from before counts: an order of the others must not rest on money that is
-    not there."""
-    ends: dict[Symbol, date] = {}
-    for one in frozen:
-        history = market.histories.get(one.symbol)
-        if history is None:
-            continue
-        first = next((fault.session for fault in market.faults if fault.symbol == one.symbol), context.session)
-        end = one.since or first - timedelta(days=1)
-        rows, last = history.rows_through(end), history.rows_through(context.session)
-        fallen = context.account is not None and rows > 0 and history.close[last - 1] < history.close[rows - 1]
-        ends[one.symbol] = context.session if not rows or fallen else end
-    return market.ended(ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +108,7 @@ class _Run:
     number: the cycle's number, DAILY after the close.
     preset: the desk's preset with the configured briefing.
     models: the models that answer the agents.
-    market: data of the symbols that are decided or held.
-    frozen: the symbols among them that are left out.
-    journal, reader: the desk's journal, to write and to read.
+    traded: the market and the journal.
     publish: hears every event.
     meter: counts calls and cost.
     label: every model that decides the run, introduced.
@@ -175,27 +119,17 @@ class _Run:
     number: int
     preset: Preset
     models: ModelSet
-    market: Market
-    frozen: tuple[FrozenSymbol, ...]
-    journal: JournalWriter
-    reader: JournalReader
+    traded: DeskMarket
     publish: Publish
     meter: CostMeter
     label: str
 
     async def play(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
         """Run the session, and write down how it ended."""
-        context, preset, reader = self.context, self.preset, self.reader
-        recorder = DeskRecorder(
-            self.journal,
-            self.run,
-            context.desk,
-            context.clock,
-            reader=reader,
-            market=self.market,
-            bars=preset.windows.chart + INDICATOR_ROWS,
-        )
-        venue = self._venue(recorder)
+        context, preset, traded = self.context, self.preset, self.traded
+        reader, market = traded.reader, traded.market
+        recorder = traded.recorder(preset.windows.chart + INDICATOR_ROWS)
+        venue = traded.venue(recorder)
 
         def unanswered(asked: QuestionKey, call: UnansweredCall) -> None:
             recorder.unanswered(asked, call, self.number)
@@ -213,13 +147,13 @@ class _Run:
         )
         first_run = not reader.runs(RunKind.DAILY)
         self._count_earlier()
-        for note in unread_series(preset, context.services.data, self.market) if first_run else ():
+        for note in unread_series(preset, context.services.data, market) if first_run else ():
             self._notice("info", note)
         if remembers(preset):
             await asyncio.to_thread(load_library)
         warn = partial(self._notice, "warning")
         # A broker's fees are known once they are charged: the journal has them, no rate foretells them.
-        costs = self._rules()[0].cost_rate if context.account is None else ZERO
+        costs = traded.rules()[0].cost_rate if context.account is None else ZERO
         try:
             with desk_memory(context.services, preset, context.calendar, warn, self.meter.add_vectors) as memory:
                 desk = DeskRun(
@@ -228,13 +162,13 @@ class _Run:
                     session=context.session,
                     number=self.number,
                     symbols=context.symbols,
-                    market=self.market,
+                    market=market,
                     calendar=context.calendar,
-                    cycle=Cycle(preset, asker, self.market.calendars, self._record, memory, costs),
+                    cycle=Cycle(preset, asker, market.calendars, self._record, memory, costs),
                     name=preset.name,
                     label=self.label,
                     meter=self.meter,
-                    journal=self.journal,
+                    journal=traded.journal,
                     reader=reader,
                     recorder=recorder,
                     venue=venue,
@@ -243,7 +177,7 @@ class _Run:
                     pause=asyncio.sleep,
                     mode=context.services.config.broker.mode,
                     broker=context.services.config.broker.kind,
-                    frozen=self.frozen,
+                    frozen=traded.frozen,
                 )
                 done = await (run_daily(desk) if quotes is None else run_within(desk, quotes))
             self._keep_report()
@@ -251,7 +185,7 @@ class _Run:
         except PaperdeskError as error:
             self._fail(error)
             self._keep_report()
-            to_mend = reasons(self.frozen)
+            to_mend = reasons(traded.frozen)
             if to_mend and (counts := gravest(error, frozen_error(to_mend))) is not error:
                 raise counts from error
             raise
@@ -260,69 +194,24 @@ class _Run:
 
     async def _end_at_a_pause(self) -> None:
         """Raise CyclePaused where an operator has paused the desk."""
-        if (pause := paused(self.reader)) is not None:
+        if (pause := paused(self.traded.reader)) is not None:
             raise CyclePaused(pause)
 
     def _record(self, event: Event) -> None:
         """Write an event down and publish it."""
-        self.journal.event(event)
+        self.traded.journal.event(event)
         self.publish(event)
 
     def _count_earlier(self) -> None:
         """Count what the run had used before it was killed, or waited."""
-        self.meter.goes_on(self.reader.calls(self.run))
-        before = next((run.model for run in self.reader.runs() if run.id == self.run), None)
+        self.meter.goes_on(self.traded.reader.calls(self.run))
+        before = next((run.model for run in self.traded.reader.runs() if run.id == self.run), None)
         if before is not None and VECTORS in before.agents:
             self.meter.add_vectors(before.agents[VECTORS])
 
     def _count(self, answer: AnswerRecord) -> None:
-        if self.journal.answer(answer_entry(answer, self.run, self.number, self.context.clock.now())):
+        if self.traded.journal.answer(answer_entry(answer, self.run, self.number, self.context.clock.now())):
             self.meter.count(answer)
-
-    def _venue(self, recorder: DeskRecorder) -> Venue:
-        context, market = self.context, self.market
-        if context.account is not None:
-            return self._broker_venue(context.account)
-        refuse_bound(self.reader, context.desk)
-        rules, cash = self._rules()
-        return DeskVenue(
-            rules,
-            market.histories,
-            self._due_actions(),
-            calendar=context.calendar,
-            recorder=recorder,
-            reader=self.reader,
-            cash=cash,
-        )
-
-    def _due_actions(self) -> Actions:
-        """Corporate actions, with those that came due while a symbol was frozen that no longer is."""
-        left_out, points = {one.symbol for one in self.frozen}, self.reader.equity()
-        if not points:
-            return self.market.actions
-        closed = points[-1].session
-        before = frozen_when_closed(self.reader, closed)
-        return late_actions(self.market.actions, [one for one in before if one.symbol not in left_out], closed)
-
-    def _rules(self) -> tuple[ExecutionRules, Decimal]:
-        """The rules of the simulated market as configured, and the cash that a desk begins with."""
-        return with_costs(desk_spec(self.context), self.context.services.config)
-
-    def _broker_venue(self, account: DeskAccount) -> BrokerVenue:
-        context, market, desk = self.context, self.market, self.context.desk
-        return BrokerVenue(
-            account.broker,
-            context.reconciler(account),
-            context.booking(account, self.run, market),
-            journal=self.journal,
-            reader=self.reader,
-            prices=market.at(decision_time(context.calendar, context.session)).close,
-            claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
-            desk=desk,
-            crypto_closes=partial(broker_closes, context.services),
-            patience=timedelta(hours=context.services.config.broker.late_entry_hours),
-            frozen=frozenset(one.symbol for one in self.frozen),
-        )
 
     def _fail(self, error: PaperdeskError) -> None:
         """Write down that the run failed, or was halted because broker and journal disagree, where it had begun; a
@@ -333,9 +222,11 @@ class _Run:
         if isinstance(error, BooksDisagree | EntryAwaited):
             extra["differences"] = [row_json.difference(one) for one in error.differences]
             extra["awaited"] = isinstance(error, EntryAwaited)
-        if any(run.id == self.run and run.outcome is None for run in self.reader.runs()):
+        if any(run.id == self.run and run.outcome is None for run in self.traded.reader.runs()):
             now = self.context.clock.now()
-            self.journal.run_finished(self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra)
+            self.traded.journal.run_finished(
+                self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra
+            )
             self._record(RunFinished(self.run, now, outcome, None, str(error)))
 
     def _keep_report(self) -> None:
@@ -343,7 +234,7 @@ class _Run:
         again."""
         desk = self.context.desk
         try:
-            keep_report(self.reader, desk, self.run, places.desk_reports(desk))
+            keep_report(self.traded.reader, desk, self.run, places.desk_reports(desk))
         except DataError as error:
             self._notice("warning", str(error))
 

@@ -24,6 +24,8 @@ from engine.app.desk_watch import DeskWatch, desk_schedule
 from engine.app.gated_model import Gate, Gated
 from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import Through, build_models
+from engine.app.own_order_queue import OwnOrderQueue
+from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
@@ -53,10 +55,12 @@ from engine.messages.commands import (
     MemoryChange,
     OrderCommand,
     Pause,
+    PlaceOrder,
     ResizeOrder,
     Resume,
     RunCycle,
     Shutdown,
+    TakeBackOrder,
     Unpause,
     Veto,
 )
@@ -64,6 +68,7 @@ from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock, LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
+from engine.reports.documents.own_order import Ticket
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.set_up import Finding
@@ -96,15 +101,18 @@ class DeskRunner:
         submit: Callable[[Publish], Awaitable[None]],
         *,
         edit: Callable[[str, OrderSize], Edit],
+        place: Callable[[PlaceOrder, Publish], Awaitable[Ticket]],
         undo_seconds: float,
     ) -> None:
-        """`run_cycle`, `submit`, `edit` and `undo_seconds` are those of OpenDesk."""
+        """`run_cycle`, `submit`, `edit`, `place` and `undo_seconds` are those of OpenDesk."""
         self._bus = bus
         self._run_cycle = run_cycle
         self._clock = clock
         self._journal = journal
         self._submit = submit
         self._edit, self._undo_seconds = edit, undo_seconds
+        self.own_orders = OwnOrderQueue(lambda wanted: place(wanted, bus.publish), undo_seconds, self._notice)
+        """The operator's own orders, until they are on their way."""
         self._answers = 0
         """Answers so far: the orders that were answered are sent some seconds after the last one."""
         self._leaving = asyncio.Event()
@@ -159,16 +167,27 @@ class DeskRunner:
             case RunCycle():
                 self._cycle = asyncio.create_task(self._guarded(self._whole_cycle(self._daily)), name="cycle")
             case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
-                control = asyncio.create_task(self._guarded(self._control(command)), name="control")
-                self._controls.add(control)
-                control.add_done_callback(self._controls.discard)
+                self._begin_control(self._control(command))
+            case PlaceOrder():
+                self._begin_control(self.own_orders.send(command, self._idle))
+            case TakeBackOrder():
+                self.own_orders.take_back()
             case _:
                 raise InvariantBroken(f"the desk does not know what to do with {type(command).__name__}")
 
-    async def take_turn(self, work: Callable[[Gate], Awaitable[None]]) -> None:
-        """Have work done as a cycle, once no other is at work; raises what it raises."""
+    def _begin_control(self, work: Coroutine[None, None, None]) -> None:
+        control = asyncio.create_task(self._guarded(work), name="control")
+        self._controls.add(control)
+        control.add_done_callback(self._controls.discard)
+
+    async def _idle(self) -> None:
+        """Wait until no cycle is at work."""
         while self._cycle is not None and not self._cycle.done():
             await asyncio.wait({self._cycle})
+
+    async def take_turn(self, work: Callable[[Gate], Awaitable[None]]) -> None:
+        """Have work done as a cycle, once no other is at work; raises what it raises."""
+        await self._idle()
         self._cycle = asyncio.create_task(self._whole_cycle(work), name="cycle")
         await self._cycle
 
@@ -232,8 +251,9 @@ class DeskRunner:
                 await asyncio.wait_for(self._unpaused.wait(), PAUSE_SECONDS)
 
     async def _end(self) -> None:
-        """Cancel the cycle; operator controls are still carried out, at once."""
+        """Cancel the cycle and drop orders that are not on their way; other controls are carried out, at once."""
         self._leaving.set()
+        self.own_orders.drop_all()
         at_work = set(self._controls)
         if self._cycle is not None and not self._cycle.done():
             self._cycle.cancel()
@@ -420,6 +440,14 @@ class OpenDesk:
     def edit(self, order_id: str, size: OrderSize) -> Edit:
         """The edit that gives an open order another size. Raises as `limited_edit` does."""
         return limited_edit(self._services, order_id, size)
+
+    def ticket(self, wanted: PlaceOrder) -> Ticket:
+        """An order of the operator's own before it is given. Raises as `order_ticket` does."""
+        return order_ticket(self._services, wanted)
+
+    async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:
+        """Place an order of the operator's own. Raises as `place_order` does."""
+        return await place_order(self._by_clock(), wanted, publish)
 
     async def submit(self, publish: Publish) -> None:
         """Send the orders that the journal has as approved, and end those that are vetoed or too late. Raises

@@ -167,4 +167,5 @@ def _answered_runs(desk: str) -> Sequence[RunEntry]:
         waiting = not_sent(reader)
         answers = approvals(reader, [entry.order.id for entry in waiting])
         answered = {entry.run for entry in waiting if entry.order.id in answers}
-        return [run for run in reader.runs() if run.id in answered and run.session == latest.session]
+        ours = (run for run in reader.runs() if run.kind is not RunKind.ORDER)
+        return [run for run in ours if run.id in answered and run.session == latest.session]

@@ -38,7 +38,7 @@ def limited_edit(services: Services, order_id: str, size: OrderSize) -> Edit:
         orders = {entry.order.id: entry.order for entry in records.required.orders(open_only=True)}
         if order_id not in orders:
             raise MissingData(f"the desk {services.desk} has no open order {order_id}")
-        price = _prices(services, records)
+        price = last_prices(services, records)
         order, portfolio = orders.pop(order_id), journal_snapshot(records.required).portfolio()
         edit = edit_of(order, size, price(order.symbol))
         edited, power = edit.applied(order), buying_power(portfolio, orders.values(), price)
@@ -60,7 +60,7 @@ def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, O
     """The effects of open orders on the portfolio by order id, at the prices that the desk decided on; an order whose
     symbol has no price is left out. Raises what the journal raises."""
     with records_in(places.desk_journal(services.desk), services.desk) as records:
-        price, snapshot = _prices(services, records), journal_snapshot(records.required)
+        price, snapshot = last_prices(services, records), journal_snapshot(records.required)
         assert snapshot.books is not None  # a desk with orders has books
         portfolio, session = snapshot.portfolio(), snapshot.books.session
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
@@ -78,12 +78,13 @@ def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, O
         return found
 
 
-def _prices(services: Services, records: Records) -> Price:
-    """The last closes of open orders' symbols and of what is held, as the books have them or the market."""
+def last_prices(services: Services, records: Records, *symbols: Symbol) -> Price:
+    """The last closes of some symbols, of those of open orders and of what is held, as the books have them or the
+    market."""
     reader = records.required
     orders = [entry.order.symbol for entry in reader.orders(open_only=True)]
     held = [one.symbol for one in reader.positions()]
-    return partial(_price, reader, known_closes(services, records, tuple(dict.fromkeys((*orders, *held)))))
+    return partial(_price, reader, known_closes(services, records, tuple(dict.fromkeys((*symbols, *orders, *held)))))
 
 
 def _price(reader: JournalReader, market: MarketAsOf | None, symbol: Symbol) -> Decimal:
@@ -92,5 +93,5 @@ def _price(reader: JournalReader, market: MarketAsOf | None, symbol: Symbol) -> 
         return market.close(symbol)
     priced = [one.price for one in reader.holdings(symbol=symbol) if one.price is not None]
     if not priced:
-        raise MissingData(f"{symbol} has no price: its order can be approved or vetoed, not edited")
+        raise MissingData(f"{symbol} has no price that an order of it could be sized by")
     return priced[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -67,6 +68,25 @@ def order_id(
     whose book is traded, empty where the desk has one book only."""
     traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
     return f"{desk}-{session:%Y%m%d}-{cycle}-{traded}-{side.value[0]}-{attempt}"
+
+
+YOU = "you"
+"""The owner of an order that the operator gives."""
+NO_CYCLE = 0
+"""The number of the cycle in the id of an order that no cycle has decided."""
+
+
+def own_order_id(desk: str, session: date, symbol: Symbol, side: Side, attempt: int) -> str:
+    """The id of the operator's own order; `attempt` counts those of the symbol and side in a session, from 1."""
+    return order_id(desk, session, NO_CYCLE, symbol, side, book=YOU, attempt=attempt)
+
+
+_OWN = re.compile(rf"-{NO_CYCLE}-.+-{YOU}-[BS]-\d+")
+
+
+def is_own(order: str) -> bool:
+    """True for the id of the operator's own order."""
+    return _OWN.search(order) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,11 +19,13 @@ from engine.domain.portfolio import Portfolio
 
 
 class RunKind(StrEnum):
-    """The kind of a run: a backtest, a desk's daily run, or a cycle within the session that follows one."""
+    """The kind of a run: a backtest, a desk's daily run, a cycle within the session that follows one, or the run of an
+    operator's own order, which decides nothing."""
 
     BACKTEST = "backtest"
     DAILY = "daily"
     INTRADAY = "session"
+    ORDER = "order"
 
 
 class RunOutcome(StrEnum):

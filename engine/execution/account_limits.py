@@ -4,18 +4,22 @@ an operator gives to an order under the same limits."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import date
 from decimal import ROUND_DOWN, Decimal
+from functools import partial
 
 from engine.domain.decimal_text import plain
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderSize, Side
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, Portfolio
 from engine.errors import UsageError
-from engine.execution.limits import ONE, SMALLEST_ORDER, cost
+from engine.execution.limits import ONE, OVERNIGHT, SMALLEST_ORDER, cost
 from engine.execution.venue import BuyingPower
-from engine.messages.commands import Edit
+from engine.messages.commands import Edit, PlaceOrder
 
 Price = Callable[[Symbol], Decimal]
+OWN = "an order of your own"
+"""The reason of an operator's order."""
 LARGEST_SIZE = Decimal(10) ** 12
 """More shares, or money, than any account has: what is larger is a slip, and could not be counted exactly."""
 
@@ -70,6 +74,39 @@ def buying_power(portfolio: Portfolio, orders: Iterable[Order], price: Price) ->
             queued[order.symbol] = queued.get(order.symbol, ZERO) + (order.quantity or ZERO)
     held = {symbol: position.quantity for symbol, position in portfolio.positions.items()}
     return BuyingPower(portfolio.cash, reserved, held, queued)
+
+
+def own_order(
+    identity: str, wanted: PlaceOrder, price: Decimal, session: date, *, held: Decimal = ZERO, whole: bool = False
+) -> Order:
+    """The operator's order of a decision session at a price, with so many shares held (negative where short); `whole`
+    where no part of a share is traded. A buy is for an amount, so that it never costs more than is reserved; a sale,
+    and what buys back a short position, is for shares. Raises UsageError for a size that cannot be traded."""
+    size = wanted.size.number
+    if not size.is_finite() or size <= 0:
+        raise UsageError(f"an order needs a size above zero, not {size}")
+    order = partial(Order, id=identity, symbol=wanted.symbol, side=wanted.side, session=session, reason=OWN)
+    if wanted.side is Side.BUY and held >= 0 and not whole:
+        notional = (size if wanted.size.money else size * price).quantize(CENT, ROUND_DOWN)
+        if notional < SMALLEST_ORDER:
+            raise UsageError(f"{notional} is less than the smallest order, {SMALLEST_ORDER}")
+        return order(notional=notional)
+    step, most = ONE if whole else SHARE_STEP, price * OVERNIGHT if wanted.side is Side.BUY else price
+    quantity = (size / most if wanted.size.money else size).quantize(step, ROUND_DOWN)
+    if not quantity or (not wanted.size.money and quantity != size):
+        what = "whole shares" if whole else f"steps of {SHARE_STEP} shares"
+        raise UsageError(f"{wanted.symbol}: {plain(size)} does not come to {what}, in which it is traded")
+    return order(quantity=quantity)
+
+
+def own_refusal(order: Order, power: BuyingPower, price: Decimal, *, floor: Decimal) -> str:
+    """The limit that an operator's order would cross at a price, beside what is open, in a sentence; empty for none. It
+    never sells short, and buys back no more than is short."""
+    short = -power.held.get(order.symbol, ZERO)
+    if order.side is Side.BUY and short > 0:
+        wanted = order.quantity or ZERO
+        return "" if wanted <= short else f"it would buy {plain(wanted)} shares, and {plain(short)} are short"
+    return shortfall(order, power, price, floor=floor, allow_short=False)
 
 
 def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decision import DecisionKey
+from engine.domain.order import is_own
 from engine.domain.run import Result, RunKind, RunOutcome, Stretch
 from engine.errors import MissingData
 from engine.journal.entries import Trail
@@ -59,8 +60,9 @@ def trail(reader: JournalReader, key: DecisionKey) -> Trail:
         )
     orders = tuple(
         entry
-        for entry in reader.orders(key.run, key.symbol, key.session)
-        if entry.cycle == key.cycle and entry.order.book in ("", decision.book)
+        for entry in reader.orders(symbol=key.symbol, session=key.session)
+        if is_own(entry.order.id)
+        or (entry.run == key.run and entry.cycle == key.cycle and entry.order.book in ("", decision.book))
     )
     opinions = reader.opinions(key.run, key.symbol, key.session, key.session)
     opinions = tuple(opinion for opinion in opinions if opinion.key.cycle == key.cycle)

@@ -45,8 +45,9 @@ class RunReader(RowReader):
         return self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid")
 
     def latest_run(self, kind: RunKind | None = None) -> RunEntry | None:
-        """The run that was started last, or None."""
-        found = self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid DESC LIMIT 1")
+        """The run that was started last, of any kind but that of an operator's own order, or None."""
+        narrow = {"kind": kind, "kind <>": RunKind.ORDER if kind is None else None}
+        found = self._values(RunEntry, RUNS, narrow, "runs.rowid DESC LIMIT 1")
         return found[0] if found else None
 
     def run(self, run: str) -> RunEntry:

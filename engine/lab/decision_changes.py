@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.domain.decision import Decision
 from engine.domain.market import Symbol
-from engine.domain.order import Order
+from engine.domain.order import Order, is_own
 from engine.journal.entries import AnswerEntry, Recalled, RunEntry, Trail
 
 Field = str | tuple[str, ...]
@@ -151,7 +151,8 @@ def decision_fields(made: Decision) -> dict[str, Field]:
 def _decision(trail: Trail | None) -> dict[str, Field]:
     if trail is None:
         return {}
-    return decision_fields(trail.decision) | {"order": tuple(_order(entry.order) for entry in trail.orders)}
+    decided = [entry.order for entry in trail.orders if not is_own(entry.order.id)]
+    return decision_fields(trail.decision) | {"order": tuple(map(_order, decided))}
 
 
 def _order(order: Order) -> str:

@@ -9,7 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from engine.domain.order import Order, OrderSize
+from engine.domain.market import Symbol
+from engine.domain.order import Order, OrderSize, Side
 from engine.domain.run import RunSpec
 
 
@@ -123,6 +124,26 @@ class ResizeOrder(Command):
 
     order_id: str
     size: OrderSize
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOrder(Command):
+    """Place an order of the operator's own."""
+
+    symbol: Symbol
+    side: Side
+    size: OrderSize
+
+    @property
+    def words(self) -> str:
+        """The order in words: `BUY AAPL for $5000`, `SELL 12 AAPL`."""
+        number = f"{self.size.number:f}"
+        return f"{self.side} {self.symbol} for ${number}" if self.size.money else f"{self.side} {number} {self.symbol}"
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBackOrder(Command):
+    """Drop the operator's last order that is not on its way yet."""
 
 
 @dataclass(frozen=True, slots=True)

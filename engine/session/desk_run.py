@@ -11,15 +11,17 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
 
-from engine.domain.order import OrderState
+from engine.domain.order import Order, OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Halted, Paused
 from engine.execution.submission import Submission, SubmissionResult
+from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
 from engine.messages.events import RunFinished
 from engine.messages.from_values import order_filled
+from engine.ports import Pause
 from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
 from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
 from engine.session.loop import run_session
@@ -78,7 +80,7 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
         # A killed cycle: the same questions have the same answers, which are paid already.
         context, moment = _on_recorded_inputs(context, moment, inputs)
     done = await run_session(context, moment, desk_state(desk.reader))
-    await _book_fills(desk, done.submitted)
+    await book_fills(desk.venue, desk.pause, desk.session, done.submitted.orders)
     fills = desk.reader.fills(run=desk.run)
     for fill in fills:
         desk.publish(order_filled(desk.run, desk.clock.now(), fill))
@@ -167,12 +169,12 @@ def _begin(desk: DeskRun) -> None:
     begin_run(desk.journal, desk.publish, entry, window=window, sessions=1, steps=steps)
 
 
-async def _book_fills(desk: DeskRun, submitted: SubmissionResult) -> None:
+async def book_fills(venue: Venue, wait: Pause, session: date, orders: Sequence[Order]) -> None:
     """Book what has filled by now, so that the journal has the desk's present positions; the rest is the next run's."""
-    if any(order.state in TAKEN for order in submitted.orders):
-        await desk.pause(FILLS_WITHIN)
+    if any(order.state in TAKEN for order in orders):
+        await wait(FILLS_WITHIN)
         with suppress(TryAgainLater, NetworkError):
-            await desk.venue.settle(desk.session)
+            await venue.settle(session)
 
 
 def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> DeskRunResult:

@@ -97,9 +97,7 @@ def _waiting(reader: JournalReader, closed: date) -> BookOrders | None:
 def close_abandoned(desk: DeskRun) -> None:
     """End earlier runs that were killed and never gone on with. Orders that they intended for an earlier session are
     not traded late; those of earlier cycles of the same session stay until one decides again."""
-    earlier = [
-        run for run in desk.reader.runs() if run.kind in (RunKind.DAILY, RunKind.INTRADAY) and _before(run, desk)
-    ]
+    earlier = [run for run in desk.reader.runs() if run.kind is not RunKind.BACKTEST and _before(run, desk)]
     open_orders = desk.reader.orders(open_only=True)
     abandoned = {run.id for run in earlier if run.session != desk.session}
     for entry in open_orders:

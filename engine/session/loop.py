@@ -11,7 +11,6 @@ the recorder that they give to it, in nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import partial
@@ -19,15 +18,14 @@ from functools import partial
 from engine.cycle.turn import CycleResult, Turn
 from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
-from engine.execution.venue import SettledSession
 from engine.market.trading_hours import step_at
-from engine.messages.from_values import order_filled, session_settled
 from engine.session import owner_books
 from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
-from engine.session.outcomes import deposits_in, learn
+from engine.session.outcomes import learn
 from engine.session.owner_books import OwnerBooks, has_books
 from engine.session.pause import unless_paused
 from engine.session.quotes import quoted
+from engine.session.settled_events import publish_settled
 
 RESUMED_WITHIN = timedelta(minutes=15)
 """Largest age of the data with which a killed cycle within a session goes on."""
@@ -58,7 +56,7 @@ async def settle(context: SessionContext, session: date, state: RunState) -> tup
     settlement = await context.venue.settle(session)
     for text in settlement.warnings:
         context.warn(text)
-    _publish(context, settlement.sessions)
+    publish_settled(context.run, context.recorder, context.clock, context.publish, settlement.sessions)
     if not has_books(context.cycle.preset):
         return Settled(settlement.sessions), learn(context, state, settlement.stretches)
     if not state.books.points:
@@ -134,11 +132,3 @@ def _opened(context: SessionContext, session: date) -> OwnerBooks:
     for point in books.points.values():
         context.recorder.opened(point)
     return books
-
-
-def _publish(context: SessionContext, sessions: Iterable[SettledSession]) -> None:
-    for one in sessions:
-        now, books = context.clock.now(), one.after
-        for fill in context.recorder.new_fills(one):
-            context.publish(order_filled(context.run, now, fill))
-        context.publish(session_settled(context.run, now, books, deposits_in(one)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,19 +18,20 @@ from engine.app.gated_model import Gate
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
-from engine.domain.order import Order, OrderSize, OrderState, Side, order_id
+from engine.domain.order import YOU, Order, OrderSize, OrderState, Side, order_id, own_order_id
 from engine.domain.run import RunKind, RunOutcome, RunSpec, TradingMode
 from engine.errors import MissingData, StaleData, UsageError
-from engine.execution.account_limits import edit_of
+from engine.execution.account_limits import edit_of, own_order, own_refusal
 from engine.execution.controls import approvals, halted, not_sent
 from engine.execution.limits import cost
+from engine.execution.venue import BuyingPower
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import AroundTheClock
-from engine.messages.commands import Edit
+from engine.messages.commands import Edit, PlaceOrder
 from engine.messages.events import (
     AgentAnswered,
     AgentSaid,
@@ -42,6 +44,8 @@ from engine.messages.events import (
 )
 from engine.ports import Calendar, LiveFeed
 from engine.preset import load_preset
+from engine.reports.documents.order_effect import order_effect
+from engine.reports.documents.own_order import Ticket
 from engine.reports.documents.records import Records
 from engine.reports.documents.set_up import Finding
 
@@ -119,8 +123,8 @@ class FakeDesk:
         known = [KnownSymbol(symbol, found_in=("desk",)) for symbol in symbols]
         self.symbol_index = SimpleNamespace(all=lambda: known, market=lambda symbols, now: asyncio.run(self.market()))
         self.benchmark: str | None = None
-        self.cycles = 0
         self.session_minutes = SimpleNamespace(available=False)
+        self.cycles = 0
         self.pause = pause
         self.cost = Decimal(0)
         self._breaks = breaks
@@ -182,6 +186,28 @@ class FakeDesk:
         if cost(edit.applied(order), Decimal(50)) > 10_000:
             raise UsageError("too much")
         return edit
+
+    def ticket(self, wanted: PlaceOrder) -> Ticket:
+        """At a price of 50, with 10,000 of cash of which 1,000 has to stay, and nothing held."""
+        if wanted.symbol not in self.symbols:
+            raise UsageError(f"{wanted.symbol} is none of the desk's symbols")
+        order = own_order(own_order_id("test", SESSION, wanted.symbol, wanted.side, 1), wanted, Decimal(50), SESSION)
+        cash = Decimal(10_000)
+        refused = own_refusal(order, BuyingPower(cash), Decimal(50), floor=Decimal(1000))
+        effect = order_effect(order, Decimal(50), SESSION, held=Decimal(0), cash=cash, value=cash)
+        return Ticket(order=order, effect=effect, refused=refused)
+
+    async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:
+        """Writes the order down, and sends it."""
+        ticket = self.ticket(wanted)
+        if ticket.refused:
+            return ticket
+        order = ticket.order
+        with JournalWriter(self.journal) as writer:
+            writer.order_intended(OrderEntry(order=order, run="", desk="test", cycle=0, time=NOW, owner=YOU))
+            for state in (OrderState.SUBMITTING, OrderState.ACKNOWLEDGED):
+                writer.order_moved(order := order.moved(state), NOW)
+        return replace(ticket, order=order)
 
     async def submit(self, publish: Publish) -> None:
         """Sends what is approved, ends what is vetoed, as the words in the journal say."""

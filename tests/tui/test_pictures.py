@@ -10,7 +10,7 @@ from conftest import Running, shown, until
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from tui.widgets.plot import CurvePlot
 
@@ -65,6 +65,18 @@ async def test_a_halted_desk_with_orders_that_wait(
 async def test_an_approval_is_asked_for(running: Running, svg: SnapshotAssertion, asking: Any) -> None:
     async with running((80, 24), desk=asking) as pilot:
         await pilot.press("a")
+        await shown(pilot)
+        assert picture(pilot) == svg
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+async def test_the_ticket_of_an_order_of_ones_own(
+    running: Running, svg: SnapshotAssertion, size: tuple[int, int]
+) -> None:
+    async with running(size) as pilot:
+        await pilot.press("o", *"$2500")
+        effect = pilot.app.screen.query_one("#effect", Static)
+        await until(pilot, lambda: "within the cash floor" in str(effect.content))
         await shown(pilot)
         assert picture(pilot) == svg
 

@@ -159,6 +159,8 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
         return
     yield standard_output().bold(f"Positions of {title} at {document['session']}")
     yield from _position_table(document)
+    if document["yours"]:
+        yield f"orders of your own are in {', '.join(document['yours'])}"
     yield from (f"frozen, no order is given: {why}" for why in document["frozen"].values())
 
 

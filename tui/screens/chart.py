@@ -16,7 +16,8 @@ from engine.errors import PaperdeskError
 from tui.bar_text import bar_text
 from tui.keys import CHART, bindings
 from tui.market_view import MarketView
-from tui.screens.frame import TALL, FramedScreen
+from tui.screens.frame import TALL
+from tui.screens.own_order_keys import OwnOrderKeys
 from tui.screens.trail import TrailScreen
 from tui.snapshot import Snapshot, Source
 from tui.symbol_chart import INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 DAYS = next(iter(TIMEFRAMES))
 
 
-class ChartScreen(FramedScreen):
+class ChartScreen(OwnOrderKeys):
     """The chart; left and right move its cursor, enter opens the decision under it. With the crosshair everything that
     is known of one bar stands under the candles."""
 
@@ -49,6 +50,10 @@ class ChartScreen(FramedScreen):
         self._chart = SymbolChart()
         self._built_from: tuple[object, ...] = ()
         self._plotted: tuple[object, ...] = ()
+
+    def chosen_symbol(self) -> str:
+        """The symbol of the chart."""
+        return self.symbol
 
     def compose_body(self) -> ComposeResult:
         """Mount the candles and the pane under them."""

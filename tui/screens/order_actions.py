@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
-from engine.domain.order import Order, OrderSize
+from engine.domain.order import Order
 from engine.messages.commands import Approve, OrderCommand, ResizeOrder, Undo, Veto
 from engine.reports.documents.control_state import OpenOrder
 from tui.bridge import PAST
-from tui.screens.frame import FramedScreen
+from tui.order_size import SIZE_HINT, order_size
+from tui.screens.own_order_keys import OwnOrderKeys
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from tui.screens.confirm import Confirmation
 
-SIZE_HINT = "shares, or dollars with a $ before them"
 
-
-class OrderActions(FramedScreen):
-    """A screen with a table `orders`, whose orders are answered by key."""
-
-    def chosen_symbol(self) -> str:
-        """The symbol whose order is meant where the table of orders has not the focus."""
-        raise NotImplementedError
+class OrderActions(OwnOrderKeys):
+    """A screen with a table `orders`, whose orders are answered by key. `chosen_symbol` is the one whose order is meant
+    where the table has not the focus."""
 
     def action_approve(self) -> None:
         """Approve the order that waits, once that is confirmed."""
@@ -40,7 +35,10 @@ class OrderActions(FramedScreen):
             self._edit(one.order, lambda: None)
 
     def action_undo(self) -> None:
-        """Take back the last answer, or edit, of an order that was not sent yet."""
+        """Take back the operator's last order, else the last answer, or edit, of one that was not sent yet."""
+        if self._view.own_orders:
+            super().action_undo()
+            return
         from tui.screens.order_question import undoable_order
 
         one = undoable_order(self._view, self.chosen_symbol()) if self._in_present() else None
@@ -126,15 +124,3 @@ class OrderActions(FramedScreen):
         if under is None:
             self.notify("this order does not wait for you" if waiting else "no order waits for approval", timeout=3)
         return under
-
-
-def order_size(text: str) -> OrderSize:
-    """A size as it is typed: `25` shares, `$5000`. Raises ValueError that says how it is written."""
-    plain = text.strip().replace(",", "")
-    try:
-        number = Decimal(plain.removeprefix("$"))
-    except InvalidOperation:
-        number = Decimal(0)
-    if not number.is_finite() or number <= 0:
-        raise ValueError(f"{text.strip() or 'nothing'} is no size: write 25 for shares, $5000 for an amount")
-    return OrderSize(number, money=plain.startswith("$"))

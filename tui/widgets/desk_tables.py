@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import datetime
 from decimal import Decimal
 
+from engine.domain.order import is_own
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
 from tui.market_view import Quote
@@ -120,6 +121,6 @@ def _open_order(open_order: OpenOrder, now: datetime) -> Row:
             Cell(order.symbol, "strong"),
             Cell(order.side.value, ACTION_INKS.get(order.side.value, "text")),
             Cell(amount, order=order.notional if order.quantity is None else order.quantity),
-            Cell(state, _STATE_INKS.get(open_order.state, "warn")),
+            Cell(f"{state}, yours" if is_own(order.id) else state, _STATE_INKS.get(open_order.state, "warn")),
         ),
     )

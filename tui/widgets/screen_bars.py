@@ -75,8 +75,8 @@ def _since(view: Snapshot, books: Books) -> str:
 
 
 def _control_items(view: Snapshot) -> Iterator[Item]:
-    """Yield the halt, or else the pause, the number of orders that wait for an approval, and a rehearsal that is
-    missing or missed."""
+    """Yield the halt, or else the pause, the number of orders that wait for an approval, those of the operator that can
+    be taken back, and a rehearsal that is missing or missed."""
     stop, waiting = view.controls.halted or view.controls.paused, view.controls.waiting
     if stop is not None:
         today = view.now is not None and view.now.date() == stop.since.date()
@@ -84,6 +84,8 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
         yield Item("since", f"{since} {cut(one_line(stop.reason), REASON)}".rstrip(), "warn")
     if waiting:
         yield Item("", f"{len(waiting)} to approve", "warn")
+    if view.own_orders:
+        yield Item("", f"{len(view.own_orders)} of yours to be sent: u", "warn")
     if view.services is not None and view.services.rehearsal.reason:
         yield Item("", "not rehearsed: paperdesk rehearse", "warn")
 

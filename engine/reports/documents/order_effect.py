@@ -1,4 +1,4 @@
-"""The effect of an order that waits on the portfolio, as an operator weighs it before an answer."""
+"""The effect of an order on the portfolio, as an operator weighs it before an answer, or before it is given."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.brokerage import Difference
 from engine.domain.decimal_text import money, plain
 from engine.domain.decision import DESK, Decision, Opinion
-from engine.domain.order import Fill, Order
+from engine.domain.order import YOU, Fill, Order, is_own
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
 
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ def _plain(name: str, value: object) -> object:
 
 
 def trade(fill: Fill) -> Row:
-    """A trade; `session` is where it filled, `owner` the one in whose book (the desk's own where it has one)."""
+    """A trade; `session` is where it filled, `owner` the one in whose book (the desk's own where it has one), or who
+    ordered it by hand."""
     known = fields(fill, "session", "symbol", "side", "quantity", "price", "fee", "reason")
-    return {**known, "owner": fill.book or DESK}
+    return {**known, "owner": YOU if is_own(fill.order_id) else fill.book or DESK}
 
 
 def cash_flow(flow: CashFlow) -> Row:
@@ -142,8 +143,10 @@ def difference(one: Difference) -> Row:
 
 def order(entry: Order, decided: Order | None = None) -> Row:
     """An order in its present state; either `quantity` (shares) or `notional` (money, costs included) was asked for.
-    `edited_from` is its size before an operator edited it, null where none did."""
+    `owner` is the operator, the owner whose book trades, or the desk; `edited_from` is its size before an operator
+    edited it, null where none did."""
     known = fields(entry, "id", "session", "symbol", "side", "quantity", "notional", "state")
+    known["owner"] = YOU if is_own(entry.id) else entry.book or DESK
     return known | {"edited_from": None if decided is None else fields(decided, "quantity", "notional")}
 
 

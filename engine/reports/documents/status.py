@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.domain.decimal_text import money
+from engine.domain.order import Fill, Side, is_own
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.controls import halted, paused
@@ -116,7 +118,8 @@ def _model(calls: Sequence[CallCost]) -> Row:
 
 
 def positions_document(records: Records) -> Row:
-    """The books at the last close; null before the first. `frozen` are the symbols that its run gave no order."""
+    """The books at the last close; null before the first. `frozen` are the symbols that its run gave no order, `yours`
+    the positions in which orders of the operator's own have traded since they were opened."""
     books, owners = last_books(records)
     return {
         **records.head,
@@ -124,7 +127,22 @@ def positions_document(records: Records) -> Row:
         **row_json.books(books),
         **row_json.per_owner(owners),
         "frozen": {} if records.reader is None else _frozen(records.reader, records.run),
+        "yours": [] if books is None or records.reader is None else _yours(records.reader.fills(records.world), books),
     }
+
+
+def _yours(fills: Sequence[Fill], books: EquityPoint) -> list[str]:
+    """The symbols held in which the operator's own orders have traded since the position was last flat."""
+    found = set[str]()
+    held: defaultdict[str, Decimal] = defaultdict(Decimal)
+    for fill in fills:
+        if fill.session <= books.session:
+            held[fill.symbol] += fill.quantity if fill.side is Side.BUY else -fill.quantity
+            if is_own(fill.order_id):
+                found.add(fill.symbol)
+            if not held[fill.symbol]:
+                found.discard(fill.symbol)
+    return sorted(found & books.portfolio.positions.keys())
 
 
 def _frozen(reader: JournalReader, run: str | None) -> dict[str, str]:

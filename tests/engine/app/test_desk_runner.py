@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from pytest import MonkeyPatch
 from engine.app.desk_runner import DeskRunner, Publish
 from engine.app.gated_model import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.order import OrderSize
+from engine.domain.order import OrderSize, Side
 from engine.domain.run import RunOutcome
 from engine.errors import StaleData, TryAgainLater
 from engine.execution import controls
+from engine.execution.account_limits import own_order
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.bus import Bus
@@ -26,6 +28,7 @@ from engine.messages.commands import (
     Edit,
     Halt,
     Pause,
+    PlaceOrder,
     Resume,
     RunCycle,
     Shutdown,
@@ -34,6 +37,8 @@ from engine.messages.commands import (
     Veto,
 )
 from engine.messages.events import Event, Noticed, RunFinished
+from engine.reports.documents.order_effect import order_effect
+from engine.reports.documents.own_order import Ticket
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
@@ -43,6 +48,10 @@ NOWHERE = Path("nowhere.db")
 
 async def nothing(publish: Publish) -> None:
     """No order waits."""
+
+
+async def no_order(wanted: PlaceOrder, publish: Publish) -> Ticket:
+    raise AssertionError("nothing is ordered")
 
 
 def no_edit(order_id: str, size: OrderSize) -> Edit:
@@ -90,7 +99,7 @@ async def _heard(bus: Bus, wanted: int) -> list[Event]:
 
 async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 1))
     desk.send(RunCycle())
     serving = asyncio.create_task(desk.serve())
@@ -104,7 +113,7 @@ async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
 
 async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(RunCycle())
@@ -121,7 +130,7 @@ async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
 async def test_a_pause_holds_the_next_question_until_it_is_over(tmp_path: Path) -> None:
     cycles, journal = Cycles(held=True), tmp_path / "desk.db"
     JournalWriter(journal).close()
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -141,7 +150,7 @@ async def test_a_pause_of_another_process_holds_the_cycle_as_well(tmp_path: Path
     monkeypatch.setattr("engine.app.desk_runner.PAUSE_SECONDS", 0.01)
     cycles, journal = Cycles(held=True), tmp_path / "desk.db"
     JournalWriter(journal).close()
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -163,7 +172,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
         runs += 1
         raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
 
-    desk = DeskRunner(bus, fails, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(bus, fails, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -178,7 +187,9 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
 
 async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) -> None:
     cycles = Cycles(held=True)
-    desk = DeskRunner(Bus(), cycles.run, Noon(), tmp_path / "desk.db", nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), cycles.run, Noon(), tmp_path / "desk.db", nothing, edit=no_edit, place=no_order, undo_seconds=0
+    )
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -190,7 +201,7 @@ async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) 
 
 
 async def test_a_command_of_someone_else_is_a_bug() -> None:
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     desk.send(StopBacktest("r1"))
     with pytest.raises(Exception, match="StopBacktest"):
         await desk.serve()
@@ -205,7 +216,7 @@ def test_commands_come_from_another_thread() -> None:
 
     def live() -> None:
         async def main() -> None:
-            box.append(DeskRunner(Bus(), run, Noon(), NOWHERE, nothing, edit=no_edit, undo_seconds=0))
+            box.append(DeskRunner(Bus(), run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0))
             made.set()
             await box[0].serve()
 
@@ -281,7 +292,7 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
         await sent.wait()
 
     cycles = Cycles(held=True)
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -311,7 +322,7 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
         while words() != wanted:  # the rest is written meanwhile
             await asyncio.sleep(0.01)
 
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
     for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
         desk.send(command)
     serving = asyncio.create_task(desk.serve())
@@ -323,7 +334,7 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
 
 async def test_a_command_given_before_the_end_is_still_written(tmp_path: Path) -> None:
     journal = tmp_path / "desk.db"
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     desk.send(Halt("leaving"))
     desk.send(Shutdown())
     await desk.serve()
@@ -335,7 +346,7 @@ async def test_a_run_that_is_at_work_keeps_the_answer_for_later_and_is_noticed(t
         raise TryAgainLater("another run is at work")
 
     bus, journal = Bus(), tmp_path / "desk.db"
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(Approve("o1"))
@@ -360,7 +371,7 @@ async def test_a_command_that_came_too_late_for_the_cycle_is_carried_out_after_i
             raise TryAgainLater("the cycle holds the lock")
         sent.append(cycles.asked)
 
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -381,12 +392,40 @@ async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_pat
     journal = tmp_path / "desk.db"
     journal.write_bytes(b"this is no journal, whatever its name says")
     bus = Bus()
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, nothing, edit=no_edit, undo_seconds=0)
+    desk = DeskRunner(bus, Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     heard = asyncio.create_task(_heard(bus, 1))
     await asyncio.sleep(0)
     desk.send(Halt())
     serving = asyncio.create_task(desk.serve())
     (said,) = await heard
     assert isinstance(said, Noticed) and said.level == "error" and "not a journal" in said.text
+    desk.send(Shutdown())
+    await serving
+
+
+async def test_an_order_of_ones_own_waits_for_the_cycle_at_work_and_what_is_refused_is_an_error() -> None:
+    bus, cycles, placed = Bus(), Cycles(held=True), list[int]()
+    wanted = PlaceOrder("AAA", Side.BUY, OrderSize(Decimal(5)))
+
+    async def place(order: PlaceOrder, publish: Publish) -> Ticket:
+        placed.append(cycles.asked)
+        price, nothing = Decimal(10), Decimal(0)
+        sized = own_order("o1", order, price, NOON.date())
+        effect = order_effect(sized, price, NOON.date(), held=nothing, cash=nothing, value=nothing)
+        return Ticket(order=sized, effect=effect, refused="there is no cash")
+
+    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=place, undo_seconds=0)
+    heard = asyncio.create_task(_heard(bus, 2))
+    serving = asyncio.create_task(desk.serve())
+    desk.send(RunCycle())
+    await cycles.began.wait()
+    desk.send(wanted)
+    await _until(lambda: desk.own_orders.waiting == (wanted,))
+    await _many_turns()
+    assert placed == []
+    cycles.answered.set()
+    said = [(event.level, event.text) for event in await heard if isinstance(event, Noticed)]
+    assert placed == [3] and said == [("error", "BUY 5 AAA is not taken: there is no cash")]
+    assert desk.own_orders.waiting == ()
     desk.send(Shutdown())
     await serving

@@ -1,0 +1,155 @@
+"""The market of a desk's run: its data, the symbols that are left out, and the venue that takes its orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import partial
+
+from engine import places
+from engine.account.booking import claim_account
+from engine.account.broker_venue import BrokerVenue
+from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, check_one_currency, refuse_bound
+from engine.app.desk_settings import desk_spec
+from engine.app.market_data import broker_closes, held_symbols, load_desk
+from engine.app.refresh import refresh
+from engine.app.run_spec import with_costs
+from engine.domain.execution import ExecutionRules
+from engine.domain.market import Symbol
+from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_when_closed, late_actions
+from engine.execution.venue import Venue
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.market.as_of import Market
+from engine.market.price_faults import PriceFault
+from engine.market.trading_hours import decision_time
+from engine.messages.events import Noticed, Publish
+from engine.session.recorder import DeskRecorder
+from engine.session.simulated_venue import DeskVenue
+from engine.simulation.simulated_broker import Actions
+
+
+async def load_market(context: DeskContext, run: str, warn: Publish) -> tuple[Market, tuple[PriceFault, ...]]:
+    """Everything that is known of the symbols that the desk decides on or holds, brought up to date where its broker
+    brings data, and the faults of what did not come. Raises as engine.app.runs does."""
+    services, config = context.services, context.services.config
+    held = held_symbols(context.journal.reader)
+    if context.journal.reader is not None:
+        check_one_currency(services, context.journal.reader, held)
+    late: tuple[PriceFault, ...] = ()
+    if context.account is not None:
+        await check_calendar(context.account.broker, context.calendar, context.session)
+        if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:
+            late = await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
+    return await load_desk(services, context.session, held, [one.symbol for one in late]), late
+
+
+def desk_market(
+    context: DeskContext, run: str, market: Market, late: Sequence[PriceFault], warn: Publish
+) -> DeskMarket:
+    """The market of a run without the symbols whose data contradicts itself, or did not come, each of which is warned
+    of and written down."""
+    journal, reader = context.journal.writer, context.journal.reader
+    assert reader is not None  # the writer has created the journal
+    frozen = freeze(journal, reader, run, context.session, (*late, *market.faults))
+    for one in frozen:
+        warn(Noticed(run, context.clock.now(), "warning", one.why if one.halted else f"frozen: {one.why}"))
+    left = _without(market, frozen, context)
+    return DeskMarket(context=context, run=run, market=left, frozen=frozen, journal=journal, reader=reader)
+
+
+def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContext) -> Market:
+    """The market in which frozen symbols have ended. At a broker, where a split may have reached the position, the
+    lower one of the last close and the one from before counts: an order of the others must not rest on money that is
+    not there."""
+    ends: dict[Symbol, date] = {}
+    for one in frozen:
+        history = market.histories.get(one.symbol)
+        if history is None:
+            continue
+        first = next((fault.session for fault in market.faults if fault.symbol == one.symbol), context.session)
+        end = one.since or first - timedelta(days=1)
+        rows, last = history.rows_through(end), history.rows_through(context.session)
+        fallen = context.account is not None and rows > 0 and history.close[last - 1] < history.close[rows - 1]
+        ends[one.symbol] = context.session if not rows or fallen else end
+    return market.ended(ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskMarket:
+    """The market of one run.
+
+    context: the desk and the session.
+    run: id of the run.
+    market: data of the symbols that are decided or held.
+    frozen: the symbols among them that are left out.
+    journal, reader: the desk's journal, to write and to read.
+    """
+
+    context: DeskContext
+    run: str
+    market: Market
+    frozen: tuple[FrozenSymbol, ...]
+    journal: JournalWriter
+    reader: JournalReader
+
+    def recorder(self, bars: int) -> DeskRecorder:
+        """The recorder of the run; of the market it keeps the last `bars` bars of a symbol."""
+        context = self.context
+        return DeskRecorder(
+            self.journal,
+            self.run,
+            context.desk,
+            context.clock,
+            reader=self.reader,
+            market=self.market,
+            bars=bars,
+        )
+
+    def venue(self, recorder: DeskRecorder) -> Venue:
+        """The account at the broker, or the simulated market."""
+        context, market = self.context, self.market
+        if context.account is not None:
+            return self._broker_venue(context.account)
+        refuse_bound(self.reader, context.desk)
+        rules, cash = self.rules()
+        return DeskVenue(
+            rules,
+            market.histories,
+            self._due_actions(),
+            calendar=context.calendar,
+            recorder=recorder,
+            reader=self.reader,
+            cash=cash,
+        )
+
+    def _due_actions(self) -> Actions:
+        """Corporate actions, with those that came due while a symbol was frozen that no longer is."""
+        left_out, points = {one.symbol for one in self.frozen}, self.reader.equity()
+        if not points:
+            return self.market.actions
+        closed = points[-1].session
+        before = frozen_when_closed(self.reader, closed)
+        return late_actions(self.market.actions, [one for one in before if one.symbol not in left_out], closed)
+
+    def rules(self) -> tuple[ExecutionRules, Decimal]:
+        """The rules of the simulated market as configured, and the cash that a desk begins with."""
+        return with_costs(desk_spec(self.context), self.context.services.config)
+
+    def _broker_venue(self, account: DeskAccount) -> BrokerVenue:
+        context, market, desk = self.context, self.market, self.context.desk
+        return BrokerVenue(
+            account.broker,
+            context.reconciler(account),
+            context.booking(account, self.run, market),
+            journal=self.journal,
+            reader=self.reader,
+            prices=market.at(decision_time(context.calendar, context.session)).close,
+            claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
+            desk=desk,
+            crypto_closes=partial(broker_closes, context.services),
+            patience=timedelta(hours=context.services.config.broker.late_entry_hours),
+            frozen=frozenset(one.symbol for one in self.frozen),
+        )

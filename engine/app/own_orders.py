@@ -1,0 +1,304 @@
+"""An order of the operator's own: its effect, and its way from the ticket through limits and journal to the venue.
+
+No agent decides it and nobody has to approve it; a halt keeps it from being taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from engine import places
+from engine.account.reconciliation import journal_snapshot
+from engine.app.demo_time import DemoTime, begins_after
+from engine.app.desk_context import DeskContext, desk_account, desk_context
+from engine.app.desk_journal import DeskJournal
+from engine.app.desk_market import DeskMarket, desk_market, load_market
+from engine.app.waiting_orders import last_prices
+from engine.domain.market import Symbol
+from engine.domain.order import NO_CYCLE, YOU, Order, OrderState, is_own, own_order_id
+from engine.domain.portfolio import ZERO
+from engine.domain.run import RunKind, RunOutcome, TradingMode
+from engine.errors import DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal
+from engine.execution.controls import halted
+from engine.execution.submission import Submission
+from engine.execution.venue import Venue
+from engine.journal.entries import OrderEntry, RunEntry
+from engine.journal.reader import JournalReader
+from engine.market.live_prices import LivePrices
+from engine.market.trading_hours import decision_time
+from engine.messages.commands import PlaceOrder
+from engine.messages.events import Event, Noticed, Publish, RunFinished
+from engine.preset import Preset, load_preset
+from engine.reports.documents.order_effect import OrderEffect, order_effect
+from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.records import records_in
+from engine.services import Services
+from engine.session.desk_run import book_fills
+from engine.session.owner_books import has_books
+from engine.session.settled_events import publish_settled
+
+LEFT = "the program that took it ended before it was sent"
+STOPPED = "the desk was halted before it was sent"
+
+
+def order_ticket(services: Services, wanted: PlaceOrder) -> Ticket:
+    """The order that a wish comes to, by the books and at the last close, beside the open orders; nothing is written,
+    and the account is asked only when it is placed. Raises UsageError for what cannot be ordered here, MissingData for
+    a desk that has not run or a symbol without a price."""
+    preset = _preset(services)
+    with records_in(places.desk_journal(services.desk), services.desk) as records:
+        reader, symbol = records.required, wanted.symbol
+        snapshot = journal_snapshot(reader)
+        if snapshot.books is None:
+            raise MissingData(records.absence)
+        portfolio, session = snapshot.portfolio(), snapshot.books.session
+        _check_symbol(services, symbol, portfolio.quantity(symbol))
+        price = last_prices(services, records, symbol)
+        waiting = [entry.order for entry in reader.orders(open_only=True)]
+        identity = own_order_id(services.desk, session, symbol, wanted.side, 1)
+        order = own_order(identity, wanted, price(symbol), session, held=portfolio.quantity(symbol))
+        floor = cash_floor(portfolio, price, preset.sizing.cash_floor)
+        refused = _halt_words(reader) or own_refusal(
+            order, buying_power(portfolio, waiting, price), price(symbol), floor=floor
+        )
+        value = portfolio.value({one: price(one) for one in portfolio.positions})
+        held = portfolio.quantity(symbol)
+        effect = order_effect(order, price(symbol), session, held=held, cash=portfolio.cash, value=value)
+        return Ticket(order=order, effect=effect, refused=refused)
+
+
+async def place_order(services: Services, wanted: PlaceOrder, publish: Publish = lambda event: None) -> Ticket:
+    """Settle the books, hold the order against the desk's limits, write it down and send it, under the desk's lock. One
+    of the same terms whose outcome is not known yet is the same order: it is looked up, and sent again under its own id
+    only where it never arrived. Raises as `order_ticket` and `run_daily` do."""
+    preset = _preset(services)
+    if begins_after(services) is not None:  # a demo desk stands at the last session that it decided
+        services = replace(services, clock=DemoTime(services).clock)
+    with DeskJournal(services.desk) as journal:
+        if journal.reader is None or not journal.reader.equity():
+            raise MissingData(f"the desk {services.desk} has not run yet: paperdesk --daily")
+        with journal.locked():
+            if services.broker is None:
+                return await _placed(desk_context(services, journal), preset, wanted, publish)
+            async with desk_account(services, services.broker) as account:
+                context = desk_context(services, journal, account=account)
+                return await _placed(context, preset, wanted, publish)
+
+
+async def _placed(context: DeskContext, preset: Preset, wanted: PlaceOrder, publish: Publish) -> Ticket:
+    reader, journal = context.journal.reader, context.journal.writer
+    assert reader is not None  # a desk with books has a journal
+    identity = _identity(context, reader, wanted)
+    run, now = f"{RunKind.ORDER}-{identity}", context.clock.now()
+
+    def record(event: Event) -> None:
+        journal.event(event)
+        publish(event)
+
+    market, late = await load_market(context, run, publish)
+    _end_left_over(context, reader)
+    entry = RunEntry(
+        id=run,
+        kind=RunKind.ORDER,
+        name=preset.name,
+        started=now,
+        label=YOU,
+        symbols=context.symbols,
+        session=context.session,
+        cycle=NO_CYCLE,
+    )
+    journal.run_started(entry)
+    traded = desk_market(context, run, market, late, record)
+    placing = _Placing(context=context, preset=preset, wanted=wanted, traded=traded, publish=record)
+    outcome, detail = RunOutcome.FAILED, ""
+    try:
+        ticket = await placing.play(identity)
+        outcome, detail = (RunOutcome.FAILED if ticket.refused else RunOutcome.DONE), ticket.refused
+    except PaperdeskError as error:
+        outcome, detail = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED, str(error)
+        raise
+    finally:
+        now = context.clock.now()
+        journal.run_finished(run, outcome, now, detail=detail)
+        record(RunFinished(run, now, outcome, None, detail))
+    return ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Placing:
+    """One order on its way.
+
+    context: the desk and the session.
+    preset: has the cash floor.
+    wanted: what the operator asked for.
+    traded: the market and the journal.
+    publish: writes an event down, and publishes it.
+    """
+
+    context: DeskContext
+    preset: Preset
+    wanted: PlaceOrder
+    traded: DeskMarket
+    publish: Publish
+
+    async def play(self, identity: str) -> Ticket:
+        """Settle, size, hold against the limits, write down and send."""
+        context, traded, symbol = self.context, self.traded, self.wanted.symbol
+        recorder = traded.recorder(bars=1)
+        venue = traded.venue(recorder)
+        settlement = await venue.settle(context.session)
+        for text in settlement.warnings:
+            self.publish(Noticed(traded.run, context.clock.now(), "warning", text))
+        publish_settled(traded.run, recorder, context.clock, self.publish, settlement.sessions)
+        _check_symbol(context.services, symbol, venue.portfolio.quantity(symbol))
+        price = await self._price(venue)
+        known = next((one.order for one in traded.reader.orders() if one.order.id == identity), None)
+        order, refused = known, ""
+        if order is None:
+            order, refused = await self._limited(identity, venue, price)
+        effect = self._effect(order, venue, price)
+        if refused:
+            return Ticket(order=order, effect=effect, refused=refused)
+        if known is None:
+            traded.journal.order_intended(
+                OrderEntry(
+                    order=order,
+                    run=traded.run,
+                    desk=context.desk,
+                    cycle=NO_CYCLE,
+                    time=context.clock.now(),
+                    owner=YOU,
+                )
+            )
+        order = await self._sent(order, venue, price)
+        detail = traded.reader.order_moves(order.id)[-1].detail
+        return Ticket(order=order, effect=effect, detail=detail)
+
+    async def _limited(self, identity: str, venue: Venue, price: Price) -> tuple[Order, str]:
+        """The order, and why it is not taken, empty where it is."""
+        symbol, power = self.wanted.symbol, await venue.refresh()
+        whole = symbol in await venue.whole_shares([symbol])
+        held = power.held.get(symbol, ZERO)
+        order = own_order(identity, self.wanted, price(symbol), self.context.session, held=held, whole=whole)
+        if symbol in {one.symbol for one in self.traded.frozen}:
+            return order, f"{symbol} is frozen: its bars are not usable"
+        floor = cash_floor(venue.portfolio, price, self.preset.sizing.cash_floor)
+        refused = _halt_words(self.traded.reader) or await venue.restriction(symbol)
+        return order, refused or own_refusal(order, power, price(symbol), floor=floor)
+
+    async def _price(self, venue: Venue) -> Price:
+        """The last closes; of the symbol at a broker its price of this moment, where the feed has one."""
+        context, close = self.context, self.traded.market.at(decision_time(self.context.calendar, self.context.session))
+        live = LivePrices()
+        service = context.services.broker
+        feed = None if service is None or not venue.real_time else service.open_feed(context.clock)
+        if feed is not None:
+            with suppress(PaperdeskError):  # the close is a price as well; the limits are held against it then
+                for one in await feed.latest([self.wanted.symbol]):
+                    live.update(one)
+        quotes = live.prices([self.wanted.symbol], context.clock.now())
+        return lambda symbol: quotes[symbol] if symbol in quotes else close.close(symbol)
+
+    def _effect(self, order: Order, venue: Venue, price: Price) -> OrderEffect:
+        portfolio = venue.portfolio
+        value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
+        return order_effect(
+            order,
+            price(order.symbol),
+            self.context.session,
+            held=portfolio.quantity(order.symbol),
+            cash=portfolio.cash,
+            value=value,
+        )
+
+    async def _sent(self, order: Order, venue: Venue, price: Price) -> Order:
+        """The order after it was sent, and what has filled is booked. A halt that came meanwhile ends it."""
+        context, traded = self.context, self.traded
+        submission = Submission(
+            run=traded.run,
+            session=context.session,
+            symbols=context.symbols,
+            mode=TradingMode.AUTO,  # whoever gives an order has approved it
+            cash_floor=self.preset.sizing.cash_floor,
+            allow_short=False,
+            venue=venue,
+            journal=traded.journal,
+            reader=traded.reader,
+            calendar=context.calendar,
+            clock=context.clock,
+            wait=asyncio.sleep,
+            publish=self.publish,
+            frozen=frozenset(one.symbol for one in traded.frozen),
+        )
+        done = await submission.submit([order], price)
+        if done.halted is not None and done.orders[0].state is OrderState.INTENDED:
+            stopped = order.moved(OrderState.CANCELED)
+            traded.journal.order_moved(stopped, context.clock.now(), detail=STOPPED)
+            return stopped
+        if venue.real_time:
+            await book_fills(venue, asyncio.sleep, context.session, done.orders)
+        return next(entry.order for entry in traded.reader.orders() if entry.order.id == order.id)
+
+
+def _preset(services: Services) -> Preset:
+    """The desk's preset. Raises UsageError for a desk that takes no order of the operator's."""
+    if services.config.broker.mode is TradingMode.OBSERVE:
+        raise UsageError(f"the desk {services.desk} only observes and sends nothing: set broker.mode to auto or ask")
+    preset = load_preset(services.config.desk.preset)
+    if has_books(preset):
+        raise UsageError(
+            f"the owners of {preset.name} keep books of their own, and an order of yours belongs in none of them"
+        )
+    return preset
+
+
+def _check_symbol(services: Services, symbol: Symbol, held: Decimal) -> None:
+    if symbol not in services.symbols and not held:
+        raise UsageError(
+            f"{symbol} is none of the desk's symbols and is not held: it trades {', '.join(services.symbols)} "
+            "(desk.symbols)"
+        )
+
+
+def _halt_words(reader: JournalReader) -> str:
+    halt = halted(reader)
+    return "" if halt is None else f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC: paperdesk resume first"
+
+
+def _identity(context: DeskContext, reader: JournalReader, wanted: PlaceOrder) -> str:
+    """The id of the order: that of the last one of the same terms whose outcome is not known, else a new one. Raises
+    TryAgainLater where the outcome of one of other terms is not known."""
+    before = [
+        entry.order
+        for entry in reader.orders(symbol=wanted.symbol, session=context.session)
+        if is_own(entry.order.id) and entry.order.side is wanted.side
+    ]
+    for order in before:
+        if order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN):
+            if _same_size(order, wanted):
+                return order.id
+            raise TryAgainLater(
+                f"it is not known whether your order {order.id} arrived: give it again as it was, or run paperdesk "
+                "--daily, before another one"
+            )
+    return own_order_id(context.desk, context.session, wanted.symbol, wanted.side, len(before) + 1)
+
+
+def _same_size(order: Order, wanted: PlaceOrder) -> bool:
+    """True where an order may have come of the same wish: one of its two sizes is what was asked for, or was sized by a
+    price."""
+    asked = order.notional if wanted.size.money else order.quantity
+    return asked is None or asked == wanted.size.number
+
+
+def _end_left_over(context: DeskContext, reader: JournalReader) -> None:
+    """End orders of the operator that were written down by a program that was killed before it sent them."""
+    left: Sequence[OrderEntry] = [one for one in reader.orders(open_only=True) if is_own(one.order.id)]
+    for entry in left:
+        if entry.order.state is OrderState.INTENDED:
+            ended = entry.order.moved(OrderState.CANCELED)
+            context.journal.writer.order_moved(ended, context.clock.now(), detail=LEFT)

@@ -1,0 +1,134 @@
+"""The ticket of an order of one's own: it says PAPER and what the order would do, and the order can be taken back."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Running, until
+from fake_desk import SYMBOLS, FakeDesk
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from engine.domain.order import YOU, OrderState
+from engine.journal.entries import OrderEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from tui.app_settings import AppSettings
+from tui.screens.confirm import ConfirmScreen
+from tui.screens.order_ticket import OrderTicket
+
+
+def orders(desk: FakeDesk) -> list[OrderEntry]:
+    if not desk.journal.exists():
+        return []
+    with JournalReader(desk.journal) as reader:
+        return list(reader.orders())
+
+
+def effect(pilot: Pilot[Any]) -> str:
+    return " ".join(str(pilot.app.screen.query_one("#effect", Static).content).split())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> FakeDesk:
+    made = FakeDesk(tmp_path)
+    JournalWriter(made.journal).close()
+    return made
+
+
+async def opened(pilot: Pilot[Any]) -> OrderTicket:
+    await pilot.press("o")
+    await until(pilot, lambda: isinstance(pilot.app.screen, OrderTicket))
+    ticket = pilot.app.screen
+    assert isinstance(ticket, OrderTicket)
+    return ticket
+
+
+async def test_a_ticket_says_what_the_order_would_do_and_enter_sends_it(running: Running, desk: FakeDesk) -> None:
+    async with running(desk=desk) as pilot:
+        ticket = await opened(pilot)
+        assert "PAPER" in str(ticket.query_one("Vertical").border_title)
+        assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
+        await pilot.press(*"$2500")
+        await until(pilot, lambda: "within the cash floor" in effect(pilot))
+        said = effect(pilot)
+        assert "50.00" in said and "Shares 50" in said and "0.0% to 25.0%" in said and "7,500.00 after it" in said
+        await pilot.press("enter")
+        await until(pilot, lambda: bool(orders(desk)))
+        (entry,) = orders(desk)
+        assert (entry.owner, entry.order.notional, entry.order.id) == (
+            YOU,
+            Decimal(2500),
+            "test-20240430-0-AAA-USD-you-B-1",
+        )
+        await until(pilot, lambda: orders(desk)[0].order.state is OrderState.ACKNOWLEDGED)
+        assert pilot.app.last_command == "paperdesk order BUY AAA-USD --amount 2500 --yes"  # type: ignore[attr-defined]
+
+
+async def test_the_limits_are_held_against_it_before_it_is_given(running: Running, desk: FakeDesk) -> None:
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        for typed, words in (
+            ("$9500", "NOT TAKEN: it would leave 500.00 in cash, and 1000.00 has to stay"),
+            ("x", "is no size"),
+            ("$0.5", "less than the smallest order"),
+        ):
+            pilot.app.screen.query_one("#size", Input).value = typed
+            await until(pilot, lambda words=words: words in effect(pilot))  # type: ignore[misc]
+            await pilot.press("enter")
+            await pilot.pause()
+            assert isinstance(pilot.app.screen, OrderTicket)
+        pilot.app.screen.query_one("#symbol", Input).value = "zzz"
+        pilot.app.screen.query_one("#size", Input).value = "5"
+        await until(pilot, lambda: "ZZZ is none of the desk's symbols" in effect(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, OrderTicket))
+        assert orders(desk) == []
+
+
+async def test_the_side_turns_by_key_and_by_click(running: Running, desk: FakeDesk) -> None:
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        await pilot.press(*"3", "shift+tab", "shift+tab", "space")
+        await until(pilot, lambda: "would sell 3 shares, and 0 are free" in effect(pilot))
+        await pilot.click("#side")
+        await until(pilot, lambda: "within the cash floor" in effect(pilot))
+
+
+async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Running, desk: FakeDesk) -> None:
+    desk.undo_seconds = 600.0
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        await pilot.press(*"10", "enter")
+        await until(pilot, lambda: len(pilot.app.bridge.snapshot().own_orders) == 1)  # type: ignore[attr-defined]
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        assert "BUY 10 AAA-USD is not sent yet, and is dropped" in str(
+            pilot.app.screen.query_one("#text", Static).content
+        )
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("u")
+        await until(pilot, lambda: not pilot.app.bridge.snapshot().own_orders)  # type: ignore[attr-defined]
+        lines = pilot.app.bridge.snapshot().desk.lines  # type: ignore[attr-defined]
+        assert any(line.text == "taken back: BUY 10 AAA-USD" for line in lines)
+    assert orders(desk) == []
+
+
+async def test_an_order_that_was_not_sent_when_the_app_ends_is_dropped(running: Running, desk: FakeDesk) -> None:
+    desk.undo_seconds = 600.0
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        await pilot.press(*"10", "enter")
+        await until(pilot, lambda: len(pilot.app.bridge.snapshot().own_orders) == 1)  # type: ignore[attr-defined]
+    assert orders(desk) == []
+
+
+async def test_a_read_only_app_has_no_ticket(running: Running, desk: FakeDesk) -> None:
+    async with running(desk=desk, settings=AppSettings(read_only=True)) as pilot:
+        await pilot.press("o")
+        await pilot.pause()
+        assert not isinstance(pilot.app.screen, OrderTicket)

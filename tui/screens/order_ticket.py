@@ -1,0 +1,146 @@
+"""The ticket of an order of the operator's own, over another screen: side, symbol, size, and what it would do."""
+
+from __future__ import annotations
+
+from typing import ClassVar, cast
+
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from engine.domain.order import Side
+from engine.errors import PaperdeskError
+from engine.messages.commands import PlaceOrder
+from engine.reports.documents.order_effect import effect_row
+from engine.reports.documents.own_order import Ticket
+from tui.bridge import DeskApp
+from tui.order_size import SIZE_HINT, order_size
+from tui.plain_text import facts, one_line
+from tui.run_text import effect_facts
+
+KEYS = "enter sends   tab next field   space side   esc cancels"
+LOW = [(0, "-low"), (20, "-high")]
+"""Classes by the rows of the terminal, as the style sheet knows them."""
+WIDTH = 56
+"""Columns of the facts."""
+
+
+class SideChoice(Static, can_focus=True):
+    """Buy or sell: space, an arrow or a click changes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,left,right,up,down", "turn", "Other side", show=False)]
+
+    class Changed(Message):
+        """The other side was chosen."""
+
+    def __init__(self) -> None:
+        super().__init__(id="side", markup=False)
+        self.side = Side.BUY
+
+    def on_mount(self) -> None:
+        """Show the side."""
+        self._show()
+
+    def action_turn(self) -> None:
+        """Choose the other side."""
+        self.side = Side.SELL if self.side is Side.BUY else Side.BUY
+        self._show()
+        self.post_message(self.Changed())
+
+    def on_click(self) -> None:
+        """Choose the other side."""
+        self.action_turn()
+
+    def _show(self) -> None:
+        parts = [(f"[{side}]", "bold") if side is self.side else (f" {side} ", "$foreground 50%") for side in Side]
+        self.update(Content.assemble(*parts))
+
+
+class OrderTicket(ModalScreen[PlaceOrder]):
+    """A ticket that says PAPER. Ends with the order once its limits allow it, with None on escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Cancel", show=False),
+        Binding("enter", "send", "Send", show=False, priority=True),
+    ]
+
+    def __init__(self, symbol: str) -> None:
+        super().__init__()
+        self.VERTICAL_BREAKPOINTS = LOW
+        self._symbol = symbol
+        self._sending = False
+
+    def compose(self) -> ComposeResult:
+        """Mount the fields and a place for what the order would do."""
+        with Vertical() as box:
+            box.border_title = Content("PAPER  Order of your own")
+            for label, field in (
+                ("Side", SideChoice()),
+                ("Symbol", Input(self._symbol, id="symbol", compact=True)),
+                ("Size", Input(placeholder=SIZE_HINT, id="size", compact=True)),
+            ):
+                with Horizontal():
+                    yield Static(label, classes="label")
+                    yield field
+            yield Static("", id="effect", markup=False)
+            yield Static(KEYS, id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin with the size."""
+        self.query_one("#size", Input).focus()
+
+    @property
+    def wanted(self) -> PlaceOrder:
+        """The order as it is typed. Raises ValueError that says what is missing."""
+        symbol = self.query_one("#symbol", Input).value.strip().upper()
+        if not symbol:
+            raise ValueError("which symbol?")
+        size = order_size(self.query_one("#size", Input).value)
+        return PlaceOrder(symbol, self.query_one(SideChoice).side, size)
+
+    @on(Input.Changed)
+    @on(SideChoice.Changed)
+    def _changed(self) -> None:
+        self._sending = False
+        if self.query_one("#size", Input).value.strip():
+            self._look()
+        else:
+            self._say("")
+
+    def action_send(self) -> None:
+        """End with the order, unless the limits refuse it."""
+        self._sending = True
+        self._look()
+
+    def action_leave(self) -> None:
+        """End without an order."""
+        self.dismiss(None)
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _look(self) -> None:
+        """Show what the order would do; where it is to be sent, and may be, end with it."""
+        sending = self._sending
+        try:
+            wanted = self.wanted
+            ticket = await cast("DeskApp", self.app).bridge.ticket(wanted)
+        except (ValueError, PaperdeskError) as error:
+            self._say(one_line(str(error)))
+            return
+        self._say(_text(ticket))
+        if sending and not ticket.refused:
+            self.dismiss(wanted)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#effect", Static).update(text)
+
+
+def _text(ticket: Ticket) -> str:
+    """The effect of an order, and what the limits say of it."""
+    lines = list(facts(effect_facts(effect_row(ticket.effect)), WIDTH, label=8))
+    limits = f"NOT TAKEN: {ticket.refused}" if ticket.refused else "within the cash floor and the shares that are free"
+    return "\n".join([*lines, "", limits])
