@@ -178,6 +178,7 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    from engine.domain.order import YOU
     from tui import amounts
     from tui.plain_text import table, wrapped
     from tui.run_text import order_words
@@ -194,7 +195,7 @@ def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 order["symbol"],
                 order["side"],
                 f"${amounts.money(notional, 0)}" if quantity is None else amounts.quantity(quantity),
-                order["state"],
+                order["state"] + (", yours" if order["owner"] == YOU else ""),
                 amounts.quantity(shares) if fills else "",
                 amounts.price(paid / shares) if shares else "",
                 order["fills"][-1]["session"] if fills else "",
