@@ -142,7 +142,9 @@ class TrailScreen(ReadingScreen):
         """Bring a part that a key opened to the top."""
         if event.fold is self._opened:
             self._opened = None
-            self.query_one(VerticalScroll).scroll_to_widget(event.fold, animate=False, top=True)
+            page = self.query_one(VerticalScroll)
+            # The page is laid out with the lines by then, and can be scrolled so far.
+            self.call_after_refresh(page.scroll_to_widget, event.fold, animate=False, top=True)
 
     def action_folds(self) -> None:
         """Open all parts, or close all where all are open."""

@@ -158,6 +158,16 @@ async def test_parts_open_by_number_by_enter_by_click_and_all_at_once(run: Run, 
         assert flat(comment["text"]) in opened_texts["Debate"]
 
 
+async def test_a_part_that_a_key_opens_comes_to_the_top(debating: Path) -> None:
+    async with opened((80, 24)) as pilot:
+        await on_trail(pilot)
+        page, part = trail(pilot).query_one(VerticalScroll), parts(pilot)["Answers"]
+        await pilot.press(str(part.number))
+        await until(pilot, lambda: part.region.y == page.content_region.y, seconds=20)
+        await pilot.press(str(part.number))
+        await until(pilot, lambda: page.scroll_y == 0, seconds=20)
+
+
 async def test_nothing_is_said_three_times(run: Run, recorded: Path) -> None:
     async with opened() as pilot:
         await on_trail(pilot)
