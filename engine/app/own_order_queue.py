@@ -41,10 +41,10 @@ class OwnOrderQueue:
         async with self._placing:
             ticket = await self._place(wanted)
         if ticket.refused:
-            self._notice("error", f"{wanted.words} is not taken: {ticket.refused}")
+            self._notice("error", f"{wanted.description} is not taken: {ticket.refused}")
         else:
             detail = f" ({ticket.detail})" if ticket.detail else ""
-            self._notice("info", f"your order {wanted.words}: {ticket.order.state}{detail}")
+            self._notice("info", f"your order {wanted.description}: {ticket.order.state}{detail}")
 
     def take_back(self) -> None:
         """Drop the order that was given last."""
@@ -53,7 +53,7 @@ class OwnOrderQueue:
             return
         task, wanted = list(self._waiting.items())[-1]
         task.cancel()
-        self._notice("info", f"taken back: {wanted.words}")
+        self._notice("info", f"taken back: {wanted.description}")
 
     def drop_all(self) -> None:
         """Drop every order that is not on its way."""

@@ -52,9 +52,12 @@ class BookReader(RowReader):
     def order_commands(self, order_ids: Collection[str] | None = None) -> tuple[tuple[datetime, OrderCommand], ...]:
         """Every command about an order, in the order in which they were given, each with its time; `order_ids` narrows
         to these orders."""
-        ids = () if order_ids is None else tuple(order_ids)
-        narrow = "" if order_ids is None else f"WHERE json_extract(json, '$.order_id') IN ({', '.join('?' * len(ids))})"
-        given = map(command_of, self._rows(f"SELECT * FROM commands {narrow} ORDER BY seq", *ids))
+        # Older programs wrote commands that are not known any more; none of them is about an order.
+        kinds, ids = [kind.__name__ for kind in OrderCommand.__subclasses__()], tuple(order_ids or ())
+        narrow = f"type IN ({', '.join('?' * len(kinds))})"
+        if order_ids is not None:
+            narrow += f" AND json_extract(json, '$.order_id') IN ({', '.join('?' * len(ids))})"
+        given = map(command_of, self._rows(f"SELECT * FROM commands WHERE {narrow} ORDER BY seq", *kinds, *ids))
         return tuple((time, command) for time, command in given if isinstance(command, OrderCommand))
 
     def _edits(self) -> Mapping[str, Edit]:

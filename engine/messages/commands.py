@@ -135,7 +135,7 @@ class PlaceOrder(Command):
     size: OrderSize
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The order in words: `BUY AAPL for $5000`, `SELL 12 AAPL`."""
         number = f"{self.size.number:f}"
         return f"{self.side} {self.symbol} for ${number}" if self.size.money else f"{self.side} {number} {self.symbol}"

@@ -56,7 +56,7 @@ def halt_confirmation(controls: ControlState) -> Confirmation:
 def quit_confirmation(view: Snapshot) -> Confirmation | None:
     """Before the app is left while models that may cost something are at work, or an order is still to be sent; None
     where nothing is lost."""
-    lines = [f"Your order {wanted.words} is not sent yet, and is dropped." for wanted in view.own_orders]
+    lines = [f"Your order {wanted.description} is not sent yet, and is dropped." for wanted in view.own_orders]
     if view.busy and view.desk.cost != 0:
         left = len(view.desk.symbols) - view.desk.decided
         lines.append(

@@ -35,7 +35,7 @@ class OwnOrderKeys(FramedScreen):
         number = f"{size.number:f}"
         report_action(
             self.app,
-            f"{wanted.words} goes in {seconds:g} seconds: u takes it back",
+            f"{wanted.description} goes in {seconds:g} seconds: u takes it back",
             *("order", wanted.side, wanted.symbol, flag, number, "--yes"),
         )
 

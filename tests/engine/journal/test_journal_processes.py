@@ -21,7 +21,7 @@ from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from engine.messages.commands import PauseCycle
+from engine.messages.commands import Pause
 from engine.messages.events import Event, Noticed, RunFinished
 from tests.engine.command_reader import waiting_commands
 
@@ -92,7 +92,7 @@ def test_a_command_reaches_a_journal_that_is_being_written(path: Path, now: date
     JournalWriter(path).close()
     with start(WRITES_EVENTS, path, "at once") as writer, JournalWriter(path) as ours:
         assert writer.stdout is not None
-        numbers = [ours.command(PauseCycle(), now) for _ in iter(writer.stdout.readline, "")]
+        numbers = [ours.command(Pause(), now) for _ in iter(writer.stdout.readline, "")]
         assert writer.wait(600) == 0
     with JournalReader(path) as reader:
         assert numbers == [seq for seq, _, _ in waiting_commands(path)]
@@ -139,7 +139,7 @@ def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
         with pytest.raises(TryAgainLater, match="locked by another process"):
             journal.order_intended(an_order())
         with pytest.raises(TryAgainLater):
-            journal.command(PauseCycle(), now)
+            journal.command(Pause(), now)
         other.execute("ROLLBACK")
         journal.event(Noticed("r", now, "info", "free again"))
     with JournalReader(path) as reader:

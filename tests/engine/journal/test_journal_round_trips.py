@@ -21,7 +21,7 @@ from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, 
 from engine.domain.five_level import Advice
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, FailureKind, Message, ModelFailure, ModelResult, Usage
-from engine.domain.order import Fill, Order, Side
+from engine.domain.order import Fill, Order, OrderSize, Side
 from engine.domain.portfolio import CENT, Portfolio, Position
 from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
 from engine.errors import InvariantBroken, MissingData
@@ -409,7 +409,8 @@ def test_outcomes_come_back_equal(given_outcomes: list[Outcome]) -> None:
 
 COMMANDS = (
     commands.RunCycle(),
-    commands.PauseCycle(),
+    commands.Pause("on holiday"),
+    commands.PlaceOrder("ABC", Side.BUY, OrderSize(Decimal("12.5"), money=True)),
     commands.StartBacktest(SPEC),
     commands.StopBacktest("bt-1"),
     commands.Shutdown(),
