@@ -188,7 +188,16 @@ class PaperdeskApp(App[str]):
             yield SystemCommand("Copy the last action as a command", self.last_command, self._copy_command)
         if self.demo.source is not None:
             yield SystemCommand("Demo history", "the sessions before this desk began, the last ten", self.demo.play)
+        yield SystemCommand(
+            "Tour", "the desk in six steps, to the trail of a decision", partial(self.call_later, self._begin_tour)
+        )
         yield SystemCommand("Theme", "Choose the colours", self.action_change_theme)
+
+    async def _begin_tour(self) -> None:
+        from tui.tour import Tour
+
+        self.demo.leave()
+        await Tour(self, self.bridge).begin()
 
     def _copy_command(self) -> None:
         self.copy_to_clipboard(self.last_command)

@@ -95,6 +95,12 @@ class DemoOpening:
         playback.play(SPEED)
         self._stage = _Stage.PLAYING
 
+    def leave(self) -> None:
+        """Show nothing by itself any more: somebody looks at something else."""
+        self._plays = False
+        if self._stage is _Stage.PLAYING:
+            self._stage = _Stage.OVER
+
     def _open(self) -> None:
         services = self._bridge.snapshot().services
         if services is None:

@@ -27,7 +27,7 @@ from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
 from tui.snapshot import Source
 from tui.state import DeskState, Line, after, opening_state, with_line
-from tui.visits import Visit, greeting, last_visit
+from tui.visits import Visit, greeting, last_visit, offers_tour
 
 if TYPE_CHECKING:
     from datetime import date
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the journal for what other processes write."""
+
+TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
+"""The line of the log on a fresh demo desk."""
 
 TIME_SECONDS = 1.0
 """Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
@@ -303,8 +306,10 @@ class DeskFollower:
         self._give_up(services)
 
     async def _greet(self, services: OpenDesk, visit: Visit | None) -> None:
-        """Say in the log what has changed since a visit."""
+        """Say in the log what has changed since a visit; before the first to a demo desk, that there is a tour."""
         if visit is None:
+            if services.has_own_clock and offers_tour():
+                self.desk = with_line(self.desk, Line(services.clock.now(), "info", TOUR_OFFER))
             return
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
             text = await asyncio.to_thread(greeting, Source(services.desk, services.journal), visit)

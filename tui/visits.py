@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 VISITS = "last visits"
 """The part of the app's state that has them, by desk."""
+TOUR = "tour"
+"""The part that has whether the tour was offered, and seen to its end or left."""
 
 
 class Visit(NamedTuple):
@@ -35,6 +37,19 @@ def last_visit(desk: str) -> Visit | None:
 def keep_visit(desk: str, visit: Visit) -> None:
     """Keep a visit for the next opening."""
     app_state.keep(VISITS, {desk: {"event": visit.event, "time": visit.time.isoformat()}})
+
+
+def offers_tour() -> bool:
+    """True once: where the tour was neither offered nor seen before."""
+    if app_state.section(TOUR):
+        return False
+    app_state.keep(TOUR, {"offered": True})
+    return True
+
+
+def keep_tour() -> None:
+    """Keep that the tour was seen."""
+    app_state.keep(TOUR, {"seen": True})
 
 
 def greeting(source: Source, visit: Visit) -> str:

@@ -88,6 +88,6 @@ async def test_backtest_with_results(running: Running, svg: SnapshotAssertion) -
         await pilot.press("ctrl+r")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await until(pilot, lambda: bool(bridge.snapshot().backtests[0].document))
-        await until(pilot, lambda: bool(pilot.app.screen.query_one(CurvePlot).drawn))
+        await until(pilot, lambda: bool(pilot.app.screen.query_one("#curve", CurvePlot).drawn))
         await shown(pilot)
         assert picture(pilot) == svg

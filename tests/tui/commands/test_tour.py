@@ -1,0 +1,131 @@
+"""The tour: six steps over the real screens, forth and back by key, which end at the trail of a decision."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_desk import FakeDesk
+from textual.pilot import Pilot
+
+from engine import places
+from tests.tui.commands.conftest import BACKTEST
+from tests.tui.conftest import Running, opened, until
+from tui.screens.tour import TourScreen
+from tui.screens.trail import TrailScreen
+from tui.snapshot import Source
+from tui.tour_steps import STEPS
+from tui.widgets.navigation_bars import TimeBar
+from tui.widgets.pane_text import TextPane
+from tui.widgets.screen_bars import EventLog
+
+
+async def begin(pilot: Pilot[Any]) -> None:
+    """Chooses the tour in the palette."""
+    commands = {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}
+    commands["Tour"]()
+    await at(pilot, 1)
+
+
+async def at(pilot: Pilot[Any], number: int) -> TourScreen:
+    """Waits for a step, and checks that it points at what it names, with its whole text on the screen."""
+
+    def there() -> bool:
+        screen = pilot.app.screen
+        return isinstance(screen, TourScreen) and screen._number == number and screen.query_one("#step").region.area > 0
+
+    await until(pilot, there)
+    screen, step = pilot.app.screen, STEPS[number - 1]
+    assert isinstance(screen, TourScreen) and pilot.app.current_mode == step.mode
+    box = screen.query_one("#step")
+    assert screen.region.contains_region(box.region), "the box is on the screen"
+    text = box.query("Static").first()
+    assert text.region.height == text.get_content_height(text.size, screen.size, text.region.width), "nothing is cut"
+    if step.pane:
+        pane = pilot.app.screen_stack[0].query_one(f"#{step.pane}")
+        await until(pilot, lambda: pane.region.contains(*screen.query_one("#mark").region.offset))
+        assert pane.display and pane.has_pseudo_class("focus-within"), "the pane is focused"
+    return screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+async def test_six_steps_lead_to_a_decisions_trail(desk: Path, size: tuple[int, int]) -> None:
+    async with opened(size) as pilot:
+        view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+        await begin(pilot)
+        for number in range(2, 5):
+            await pilot.press("enter")
+            await at(pilot, number)
+            assert view().place is None
+        await pilot.press("right")
+        await at(pilot, 5)
+        await until(pilot, lambda: view().place is not None and view().place.number < view().place.count)
+        assert pilot.app.screen_stack[0].query_one(TimeBar).display
+        await pilot.press("p")
+        await at(pilot, 4)
+        assert view().place is None, "a step back is in the present again"
+        await pilot.press("enter")
+        await at(pilot, 5)
+        await pilot.press("space")
+        await at(pilot, 6)
+        trail = pilot.app.screen_stack[-2]
+        assert isinstance(trail, TrailScreen)
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app.screen is trail)
+        await until(pilot, lambda: "ORVL" in trail.text_to_copy())
+        await pilot.press("escape")
+        assert len(pilot.app.screen_stack) == 1 and view().place is None
+    assert json.loads((desk / "state" / "app.json").read_text())["tour"]["seen"] is True
+
+
+async def test_it_is_left_at_any_step_without_a_trace(desk: Path) -> None:
+    async with opened() as pilot:
+        await begin(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        await begin(pilot)
+        for number in range(2, 6):
+            await pilot.press("n")
+            await at(pilot, number)
+        await pilot.press("q")
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        assert pilot.app.bridge.snapshot().place is None and pilot.app.is_running  # type: ignore[attr-defined]
+
+
+async def test_a_fresh_demo_desk_offers_it_once_in_the_log(running: Running, tmp_path: Path) -> None:
+    offers = []
+    for _ in range(2):
+        desk = FakeDesk(tmp_path)
+        desk.has_own_clock = True
+        async with running(desk=desk) as pilot:
+            offers.append("^p, Tour" in pilot.app.screen.query_one(EventLog).as_text())
+            assert len(pilot.app.screen_stack) == 1, "it is not in the way"
+    assert offers == [True, False]
+
+
+def test_its_texts_are_short() -> None:
+    assert len(STEPS) == 6 and STEPS[-1].does == "trail"
+    assert all(len(step.text) <= 56 * 4 and len(step.title) < 20 for step in STEPS)
+
+
+async def test_a_desk_that_has_decided_nothing_is_shown_by_its_history(backtested: Path) -> None:
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        bridge.history = Source("demo history", places.run_journal(BACKTEST), BACKTEST)
+        await begin(pilot)
+        for number in (2, 3):
+            await pilot.press("enter")
+            await at(pilot, number)
+        # The agents of the last session that was decided have answered.
+        await until(pilot, lambda: bool(pilot.app.screen_stack[0].query_one("#answer", TextPane).as_text()))
+        for number in (4, 5, 6):
+            await pilot.press("enter")
+            await at(pilot, number)
+        trail = pilot.app.screen_stack[-2]
+        assert isinstance(trail, TrailScreen)
+        await until(pilot, lambda: BACKTEST in trail.text_to_copy())
+        await pilot.press("enter")
+        await until(pilot, lambda: pilot.app.screen is trail)
+        assert bridge.snapshot().place is None
