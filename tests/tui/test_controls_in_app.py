@@ -55,7 +55,7 @@ def state_of(desk: FakeDesk, order: Order) -> OrderState:
 
 
 def is_halted(desk: FakeDesk) -> bool:
-    if not desk.journal.exists():
+    if not desk.journal.exists() or not desk.journal.stat().st_size:  # it is empty while it is being made
         return False
     with JournalReader(desk.journal) as reader:
         return halted(reader) is not None
