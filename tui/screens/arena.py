@@ -112,10 +112,19 @@ class ArenaScreen(FramedScreen):
         assert services is not None
         names = await asyncio.to_thread(services.arenas)
         self.query_one("#arenas", Table).show(arena_tables.arenas(names), "none yet:\nctrl+r plays one")
-        if names and self.day is None:
-            self._open(names[0])
-        elif not names and services.has_own_clock and not self.desk_app.settings.read_only:
+        if self.day is not None:
+            return
+        trouble = ""
+        for name in names:
+            try:
+                self._show(await asyncio.to_thread(services.arena, name))
+                return
+            except PaperdeskError as error:  # one that was left before its end: an earlier one may be there
+                trouble = trouble or str(error)
+        if services.has_own_clock and not self.desk_app.settings.read_only:
             self._play(*DEMO)
+        elif trouble:
+            self.notify(trouble, markup=False, severity="error", timeout=5)
 
     @on(Table.Opened, "#arenas")
     def _opened(self, event: Table.Opened) -> None:

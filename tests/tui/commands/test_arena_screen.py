@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
+from engine import places
+from engine.app.arena_record import load_document, played_arenas
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import Running, opened, until
 from tui.arena_day import ArenaDay
-from tui.screens.arena import ArenaScreen
+from tui.screens.arena import DEMO, ArenaScreen
 from tui.widgets.pane_text import TextPane
 
 
@@ -78,3 +82,26 @@ async def test_a_new_arena_is_played_beside_the_app(desk: Path) -> None:
         await pilot.press(*["backspace"] * len("many 7"), *"2 7", "enter")
         await until(pilot, lambda: pilot.app.screen.id is None and bool(getattr(pilot.app.screen, "day", None)))
         assert (day(pilot).count, day(pilot).document["preset"]) == (2, "ssw")
+
+
+async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: Run, running: Running) -> None:
+    played = ("arena", "--agents", "controls", "--days", "2")
+    for name in ("earlier", "left"):
+        await asyncio.to_thread(run, *played, "--run", name)
+    record = places.arena_file("left")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "document": None}))
+    desk = FakeDesk(record.parent)
+    desk.arenas, desk.arena = played_arenas, load_document  # type: ignore[method-assign, attr-defined]
+    async with running(desk=desk) as pilot:
+        await pilot.press("8")
+        await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
+        assert day(pilot).document["run"] == "earlier"
+    places.arena_file("earlier").unlink()
+    desk = FakeDesk(record.parent)
+    desk.arenas, desk.arena = played_arenas, load_document  # type: ignore[method-assign, attr-defined]
+    desk.has_own_clock = True
+    async with running(desk=desk) as pilot:
+        # A demo desk plays one of its own, by rules.
+        await pilot.press("8")
+        await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
+        assert day(pilot).count == DEMO[2] and day(pilot).messages()

@@ -166,8 +166,8 @@ async def test_trades_and_decisions_are_on_the_bars(desk: Path) -> None:
         made = [one for one in decisions if one.key.symbol == symbol]
         chart = pilot.app.screen.query_one(CandleChart)
         chart.action_move(0)
-        while data.days[chart.shown_view.cursor or 0] != made[-1].key.session:
-            await pilot.press("left")
+        chart.action_move(data.days.index(made[-1].key.session) + 1 - len(data))
+        await pilot.press("left", "right")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen))
         await pilot.press("escape", "v")
