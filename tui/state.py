@@ -259,7 +259,7 @@ def after(state: DeskState, event: Event) -> DeskState:
     return state if change is None else change(state, event)
 
 
-def lines_of(events: Iterable[Event]) -> tuple[Line, ...]:
+def log_of(events: Iterable[Event]) -> tuple[Line, ...]:
     """The lines of the log that events make, oldest first."""
     state = DeskState()
     for event in events:

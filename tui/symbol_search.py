@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from engine.domain.known_symbol import KnownSymbol
 
 
-def matching(known: Sequence[KnownSymbol], text: str) -> list[KnownSymbol]:
+def matching(symbols: Sequence[KnownSymbol], text: str) -> list[KnownSymbol]:
     """The symbols that have a text in them, or in their company's name: first those whose symbol begins with it, then
     those where a word of the name does, then the others; within each as given. An empty text fits all."""
     wanted = " ".join(text.upper().split())
-    ranked = ((_rank(one, wanted), one) for one in known)
+    ranked = ((_rank(one, wanted), one) for one in symbols)
     found = [(rank, one) for rank, one in ranked if rank is not None]
     return [one for _, one in sorted(found, key=lambda pair: pair[0])]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REWIND, TRAIL = "rewind", "trail"
-"""What the desk does for a step."""
+"""Actions of the desk for a step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from engine.domain.market import Symbol
 
 @dataclass(frozen=True, slots=True)
 class KnownSymbol:
-    """A symbol; `name` is its company's, empty where that is not known, and `found_in` the places that have it, such as
-    `desk`, `core` (a group of the watchlist), `data`, `runs`."""
+    """A symbol; `name` is its company's, empty where that is not known, and `sources` are the places that have it, such
+    as `desk`, `core` (a group of the watchlist), `data`, `runs`."""
 
     symbol: Symbol
     name: str = ""
-    found_in: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()

@@ -11,8 +11,8 @@ from decimal import Decimal
 from engine.domain.live import MinuteBar
 from engine.domain.market import Symbol
 
-KEPT = 1440
-"""Bars of a symbol that are kept: a day."""
+STORED = 1440
+"""Bars of a symbol that are stored: a day."""
 
 
 class FormingMinutes:
@@ -24,7 +24,7 @@ class FormingMinutes:
     def add(self, symbol: Symbol, price: Decimal, at: datetime) -> None:
         """Take a price in; one of an earlier minute than the last is ignored."""
         begins = at.replace(second=0, microsecond=0)
-        bars = self._bars.setdefault(symbol, deque(maxlen=KEPT))
+        bars = self._bars.setdefault(symbol, deque(maxlen=STORED))
         bar = MinuteBar(begins=begins, open=price, high=price, low=price, close=price)
         if not bars or bars[-1].begins < begins:
             bars.append(bar)
@@ -36,14 +36,14 @@ class FormingMinutes:
         return tuple(self._bars.get(symbol, ()))
 
 
-def continued(known: Sequence[MinuteBar], forming: Sequence[MinuteBar]) -> list[MinuteBar]:
+def continued(earlier: Sequence[MinuteBar], forming: Sequence[MinuteBar]) -> list[MinuteBar]:
     """The bars of a service, and after its last those of a feed; the minute that both have takes in the feed's prices,
     which are later."""
-    if not known:
+    if not earlier:
         return list(forming)
-    last = known[-1].begins
+    last = earlier[-1].begins
     same = [bar for bar in forming if bar.begins == last]
-    return [*known[:-1], _joined(known[-1], *same), *(bar for bar in forming if bar.begins > last)]
+    return [*earlier[:-1], _joined(earlier[-1], *same), *(bar for bar in forming if bar.begins > last)]
 
 
 def _joined(first: MinuteBar, *more: MinuteBar) -> MinuteBar:

@@ -120,7 +120,7 @@ class FakeDesk:
         self.undo_seconds, self.notify = 0.0, True
         self.usd_per_day = Decimal(5)
         self.backtests = SimpleNamespace(all=lambda: ())
-        known = [KnownSymbol(symbol, found_in=("desk",)) for symbol in symbols]
+        known = [KnownSymbol(symbol, sources=("desk",)) for symbol in symbols]
         self.symbol_index = SimpleNamespace(all=lambda: known, market=lambda symbols, now: asyncio.run(self.market()))
         self.benchmark: str | None = None
         self.session_minutes = SimpleNamespace(available=False)

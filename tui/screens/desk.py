@@ -58,7 +58,7 @@ class DeskScreen(OrderActions):
         self._looked_up: tuple[object, ...] = ()
         """The symbols beyond the desk's, and the record, that prices were read for."""
         self._booked: tuple[object, ...] = ()
-        """What the books were read for that the equity is drawn from."""
+        """The part of the snapshot that the books behind the equity were read for."""
         self._ticked = 0.0
 
     def compose_body(self) -> ComposeResult:

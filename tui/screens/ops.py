@@ -23,7 +23,7 @@ from tui.run_text import halt_words
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen, log_text
 from tui.snapshot import Snapshot
-from tui.state import Line, lines_of
+from tui.state import Line, log_of
 from tui.widgets import ops_tables
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
@@ -147,7 +147,7 @@ class OpsScreen(FramedScreen):
             events = await asyncio.to_thread(view.sources[0].read, lambda records: earlier_events(records, run))
         except PaperdeskError:  # what is wrong with a journal is said where its runs are read
             return
-        self._earlier = run, lines_of(events)
+        self._earlier = run, log_of(events)
 
     def _show_operations(self, found: Operations, view: Snapshot) -> None:
         self._operations = found

@@ -72,7 +72,7 @@ class SymbolSearchScreen(ModalScreen[str]):
         rows = [
             Row(
                 one.symbol,
-                (Cell(one.symbol, "strong"), Cell(one_line(one.name)), Cell(", ".join(one.found_in), "muted")),
+                (Cell(one.symbol, "strong"), Cell(one_line(one.name)), Cell(", ".join(one.sources), "muted")),
             )
             for one in found
         ]
