@@ -62,7 +62,7 @@ def test_constrained_traders_find_the_gains_and_unconstrained_ones_all_pairs() -
     assert sum(constrained) / len(constrained) >= 0.95
     # Whoever trades with whom, all 22 trade: what all buyers value less what all sellers pay is nothing.
     assert {efficiency(SYMMETRIC, SYMMETRIC, seed, constrained=False) for seed in range(10)} == {0}
-    # Steep demand over flat supply: all pairs realise 71.4 % of what there is to gain.
+    # Steep demand over flat supply: all pairs realise 110 of the 210 that there are to gain.
     steep, flat = range(20, 130, 10), [60] * 11
     gain = sum(value - 60 for value in steep) / sum(value - 60 for value in steep if value > 60)
     assert efficiency(steep, flat, 1, constrained=False) == pytest.approx(gain)
