@@ -165,8 +165,8 @@ def _looks(services: Services, done: Sequence[Redecided]) -> list[WindowLook]:
         change = spec_hash(replace(spec, symbols=(), first=date.min, last=date.min))
         known = tried.setdefault(change, spec)
         symbols = tuple(dict.fromkeys((*known.symbols, *spec.symbols)))
-        ends = {"first": min(known.first, spec.first), "last": max(known.last, spec.last)}
-        tried[change] = replace(known, symbols=symbols, **ends)
+        first, last = min(known.first, spec.first), max(known.last, spec.last)
+        tried[change] = replace(known, symbols=symbols, first=first, last=last)
     return [spec_look(LookKind.REDECISION, spec, services.clock.now()) for spec in tried.values()]
 
 
