@@ -218,3 +218,9 @@ def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
     for folder, before in made.items():
         written_to = sorted(str(path) for path, _ in stamps(folder).items() ^ before.items())
         assert not written_to, f"a test wrote into what others read: {written_to[:6]}"
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker more than there are cores: while a test waits for a process or a service, another one works."""
+    named = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS")
+    return int(named) if named else (os.cpu_count() or 1) + 1

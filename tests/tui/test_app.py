@@ -251,8 +251,8 @@ async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
     ("size", "form"),
     [
         ((160, 50), Layout.WIDE),
-        ((80, 24), Layout.NARROW),
-        ((60, 15), Layout.SINGLE),
+        pytest.param((80, 24), Layout.NARROW, marks=pytest.mark.slow),
+        pytest.param((60, 15), Layout.SINGLE, marks=pytest.mark.slow),
         ((10, 3), Layout.LINE),
         pytest.param((120, 40), Layout.USUAL, marks=pytest.mark.slow),
         pytest.param((79, 24), Layout.SINGLE, marks=pytest.mark.slow),

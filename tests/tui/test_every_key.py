@@ -33,7 +33,9 @@ async def run_all(pilot: Pilot[Any], mode: str) -> int:
     return len(keys)
 
 
-@pytest.mark.parametrize("past", [False, True], ids=["present", "past"])
+@pytest.mark.parametrize(
+    "past", [pytest.param(False, id="present"), pytest.param(True, id="past", marks=pytest.mark.slow)]
+)
 async def test_no_key_breaks_a_screen(running: Running, asking: FakeDesk, past: bool) -> None:
     async with running(desk=asking) as pilot:
         done = 0

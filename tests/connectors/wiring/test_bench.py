@@ -369,7 +369,7 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
     assert max(request.session for request in decisions) == exchange_calendar().sessions(FIRST, LAST)[-2]
 
 
-@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("keep", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, plain: Bench, keep: bool) -> None:
     own = Config.model_validate({"desk": {"preference": "conservative", "tools": ["macd"], "instruction": "Sell."}})
     request = BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), keep=keep)

@@ -145,7 +145,7 @@ def shown(run: Ran, agent: str) -> list[tuple[str, AnswerEntry]]:
     return [(match[1], one) for match, one in found if match]
 
 
-@pytest.mark.parametrize("preset", ["desk", "finmem"])
+@pytest.mark.parametrize("preset", [pytest.param("desk", marks=pytest.mark.slow), "finmem"])
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_recalled_summary_is_shown_whole_or_cut_after_a_sentence_and_that_is_said(
     folder: Path, server: FakeLLMServer, preset: str, times: int

@@ -46,6 +46,7 @@ PAYS, SPLITS = date(2024, 2, 26), date(2024, 3, 26)
 
 
 PRESETS = ("finmem", "tradinggpt-single")
+ONE_SOON = pytest.mark.parametrize("preset", ["finmem", pytest.param("tradinggpt-single", marks=pytest.mark.slow)])
 
 
 class Noon:
@@ -86,7 +87,7 @@ def adjusted(through: date, count: int, symbol: str = "BXWD") -> list[tuple[date
     return list(zip(sessions, closes, strict=True))[-count:]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@ONE_SOON
 def test_momentum_is_of_closes_adjusted_by_what_is_known_and_the_last_is_raw(preset: str) -> None:
     seen = {
         one.decision.key.session: prompt(one, "immediate-reflection") for one in trails(replace(SPEC, preset=preset))
@@ -182,7 +183,7 @@ def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
     assert recalled and all(f"] {one.session} news: {one.text[:80]}" in shown for one in recalled)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@ONE_SOON
 def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(preset: str) -> None:
     run = {one.decision.key.session: one for one in trails(replace(SPEC, preset=preset))}
     calendar = calendars()("BXWD")
@@ -205,7 +206,9 @@ def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(prese
     assert traded
 
 
-@pytest.mark.parametrize(("preset", "period"), [("finmem", 20), ("tradinggpt-single", 5)])
+@pytest.mark.parametrize(
+    ("preset", "period"), [pytest.param("finmem", 20, marks=pytest.mark.slow), ("tradinggpt-single", 5)]
+)
 def test_the_extended_reflection_looks_back_longer_and_is_reference_alone(preset: str, period: int) -> None:
     run = trails(replace(SPEC, preset=preset))
     asked = prompt(run[-1], "extended-reflection")

@@ -184,7 +184,7 @@ def lived_once() -> Callable[..., Lived]:
     return cache(lived)
 
 
-LONG = {"low-level", "high-level", "performance-reflection", "immediate"}
+LONG = {"low-level", "high-level", "performance-reflection", "immediate", "reflections", "diversified", "tools"}
 """Steps that are left out in the long suite alone: of each kind another one is in the usual one."""
 
 

@@ -195,6 +195,7 @@ def killed(server: Traders, number: int, home: Path, *arguments: str) -> None:
     server.trouble, server.requests = lambda number, body: None, []
 
 
+@pytest.mark.slow
 def test_killed_at_a_question_it_resumes_to_the_unbroken_tape(
     run: Run, traders: Traders, fresh: Path, tmp_path: Path
 ) -> None:

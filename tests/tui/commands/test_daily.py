@@ -179,6 +179,7 @@ def test_a_held_lock_ends_the_run_while_it_is_held(run: Run, fresh: Path) -> Non
     assert run("--daily", "--session", "2025-03-11").code == 0
 
 
+@pytest.mark.slow
 def test_of_two_runs_at_once_one_works(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in FEW_AGENTS.items():
         monkeypatch.setenv(name, value)

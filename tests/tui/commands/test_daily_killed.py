@@ -26,7 +26,7 @@ ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
 
 def test_killed_by_signal_at_its_requests_every_order_is_there_once(tmp_path: Path, sessions_home: Path) -> None:
     shutil.copytree(sessions_home, tmp_path / "home")
-    report = Killing(tmp_path, seed=5, at_requests=True).work(sessions=1, kills=2)
+    report = Killing(tmp_path, seed=5, at_requests=True).work(sessions=1, kills=1)
     print("\n".join(report.lines()))
     assert report.faults == []
     assert report.kills.total() >= 1

@@ -314,7 +314,11 @@ def without_the_split(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "mend", "times"),
-    [(missing, mended_by_the_split, 4), (spike, mended_bars, 1), (adjusted_already, without_the_split, 1)],
+    [
+        (missing, mended_by_the_split, 4),
+        pytest.param(spike, mended_bars, 1, marks=pytest.mark.slow),
+        pytest.param(adjusted_already, without_the_split, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_once_the_data_is_mended_the_position_has_what_came_due_meanwhile(
     run: Run, desk_folder: Path, fault: Callable[[Path], None], mend: Callable[[Path], None], times: int
@@ -344,7 +348,9 @@ def test_a_desk_whose_every_symbol_is_frozen_decides_nothing(run: Run, desk_fold
         assert set(said.json["positions"]) == {"AAA", "BBB"}
 
 
-@pytest.mark.parametrize(("reply", "code"), [(Fail(529, "overloaded"), 65), (Fail(401, "bad key"), 77)])
+@pytest.mark.parametrize(
+    ("reply", "code"), [pytest.param(Fail(529, "overloaded"), 65, marks=pytest.mark.slow), (Fail(401, "bad key"), 77)]
+)
 def test_of_several_hindrances_the_greater_one_counts(
     run: Run, desk_folder: Path, monkeypatch: pytest.MonkeyPatch, reply: Fail, code: int
 ) -> None:

@@ -119,6 +119,7 @@ def to(sandbox: SandboxServer, text: str) -> None:
     sandbox.advance(datetime.fromisoformat(text).replace(tzinfo=UTC))
 
 
+@pytest.mark.slow
 def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     sandbox: SandboxServer, watching: Callable[[], Watching]
 ) -> None:
