@@ -287,7 +287,7 @@ class OpenDesk:
     backtests: those of any day that lie on this machine.
     session_minutes: bars of a minute, where the broker has them.
     symbol_index: every symbol that the desk knows of.
-    benchmark: the index fund that the account is compared with; None where the data has none.
+    benchmark: the index fund that the account is compared with; None where the data has none, and before `market`.
     undo_seconds: for so long an answer on an order can be undone before it is carried out.
     notify: True where orders that wait are announced outside of the screen.
     """
@@ -325,7 +325,7 @@ class OpenDesk:
         self.backtests = RecordedBacktests(services)
         self.session_minutes = SessionMinutes(services)
         self.symbol_index = SymbolIndex(services)
-        self.benchmark = self.symbol_index.benchmark()
+        self.benchmark: Symbol | None = None
         self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
 
     def costs_of(self, spec: RunSpec) -> str:
@@ -358,6 +358,7 @@ class OpenDesk:
 
     async def market(self) -> Market:
         """All data of the desk's symbols through the last completed session; read anew at every call."""
+        self.benchmark = await self.symbol_index.benchmark()
         with DeskJournal(self.desk) as journal:
             if self._demo is not None:
                 self._demo.follow(journal.reader)

@@ -40,10 +40,10 @@ class SymbolIndex:
         data, name_of = self._services.data, self._services.name_of
         return [KnownSymbol(one, name_of(data, one), tuple(dict.fromkeys(found[one]))) for one in ordered]
 
-    def benchmark(self) -> Symbol | None:
+    async def benchmark(self) -> Symbol | None:
         """The index fund that accounts are compared with; None where the data has none."""
         fund = self._services.index_fund(self._services.data)
-        return fund if fund in self._of_data() else None
+        return fund if fund in await self._of_data() else None
 
     def market(self, symbols: Sequence[Symbol], now: datetime) -> Market:
         """The prices of symbols from the desk's data, for a look at `now`; a symbol whose prices cannot be had is left
@@ -53,14 +53,14 @@ class SymbolIndex:
     def _places(self) -> Iterator[tuple[str, Iterable[Symbol]]]:
         yield DESK, self._services.symbols
         yield from read_groups().items()
-        yield DATA, self._of_data()
+        yield DATA, asyncio.run(self._of_data())
         yield RUNS, self._of_runs()
 
-    def _of_data(self) -> Sequence[Symbol]:
+    async def _of_data(self) -> Sequence[Symbol]:
         services = self._services
         with suppress(MissingData):  # a folder without prices knows no symbol
             source = services.open_source(services.data, services.clock.now().date())
-            return asyncio.run(source.symbols())
+            return await source.symbols()
         return ()
 
     def _of_runs(self) -> Iterator[Symbol]:
