@@ -148,12 +148,16 @@ class BrokerVenue:
 
     async def _other_values(self, books: EquityPoint, account: BrokerAccount) -> tuple[str, ...]:
         """Warnings of a close at which the broker values the same shares otherwise. Raises BooksDisagree, before the
-        books are closed, where that is by far."""
+        books are closed, where that is by far. Shares that were split, or adopted, since the last books are compared at
+        the next close: prices and shares of now may be on another basis than those of this one."""
         at_close = None
         if account.prices:
             with suppress(PaperdeskError):  # its prices of now tell as much
                 at_close = (await self.broker.equity_history(books.session, books.session)).get(books.session)
-        known = {symbol: price for symbol, price in account.prices.items() if symbol not in self.frozen}
+        snapshot = journal_snapshot(self.reader)
+        split = {flow.symbol for flow in snapshot.flows if flow.quantity and flow.session > books.session}
+        left_out = self.frozen | split | {one.symbol for one in snapshot.adoptions}
+        known = {symbol: price for symbol, price in account.prices.items() if symbol not in left_out}
         warnings = value_warnings(self.desk, books, replace(account, prices=known), at_close)
         return warnings + await self._other_crypto_values(books)
 

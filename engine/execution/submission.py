@@ -16,7 +16,7 @@ from enum import Enum, auto
 
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
-from engine.domain.portfolio import ZERO
+from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
 from engine.execution.account_limits import Price, cash_floor, shortfall
@@ -78,6 +78,16 @@ class _NotTaken(PaperdeskError):
 def _kind_of(problem: PaperdeskError) -> type[PaperdeskError]:
     """The kind of error for a broker that did not answer, or that asks for patience."""
     return NetworkError if isinstance(problem, NetworkError) else TryAgainLater
+
+
+def _covering(bounds: _Bounds, order: Order, portfolio: Portfolio) -> _Bounds:
+    """The bounds after an order that buys back what was sold short: the cash that is reserved for it need not stay a
+    second time for the short position."""
+    short = -portfolio.quantity(order.symbol)
+    if order.side is not Side.BUY or order.quantity is None or short <= 0:
+        return bounds
+    cover = replace(order, quantity=min(order.quantity, short))
+    return replace(bounds, floor=bounds.floor - cost(cover, bounds.price(order.symbol)))
 
 
 def _reserving(bounds: _Bounds, order: Order) -> _Bounds:
@@ -168,6 +178,8 @@ class Submission(OrderRoute):
                     stopped = self.halt()
             if gate is _Gate.WAITING:
                 waiting.append(order)
+            elif order.state not in (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED):
+                bounds = _covering(bounds, order, portfolio)
             submitted.append(order)
             self._publish_state(order)
         if lost:
