@@ -12,7 +12,7 @@ import pytest
 from tests.engine.account.account_life import TALLY
 from tests.engine.account.account_schedules import fault_of, report, schedule_of
 
-USUAL = [range(3, 13), (1417, 2023, 6364, 8025)]
+USUAL = [(*range(3, 13), 1417, 2023, 6364, 8025)]
 """Ten lives, and those that were found to end wrongly: short shares and cash that stayed twice for them, a split and an
 adoption between a close and the look at its value."""
 LONG = [(*range(3), *range(13, 40)), *(range(first, first + 332) for first in range(40, 10_000, 332))]
