@@ -180,8 +180,8 @@ def one_tls_context() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_waiting_for_a_broker() -> Iterator[None]:
-    """Retries, requests for data, and second looks at an account or at fills follow one another at once."""
+def no_waiting_for_a_service() -> Iterator[None]:
+    """Retries, requests for data, and second looks at an account, an order or fills follow one another at once."""
     from connectors.alpaca.broker import AlpacaBroker
     from connectors.alpaca.market_data import AlpacaData
 
@@ -189,6 +189,8 @@ def no_waiting_for_a_broker() -> Iterator[None]:
         patch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
         patch.setattr("engine.session.desk_run.FILLS_WITHIN", 0.0)
         patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0)
+        patch.setattr("engine.execution.submission.LOOKUPS", (0.0, 0.0, 0.0))
+        patch.setattr("connectors.llm.gate.PACE", 0.001)
         for asked in (AlpacaBroker, AlpacaData):
             defaults = asked.__init__.__kwdefaults__
             assert defaults is not None
