@@ -1,7 +1,8 @@
 """How long a person waits: `--help`, a look at the desk, a finished daily run, the app's first paint, an arena in it.
 
 Each is a fresh process, the median of several. First paint is the time from the start of the process to the first
-frame on a terminal of 120 x 40 that shows the watchlist's frame; an arena's is from the key to its last day. Run as
+frame on a terminal of 120 x 40 that shows the watchlist's frame; an arena's is from the key to its last day. No heavy
+library is imported before the first paint: the app that says so notes when it imports what. Run as
 `python -m tests.bench.bench_startup`.
 """
 
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -23,6 +25,15 @@ from time import perf_counter
 REPO = Path(__file__).resolve().parent.parent.parent
 ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
 REPEATS = 7
+HEAVY = ("lancedb", "pyarrow", "pandas", "matplotlib", "openai", "anthropic", "optuna", "numpy", "plotext", "pydantic")
+NOTING = """
+import sys, time
+noted = open(sys.argv.pop(1), "w", buffering=1)
+sys.addaudithook(lambda event, values: event == "import" and noted.write(f"{time.perf_counter()} {values[0]}\\n"))
+from tui.cli import main
+main()
+"""
+"""The entry that notes imports, by the clock that all processes share."""
 
 
 def process(home: str, *arguments: str) -> float:
@@ -37,13 +48,23 @@ def first_paint(home: str, sign: bytes = b"Watchlist") -> float:
     return paints(home, (b"", sign))[0]
 
 
-def paints(home: str, *steps: tuple[bytes, bytes]) -> list[float]:
+def loaded_by_then(home: str) -> list[str]:
+    """Heavy libraries that are imported before the first paint."""
+    noted = Path(home) / "imports"
+    before = perf_counter()
+    painted = before + paints(home, (b"", b"Watchlist"), entry=[sys.executable, "-c", NOTING, str(noted)])[0]
+    rows = (line.split() for line in noted.read_text().splitlines() if line.count(" ") == 1)
+    early = {name.partition(".")[0] for at, name in rows if float(at) < painted}
+    return sorted(early & set(HEAVY))
+
+
+def paints(home: str, *steps: tuple[bytes, bytes], entry: Sequence[str] = ENTRY) -> list[float]:
     """Seconds that each step of the app takes from its key (none for the start) until its sign is drawn."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     begun = perf_counter()
     app = subprocess.Popen(
-        ENTRY, cwd=REPO, env=_environment(home), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
+        entry, cwd=REPO, env=_environment(home), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
     )
     os.close(slave)
     taken = []
@@ -92,7 +113,9 @@ def main() -> int:
         for name, aim, measure in rows:
             times = [measure() for _ in range(REPEATS)]
             print(f"  {name:30}{median(times):7.3f} s   (best {min(times):.3f}, aim {aim})")
-    return 0
+        loaded = loaded_by_then(home)
+        print(f"  heavy libraries before the first paint: {', '.join(loaded) or 'none'} (of {', '.join(HEAVY)})")
+    return 1 if loaded else 0
 
 
 if __name__ == "__main__":

@@ -299,6 +299,7 @@ class DeskScreen(OrderActions):
         """Open the trail of the symbol's latest decision."""
         sources = self._view.sources
         if not sources or not self.symbol:
+            self.notify("the desk is still opening", timeout=3)
             return
         from tui.screens.trail import TrailScreen
 

@@ -154,7 +154,10 @@ class MemoryScreen(FramedScreen):
             return None
         key = self.query_one("#memories", Table).cursor_key
         every = (*self._document.get("memories", ()), *self._document.get("forgotten", ()))
-        return next((one for one in every if one["id"] == key), None)
+        found = next((one for one in every if one["id"] == key), None)
+        if found is None:
+            self.notify("no memory is chosen: nothing is remembered here yet", timeout=3)
+        return found
 
     @work(group="change", exit_on_error=False)
     async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:
