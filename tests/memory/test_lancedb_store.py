@@ -83,6 +83,7 @@ def kill_and_look(folder: Path, kills: int, days: int) -> None:
         assert not list(folder.rglob(".tmp*"))
 
 
+@pytest.mark.slow
 def test_a_killed_writer_leaves_a_store_that_goes_on(tmp_path: Path) -> None:
     kill_and_look(tmp_path / "memory", kills=2, days=20)
 

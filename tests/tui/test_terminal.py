@@ -90,7 +90,7 @@ def opened(paperdesk_home: Path) -> Iterator[Callable[..., Terminal]]:
         terminal.close()
 
 
-@pytest.mark.parametrize(("columns", "rows"), [(120, 40), (80, 24)])
+@pytest.mark.parametrize(("columns", "rows"), [pytest.param(120, 40, marks=pytest.mark.slow), (80, 24)])
 def test_it_opens_and_survives_every_size_down_to_30_by_8(
     opened: Callable[..., Terminal], columns: int, rows: int
 ) -> None:
@@ -131,7 +131,9 @@ def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[...
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the process is found in /proc")
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGHUP, signal.SIGINT))]
+)
 def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
     opened: Callable[..., Terminal], ending: signal.Signals
 ) -> None:
@@ -157,6 +159,7 @@ def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> Non
     stuck = (
         "import threading; from textual.drivers._writer_thread import WriterThread; "
         "WriterThread.stop = lambda self: threading.Event().wait(); "
+        "from tui.leaving import Watchdog; Watchdog.__init__.__defaults__ = (1.0,); "
     )
     terminal = opened(120, 40, stuck)
     terminal.until(lambda text: "ORVL 1D" in text)

@@ -234,7 +234,8 @@ def test_a_leak_through_the_books_is_caught_though_data_access_is_sound(monkeypa
     assert found.access_differing == 0
 
 
-@pytest.mark.parametrize("convention", ["finvision", pytest.param("finagent", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("convention", ["finvision", "finagent"])
 def test_a_papers_convention_is_clean(real_data: Any, convention: str) -> None:
     spec = RunSpec(
         symbols=("MSFT", "JNJ"),
@@ -310,6 +311,7 @@ def test_a_rule_that_sees_the_future_is_caught(monkeypatch: pytest.MonkeyPatch, 
     assert surfaced(found) - {"actions"} == {"bars"}
 
 
+@pytest.mark.slow
 def test_a_rule_that_fills_at_the_same_close_is_audited_as_well(
     monkeypatch: pytest.MonkeyPatch, real_data: Any
 ) -> None:

@@ -160,6 +160,7 @@ def test_shares_and_coins_keep_journal_and_broker_equal_over_nights_weekends_and
     assert_lived(symbols, rate, least=12)
 
 
+@pytest.mark.slow
 def test_a_desk_of_coins_alone_runs_every_day(sandbox: SandboxServer, written: Path, rate: Decimal) -> None:
     symbols = (COIN, SMALL)
     config, seen = desk(written, symbols), list[date]()

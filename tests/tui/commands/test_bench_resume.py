@@ -160,6 +160,7 @@ def test_an_outage_pauses_a_bench_of_two_processes_and_nothing_is_asked_twice(
     assert len(service.answered) == asked and max(service.answered.values()) <= 2
 
 
+@pytest.mark.slow
 def test_a_run_that_keeps_its_journal_goes_on_in_it(
     bench: Callable[..., Said], service: Trader, tmp_path: Path, run: Run
 ) -> None:

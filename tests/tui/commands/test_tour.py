@@ -50,7 +50,9 @@ async def at(pilot: Pilot[Any], number: int) -> TourScreen:
     return screen
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+@pytest.mark.parametrize(
+    "size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40", marks=pytest.mark.slow)]
+)
 async def test_six_steps_lead_to_a_decisions_trail(desk: Path, size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
