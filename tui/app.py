@@ -6,6 +6,7 @@ import asyncio
 import re
 import signal
 import threading
+import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from tui.backtest_run import Target
     from tui.deep_link import Link
+    from tui.garbage import Collections
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
@@ -83,12 +85,15 @@ class PaperdeskApp(App[str]):
         link: Link | None = None,
         settings: AppSettings | None = None,
         leaving: Callable[[], None] = lambda: None,
+        garbage: Collections | None = None,
     ) -> None:
         """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
         command, for those that the app runs beside itself; `set_up` is the configuration that the first run may write,
         None where nothing is to be set up; with `cycle` a cycle runs as soon as the desk is open, `link` is
-        the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to end."""
+        the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to end;
+        `garbage` is collected where nobody is there, None where that is Python's alone."""
         self._leaving = leaving
+        self._garbage = garbage
         self._ended = False
         self.settings = settings = settings or AppSettings()
         self._set_up, self._cycle = None if settings.read_only else set_up, cycle
@@ -149,11 +154,15 @@ class PaperdeskApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         """Note that somebody is there, whatever was pressed or clicked."""
         if isinstance(event, events.Key | events.MouseDown):
+            if self._garbage is not None:
+                self._garbage.key_pressed(time.monotonic())
             self.bridge.visited()
             self.demo.pressed(event.key if isinstance(event, events.Key) else "")
         await super().on_event(event)
 
     def _refresh_screen(self) -> None:
+        if self._garbage is not None:
+            self._garbage.tick(time.monotonic())
         self.demo.refresh()
         self.bridge.note = self.demo.note
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing

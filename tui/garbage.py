@@ -1,7 +1,8 @@
 """Short collections of garbage in the app: no thread answers while Python looks through all objects of the process.
 
 What survives a collection that took long is set aside and not looked through again: modules, the market, screens. An
-object that is set aside is freed as any other once nothing refers to it; only a cycle of them stays until the end.
+object that is set aside is freed as any other once nothing refers to it, but not a cycle of them: these are collected
+once nobody has pressed a key for a while.
 """
 
 from __future__ import annotations
@@ -12,22 +13,45 @@ import time
 LONG = 0.015
 """Seconds of processor time of a collection after which its survivors are set aside."""
 THRESHOLDS = (700, 5, 2)
-"""Python's own, but for the last: all objects are looked through three times as often, while they are few."""
+"""Python's own for new objects; those that survived are looked through more often, while they are few."""
+QUIET = 15.0
+"""Seconds without a key after which what was set aside is looked through once."""
 
 
-def keep_collections_short() -> None:
-    """Set aside what there is, and from now on what survives a long collection."""
-    gc.freeze()
-    gc.set_threshold(*THRESHOLDS)
-    began = 0.0
+class Collections:
+    """The collections of a process. Times are seconds of a monotonic clock."""
 
-    def collected(phase: str, info: dict[str, int]) -> None:
-        nonlocal began
+    def __init__(self) -> None:
+        self._began = self._last_key = 0.0
+        self._aside = False
+
+    def key_pressed(self, now: float) -> None:
+        """Note that somebody is there."""
+        self._last_key = now
+
+    def tick(self, now: float) -> None:
+        """Look through everything where somebody was there and is quiet, and something was set aside since."""
+        if self._aside and now - self._last_key > QUIET:
+            gc.unfreeze()
+            gc.collect()
+            gc.freeze()
+            self._aside = False
+
+    def collected(self, phase: str, info: dict[str, int]) -> None:
+        """Be told of the beginning and the end of a collection."""
         if info["generation"] < 2:
             return
         if phase == "start":
-            began = time.thread_time()
-        elif time.thread_time() - began > LONG:
+            self._began = time.thread_time()
+        elif time.thread_time() - self._began > LONG:
             gc.freeze()
+            self._aside = True
 
-    gc.callbacks.append(collected)
+
+def keep_collections_short() -> Collections:
+    """Set aside what there is, and from now on what survives a long collection."""
+    collections = Collections()
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+    gc.callbacks.append(collections.collected)
+    return collections

@@ -46,9 +46,9 @@ def main(events: int, report: Path) -> None:
                     report.write_text(str(sent))
                     await asyncio.sleep(PAUSE)
 
-    keep_collections_short()
+    garbage = keep_collections_short()
     with TemporaryDirectory() as folder:
-        PaperdeskApp(lambda: Busy(Path(folder)), short, images=Path(folder)).run()
+        PaperdeskApp(lambda: Busy(Path(folder)), short, images=Path(folder), garbage=garbage).run()
 
 
 if __name__ == "__main__":

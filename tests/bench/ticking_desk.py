@@ -17,11 +17,11 @@ def main(per_second: int) -> None:
     from tui.app import PaperdeskApp
     from tui.garbage import keep_collections_short
 
-    keep_collections_short()
+    garbage = keep_collections_short()
     with TemporaryDirectory() as folder:
         desk = FakeDesk(Path(folder), symbols=SYMBOLS)
         desk.feed = Ticker(per_second)
-        PaperdeskApp(lambda: desk, short, images=Path(folder)).run()
+        PaperdeskApp(lambda: desk, short, images=Path(folder), garbage=garbage).run()
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from tui.garbage import keep_collections_short
     from tui.leaving import Watchdog
 
-    keep_collections_short()
+    garbage = keep_collections_short()
     watchdog = Watchdog()
     plain = not in_browser and not (sys.stdout.encoding or "").lower().startswith("utf")
     app = PaperdeskApp(
@@ -57,6 +57,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         link=link,
         settings=settings,
         leaving=watchdog.start,
+        garbage=garbage,
     )
     try:
         remains = app.run()
