@@ -57,13 +57,26 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
     return connection
 
 
+@contextmanager
+def _one_state(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have all that is read be of one state: another process may be making the journal."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.rollback()
+
+
 def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """The version of a journal, 0 for a file with nothing in it. Raises MalformedData for a SQLite file of
     something else, ConfigError for a version that this program does not know."""
-    with sqlite_errors(path):
+    with sqlite_errors(path), _one_state(connection):
+        tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
         noted = _noted_version(connection) if application == APPLICATION and version != VERSION else None
     if application == 0 and version == 0 and tables == 0:
         return 0

@@ -53,7 +53,7 @@ async def test_a_ticket_says_what_the_order_would_do_and_enter_sends_it(running:
         assert "PAPER" in str(ticket.query_one("Vertical").border_title)
         assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
         await pilot.press(*"$2500")
-        await until(pilot, lambda: "within the cash floor" in effect(pilot))
+        await until(pilot, lambda: "worth 2,500.00" in effect(pilot) and "within the cash floor" in effect(pilot))
         said = effect(pilot)
         assert "50.00" in said and "Shares 50" in said and "0.0% to 25.0%" in said and "7,500.00 after it" in said
         await pilot.press("enter")

@@ -134,9 +134,11 @@ async def test_parts_open_by_number_by_enter_by_click_and_all_at_once(run: Run, 
             assert [one.name_shown for one in found.values() if one.open] == [name]
             await pilot.press("enter")
             assert not found[name].open, "enter is for the part that has the focus"
-        await pilot.press("g")
+        heading = found["Memory"].query_one(FoldTitle)
+        heading.scroll_visible(animate=False)
+        await until(pilot, lambda: pilot.app.screen.region.contains_region(heading.region))
         await settled(pilot)
-        await pilot.click(found["Memory"].query_one(FoldTitle))
+        await pilot.click(heading)
         await settled(pilot)
         assert found["Memory"].open
         await pilot.press("o")
