@@ -105,8 +105,8 @@ Comments go into the receiver's memory (kind `debate`), so that later days recal
 comments follow the trade and nobody reconsiders. An owner without valid advice takes no further part, and its opinion
 is an abstention.
 
-`paperdesk why ORVL 2025-03-12 --full` shows who said what and who changed its mind, `paperdesk decisions --owners` who was
-right.
+`paperdesk why ORVL 2025-03-12 --full` shows who said what and who changed its mind, `paperdesk decisions --owners` who
+was right.
 
 """
 
