@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import Records
     from tui.plain_text import Line
 
+COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
+"""Values that Python itself gives LC_CTYPE where it finds the C locale: nobody meant them."""
 PLAIN_WIDTH = 100
 """Columns of text that goes to a file or a pipe."""
 
@@ -56,6 +58,17 @@ def standard_output() -> Console:
     width = max(40, min(160, shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns)) if terminal else PLAIN_WIDTH
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Console(width, colour, not _takes("▚–┌"), terminal)
+
+
+def plain_characters(environ: Mapping[str, str], encoding: str) -> bool:
+    """True for a terminal that shows ASCII alone: its encoding, its locale or its kind (dumb) says so. A locale that is
+    not set says nothing."""
+    if not encoding.lower().startswith("utf") or environ.get("TERM") == "dumb":
+        return True
+    said = [environ.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG")]
+    if said[1] in COERCED and not said[0]:
+        said[1] = ""
+    return next(filter(None, said), "") in ("C", "POSIX")
 
 
 def show(text: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from engine.reports.summary import NOTHING
 from tui.backtest_text import summary_text
-from tui.console import PLAIN_WIDTH, Console, show, standard_output
+from tui.console import PLAIN_WIDTH, Console, plain_characters, show, standard_output
 
 
 class Terminal(io.TextIOWrapper):
@@ -98,3 +98,23 @@ def test_a_summary_fits_what_shows_it(console: Console) -> None:
         # A command is never broken: it is there to be copied.
         lines = [line for line in text.splitlines() if "paperdesk" not in line]
         assert max(map(len, lines)) <= console.width
+
+
+@pytest.mark.parametrize(
+    ("environ", "encoding", "plain"),
+    [
+        ({"LANG": "en_US.UTF-8", "TERM": "xterm"}, "utf-8", False),
+        ({"LANG": "en_US.UTF-8", "TERM": "dumb"}, "utf-8", True),
+        ({"LANG": "en_US.UTF-8"}, "ascii", True),
+        ({"LANG": "C"}, "utf-8", True),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, "utf-8", True),  # as Python leaves it
+        ({"LANG": "C", "LC_CTYPE": "de_DE.UTF-8"}, "utf-8", False),
+        ({"LC_ALL": "POSIX", "LANG": "en_US.UTF-8"}, "utf-8", True),
+        ({"LC_ALL": "C.UTF-8"}, "utf-8", False),
+        ({}, "utf-8", False),
+    ],
+)
+def test_a_locale_or_a_kind_of_terminal_may_have_plain_characters_alone(
+    environ: dict[str, str], encoding: str, plain: bool
+) -> None:
+    assert plain_characters(environ, encoding) is plain

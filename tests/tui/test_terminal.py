@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,15 +20,19 @@ pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 REPO = Path(__file__).resolve().parents[2]
 
 
+GREYS = {0, 7, 8, 15, 16, 59, 102, 145, 188, *range(231, 256)}
+"""Colours of the palette of 256 that are greys."""
+
+
 class Terminal:
     """One tmux session with the app in it."""
 
-    def __init__(self, home: Path, columns: int, rows: int, before: str = "") -> None:
+    def __init__(self, home: Path, columns: int, rows: int, before: str = "", variables: str = "") -> None:
         assert TMUX is not None
         self._tmux = [TMUX, "-L", f"paperdesk-{uuid.uuid4().hex[:8]}", "-f", os.devnull]
         program = f"{sys.executable} -c 'from tui.cli import main; {before}main()'"
         # A shell may export its size; the app has to follow its window all the same.
-        environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 PAPERDESK_HOME={home}"
+        environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 {variables} PAPERDESK_HOME={home}"
         size = ["-x", str(columns), "-y", str(rows)]
         self._run("new-session", "-d", *size, "-c", str(REPO), f"{environment} {program}; echo ENDED $?; sleep 60")
         self._run("set", "-g", "status", "off")
@@ -48,6 +53,14 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         """Another size."""
         self._run("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def has_colour(self) -> bool:
+        """True where a cell has a colour that is not a grey: equal parts of red, green and blue."""
+        painted = self._run("capture-pane", "-p", "-e")
+        of_palette = {int(number) for number in re.findall(r"[34]8;5;(\d+)", painted)}
+        mixed = re.findall(r"[34]8;2;(\d+);(\d+);(\d+)", painted)
+        of_eight = re.search(r"\x1b\[(?:[34]|9|10)[1-6]m", painted)
+        return bool(of_palette - GREYS or of_eight) or any(len(set(parts)) > 1 for parts in mixed)
 
     def modes(self) -> str:
         """Alternate screen, cursor and mouse reporting: `0 1 0` as a shell has them."""
@@ -81,8 +94,8 @@ def opened(paperdesk_home: Path) -> Iterator[Callable[..., Terminal]]:
     # A desk that is configured, if by nothing: the demo's own opening computes for a while.
     (paperdesk_home / "config.toml").touch()
 
-    def at(columns: int, rows: int, before: str = "") -> Terminal:
-        terminals.append(Terminal(paperdesk_home, columns, rows, before))
+    def at(columns: int, rows: int, before: str = "", variables: str = "") -> Terminal:
+        terminals.append(Terminal(paperdesk_home, columns, rows, before, variables))
         return terminals[-1]
 
     yield at
@@ -130,6 +143,68 @@ def test_a_cycle_and_a_backtest_run_while_keys_are_answered(opened: Callable[...
     terminal.until(lambda text: "ENDED 0" in text)
 
 
+SIGNS = {
+    "2": "ORVL 1D",
+    "3": "Steps ORVL",
+    "4": "Trades",
+    "5": "Decisions of",
+    "6": "Memories",
+    "7": "Decides",
+    "8": "Arenas",
+    "9": "Checks",
+    "1": "Watchlist",
+}
+"""A few words on every screen, by its key."""
+
+
+def test_keys_alone_reach_every_screen_and_end_an_order(opened: Callable[..., Terminal], paperdesk_home: Path) -> None:
+    (paperdesk_home / "config.toml").write_text('[desk]\npreset = "finvision"\n[broker]\nmode = "ask"\n')
+    terminal = opened(120, 40)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    terminal.keys("r")
+    terminal.until(lambda text: "run waiting" in text and "waits" in text)
+    for size in ((120, 40), (200, 60), (80, 24)):
+        terminal.resize(*size)
+        for key, sign in SIGNS.items():
+            terminal.keys(key)
+            terminal.until(lambda text, sign=sign: sign in text and "PAPER" in text)  # type: ignore[misc]
+    terminal.resize(30, 8)
+    terminal.until(lambda text: "PAPER" in text)
+    terminal.resize(120, 40)
+    waiting = terminal.until(lambda text: "Open orders" in text and "waits" in text)
+    terminal.keys("x")
+    terminal.until(lambda text: "Veto" in text)
+    terminal.keys("y")
+    terminal.until(lambda text: text.count("waits") < waiting.count("waits"))
+    terminal.keys("q")
+    terminal.until(lambda text: "ENDED 0" in text)
+    assert terminal.modes() == "0 1 0"
+
+
+@pytest.mark.parametrize(
+    ("variables", "plain"),
+    [
+        ("TERM=dumb LC_ALL= LANG=C", True),
+        pytest.param("LC_ALL=C", True, marks=pytest.mark.slow),
+        pytest.param("NO_COLOR=1", False, marks=pytest.mark.slow),
+        pytest.param("TERM=screen SSH_CONNECTION=x SSH_TTY=/dev/pts/9", False, marks=pytest.mark.slow),
+    ],
+)
+def test_a_poor_terminal_is_enough(opened: Callable[..., Terminal], variables: str, plain: bool) -> None:
+    terminal = opened(100, 30, variables=variables)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    for key, sign in SIGNS.items():
+        terminal.keys(key)
+        text = terminal.until(lambda text, sign=sign: sign in text and "PAPER" in text)  # type: ignore[misc]
+        assert not plain or text.isascii(), {character for character in text if not character.isascii()}
+    terminal.keys("]")
+    terminal.until(lambda text: "BXWD 1D" in text)
+    assert terminal.has_colour() is not ("NO_COLOR" in variables or "dumb" in variables)
+    terminal.keys("q")
+    terminal.until(lambda text: "ENDED 0" in text)
+    assert terminal.modes() == "0 1 0"
+
+
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the process is found in /proc")
 @pytest.mark.parametrize(
     "ending", [signal.SIGTERM, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGHUP, signal.SIGINT))]
@@ -168,22 +243,52 @@ def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> Non
     assert terminal.modes() == "0 1 0"
 
 
-def daily(home: Path) -> None:
+def daily(home: Path, *arguments: str) -> None:
     """`paperdesk --daily` in a process of its own, as cron runs it."""
-    command = [sys.executable, "-c", "from tui.cli import main; main()", "--daily"]
+    command = [sys.executable, "-c", "from tui.cli import main; main()", "--daily", *arguments]
     environ = {**os.environ, "PAPERDESK_HOME": str(home)}
     subprocess.run(command, cwd=REPO, env=environ, capture_output=True, check=True)
 
 
 @pytest.mark.slow
-def test_an_open_app_follows_the_daily_run_of_another_process(
+def test_an_open_app_follows_the_daily_runs_of_another_process(
     opened: Callable[..., Terminal], paperdesk_home: Path
 ) -> None:
+    first, second = last_two_sessions(paperdesk_home)
     terminal = opened(120, 40)
     before = terminal.until(lambda text: "ORVL 1D" in text)
-    assert "no cycle yet" in before and "nothing has happened yet" in before
+    assert "no cycle yet" in before and "nothing has happened yet" in before and "no positions" in before
+    daily(paperdesk_home, "--session", first)
+    # Header, list, orders, agents and events of the first run; its orders fill in the second.
+    terminal.until(lambda text: "run done" in text and "Equity 100,000.00" in text and f"close of {first}" in text)
+    sent = terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text and "sent" in text)
+    assert re.search(r"(ORVL|BXWD|HLXM|WRNN-USD).*(BUY|SELL|HOLD)", sent) and "\N{CHECK MARK}" in sent
     daily(paperdesk_home)
-    terminal.until(lambda text: "run done" in text and "Equity 100,000.00" in text)
-    terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text)
+    filled = terminal.until(lambda text: "8 decisions, " in text and f"close of {second}" in text)
+    assert re.search(r"8 decisions, [1-9]\d* fill", filled) and "Equity 100,000.00" not in filled
+    positions = filled[filled.index("Positions") : filled.index("Open orders")]
+    held = {symbol for symbol in ("ORVL", "BXWD", "HLXM", "WRNN-USD") if symbol in positions}
+    terminal.keys("`")
+    log = terminal.until(lambda text: "Log, times in UTC" in text)
+    assert held and held <= set(re.findall(r"(\S+) (?:BUY|SELL) [\d.]+ at [\d.]+", log)), log
+    terminal.keys("Escape")
+    terminal.until(lambda text: "Watchlist" in text)
     terminal.keys("5")
-    terminal.until(lambda text: "4 decisions" in text)
+    terminal.until(lambda text: "8 decisions" in text)
+
+
+def last_two_sessions(home: Path) -> tuple[str, str]:
+    """The last completed sessions of the exchange, as a run of now takes them."""
+    program = (
+        "from datetime import timedelta; from engine.clock import LiveClock; from engine import places; "
+        "from engine.market.trading_hours import exchange_calendar; "
+        "calendar = exchange_calendar('XNYS', places.session_table()); "
+        "last = calendar.last_closed(LiveClock().now()); "
+        "print(*calendar.sessions(last - timedelta(days=9), last)[-2:])"
+    )
+    environ = {**os.environ, "PAPERDESK_HOME": str(home)}
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPO, env=environ, capture_output=True, text=True, check=True
+    )
+    first, second = found.stdout.split()
+    return first, second

@@ -35,9 +35,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
     settings = checked_settings(invocation, read_only=read_only)
-    if not in_browser:
-        for size in ("COLUMNS", "LINES"):
-            os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
+    plain = not in_browser and _fit_terminal()
     from engine import places
     from tui.app import PaperdeskApp
     from tui.garbage import keep_collections_short
@@ -45,7 +43,6 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
 
     garbage = keep_collections_short()
     watchdog = Watchdog()
-    plain = not in_browser and not (sys.stdout.encoding or "").lower().startswith("utf")
     app = PaperdeskApp(
         partial(open_desk, invocation, read_only=settings.read_only),
         partial(run_in_process, invocation=invocation),
@@ -70,6 +67,22 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         os.execv(sys.executable, again)
     if remains:
         click.echo(f"paperdesk: {remains}", err=True)
+
+
+def _fit_terminal() -> bool:
+    """Take the environment of this process as the terminal needs it; return True for one of plain characters alone."""
+    for size in ("COLUMNS", "LINES"):
+        os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
+    if os.environ.get("TERM") == "dumb":
+        os.environ["NO_COLOR"] = "1"
+    from tui.console import plain_characters
+
+    plain = plain_characters(os.environ, sys.stdout.encoding or "")
+    if plain:
+        from tui.widgets.plain_scrollbar import use_plain_scrollbars
+
+        use_plain_scrollbars()
+    return plain
 
 
 def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppSettings:

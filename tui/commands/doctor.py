@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.options import json_option
-from tui.console import show_document, standard_output
+from tui.console import plain_characters, show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -106,8 +106,9 @@ def _terminal_findings() -> Iterator[Finding]:
     true_colour = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
     colours = "NO_COLOR is set" if os.environ.get("NO_COLOR") else "24 bit" if true_colour else "as TERM says"
     yield Finding("Terminal", "colours", OK, colours)
-    encoding, narrow = sys.stdout.encoding or "unknown", standard_output().ascii_only
-    detail = f"{encoding} has no box characters: plain ones are used" if narrow else encoding
+    encoding = sys.stdout.encoding or "unknown"
+    narrow = standard_output().ascii_only or (terminal and plain_characters(os.environ, encoding))
+    detail = f"{encoding}; encoding, locale or TERM has no box characters: plain ones are used" if narrow else encoding
     yield Finding("Terminal", "encoding", NOTE if narrow else OK, detail)
 
 
