@@ -247,9 +247,8 @@ class BacktestProcess:
     def _serve(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(
-            target=_child, args=(self._target, self.state.spec, theirs), name="paperdesk backtest", daemon=True
-        )
+        given = self._target, self.state.spec, theirs, NICENESS
+        process = context.Process(target=_child, args=given, name="paperdesk backtest", daemon=True)
         try:
             # While the app draws, sys.stderr is a stand-in without a descriptor, which spawn cannot pass on.
             with redirect_stderr(sys.__stderr__):
@@ -285,10 +284,10 @@ class BacktestProcess:
                 return
 
 
-def _child(target: Target, spec: RunSpec, connection: Connection) -> None:
+def _child(target: Target, spec: RunSpec, connection: Connection, niceness: int) -> None:
     """The main function of the other process. Its output must not reach the terminal that the app draws on, and Ctrl+C
     is the app's to answer."""
-    os.nice(NICENESS)
+    os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     silent = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

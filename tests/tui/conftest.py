@@ -109,6 +109,15 @@ def keys_are_answered_at_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def processes_of_equal_priority() -> Iterator[None]:
+    """What an app runs beside itself yields the processor to its keys; beside other tests it would wait for them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tui.backtest_run.NICENESS", 0)
+        patch.setattr("tui.subcommand.LOWER", 0)
+        yield
+
+
 @pytest.fixture
 def asking(tmp_path: Path) -> Any:
     """A FakeDesk in mode ask with two orders that wait and one that was sent."""

@@ -61,7 +61,8 @@ def test_what_a_run_raises_is_one_line_here(targets: ModuleType, capfd: pytest.C
     assert capfd.readouterr().out == ""
 
 
-def test_it_yields_the_processor_to_the_keys(targets: ModuleType) -> None:
+def test_it_yields_the_processor_to_the_keys(targets: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.backtest_run.NICENESS", NICENESS)
     assert _ended(targets.tells_its_priority).state.error == f"niceness {min(19, os.nice(0) + NICENESS)}"
 
 
