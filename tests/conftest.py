@@ -13,12 +13,15 @@ import ssl
 import sys
 from collections.abc import Callable, Iterator
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from engine.domain.chart import ChartSpec
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -106,7 +109,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """What was imported stays: a sixth of the time would go into searching it for garbage again and again."""
     gc.freeze()
-    gc.set_threshold(2_000, 20, 20)
+    gc.set_threshold(100_000, 30, 50)
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +119,25 @@ def paperdesk_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     home.mkdir()
     monkeypatch.setenv("PAPERDESK_HOME", str(home))
     yield home
+
+
+@pytest.fixture(autouse=True)
+def pictures_painted_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal charts of different tests are painted once by a worker; but not where painting itself is tested."""
+    if not request.path.is_relative_to(REPO / "tests" / "connectors" / "charts"):
+        monkeypatch.setattr("connectors.charts.painter.lru_cache", lambda maxsize: lambda render: _painted)
+
+
+_painting = Lock()
+"""Painters of several desks are at work in one process here, and matplotlib's caches are not made for threads."""
+
+
+@lru_cache(maxsize=2048)
+def _painted(spec: ChartSpec) -> bytes:
+    from connectors.charts.painter import _Drawing, encode_png
+
+    with _painting:
+        return encode_png(_Drawing(spec).figure)
 
 
 @pytest.fixture(scope="session")

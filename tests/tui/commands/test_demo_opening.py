@@ -55,7 +55,8 @@ async def test_its_end_plays_until_a_key_of_the_desk(made: None) -> None:
         assert place is not None and place.name == "demo history" and place.number >= place.count - 3
         await pilot.press("5", "1")
         await until(pilot, lambda: view(pilot).place is None)
-        assert demo_opening.AFTER in toasts(pilot) and view(pilot).desk.run == ""
+        await until(pilot, lambda: demo_opening.AFTER in toasts(pilot))
+        assert view(pilot).desk.run == ""
         for key, past in (("p", False), ("full_stop", True), ("backslash", False)):
             if view(pilot).place is None:
                 pilot.app.demo.play()  # type: ignore[attr-defined]
