@@ -286,18 +286,18 @@ class Bridge:
         return replace(desk, books=self._priced[1]), self._priced[2]
 
     def _sources(self, services: OpenDesk) -> tuple[Source, ...]:
-        from engine import places
-
         runs = (process.state for process in self._backtests.values())
         return (
             Source(f"desk {services.desk}", services.journal, version=self._follower.version),
-            *(
-                Source(one.name, places.run_journal(one.spec.run), one.spec.run)
-                for one in runs
-                if one.curve and one.status != RUNNING
-            ),
+            *(self.run_source(one.spec.run, one.name) for one in runs if one.curve and one.status != RUNNING),
             *(() if self.history is None else (self.history,)),
         )
+
+    def run_source(self, run: str, name: str = "") -> Source:
+        """The record of a finished backtest by its id."""
+        from engine import places
+
+        return Source(name or run, places.run_journal(run), run)
 
     async def decisions(self, source: Source) -> tuple[FollowedDecision, ...]:
         """The decisions of a journal, read beside the screen. Raises what JournalReader raises."""

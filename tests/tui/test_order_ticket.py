@@ -68,6 +68,14 @@ async def test_a_ticket_says_what_the_order_would_do_and_enter_sends_it(running:
         assert pilot.app.last_command == "paperdesk order BUY AAA-USD --amount 2500 --yes"  # type: ignore[attr-defined]
 
 
+async def test_a_ticket_opens_from_the_book_too(running: Running, desk: FakeDesk) -> None:
+    async with running(desk=desk) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: pilot.app.current_mode == "book")
+        ticket = await opened(pilot)
+        assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
+
+
 async def test_the_limits_are_held_against_it_before_it_is_given(running: Running, desk: FakeDesk) -> None:
     async with running(desk=desk) as pilot:
         await opened(pilot)

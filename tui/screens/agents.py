@@ -167,7 +167,5 @@ class AgentsScreen(FramedScreen):
 
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""
-        if self._view.sources and self.symbol:
-            from tui.screens.trail import TrailScreen
-
-            self.app.push_screen(TrailScreen(self._view.sources[0], self.symbol))
+        if self.symbol:
+            self.open_trail(self.symbol)

@@ -18,6 +18,7 @@ from tui.keys import ARENA, bindings
 from tui.pace import Pace
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, FramedScreen
+from tui.screens.reading import ReadingScreen
 from tui.snapshot import Snapshot
 from tui.subcommand import run_command
 from tui.widgets import arena_tables
@@ -198,6 +199,12 @@ class ArenaScreen(FramedScreen):
         """Show the chat, or the strategies of the agent under the cursor."""
         self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
         self._show_text()
+
+    def action_why(self) -> None:
+        """Show what led to the orders of the agent under the cursor on the day that is shown."""
+        if day := self._day_or_notice():
+            agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
+            self.app.push_screen(ReadingScreen(f"Why {agent}, day {day.number}", arena_tables.reasons(day, agent)))
 
     def action_symbol(self, step: int) -> None:
         """Show the price of the next stock, or of the one before."""

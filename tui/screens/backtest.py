@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -259,6 +260,22 @@ class BacktestScreen(FramedScreen):
             self.focus_pane(self._part)
         self.place_panes()
         self.call_after_refresh(lambda: self.show_view(self._view))
+
+    def action_why(self) -> None:
+        """Open the trail of the decision that led to the trade under the cursor; without one of the run's latest."""
+        from engine.reports.documents.trail import decided_trade, latest_of_run
+
+        run, source = self._run, self.past_source()
+        if run is None or source is None:
+            self.notify("no run is chosen" if run is None else "known at the end of the run", timeout=3)
+            return
+        source = next((one for one in self._view.sources if one.run == source.run), source)
+        row = self.query_one("#trades", Table).cursor_key if self._part == "trades" else ""
+        trade = run.document["trades"][int(row)] if row and run.document else None
+        if trade is not None:
+            self.open_trail(partial(decided_trade, trade=trade), source)
+        else:
+            self.open_trail(partial(latest_of_run, run=run.spec.run), source)
 
     def action_edit(self) -> None:
         """Go to the form."""

@@ -14,14 +14,15 @@ from engine.errors import PaperdeskError
 from engine.reports.documents.book import Book
 from tui import amounts, book_curves
 from tui.keys import BOOK, bindings
-from tui.screens.frame import TALL, FramedScreen, Layout
+from tui.screens.frame import TALL, Layout
+from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 
-class BookScreen(FramedScreen):
+class BookScreen(OwnOrderKeys):
     """The account: two curves on the left, four tables on the right."""
 
     MODE = BOOK
@@ -102,12 +103,15 @@ class BookScreen(FramedScreen):
         falls.border_subtitle = f"deepest {amounts.percent(lowest, 1)}" if lowest else ""
         self.query_one("#exposure", CurvePlot).show(book_curves.exposure(book))
 
+    def chosen_symbol(self) -> str:
+        """The symbol of the position under the cursor; else the desk's first."""
+        quotes = () if self._view.market is None else self._view.market.quotes
+        return self.query_one("#book-positions", Table).cursor_key or next((one.symbol for one in quotes), "")
+
     def action_why(self) -> None:
         """Open the trail of the latest decision for the position under the cursor."""
         symbol = self.query_one("#book-positions", Table).cursor_key
-        if not symbol or not self._view.sources:
+        if symbol:
+            self.open_trail(symbol)
+        else:
             self.notify("nothing is held", timeout=3)
-            return
-        from tui.screens.trail import TrailScreen
-
-        self.app.push_screen(TrailScreen(self._view.sources[0], symbol))

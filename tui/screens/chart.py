@@ -18,7 +18,6 @@ from tui.keys import CHART, bindings
 from tui.market_view import MarketView
 from tui.screens.frame import TALL
 from tui.screens.own_order_keys import OwnOrderKeys
-from tui.screens.trail import TrailScreen
 from tui.snapshot import Snapshot, Source
 from tui.symbol_chart import INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
 from tui.widgets.candle_chart import CandleChart
@@ -225,8 +224,8 @@ class ChartScreen(OwnOrderKeys):
         decision = self._chosen()
         if decision is None:
             self.notify("nothing was decided on this bar", timeout=3)
-        elif self._view.sources:
-            self.app.push_screen(TrailScreen(self._view.sources[0], decision))
+        else:
+            self.open_trail(decision)
 
     def action_image(self) -> None:
         """Show the chart that the model was shown for the decision under the cursor."""

@@ -297,10 +297,7 @@ class DeskScreen(OrderActions):
 
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""
-        sources = self._view.sources
-        if not sources or not self.symbol:
+        if self.symbol:
+            self.open_trail(self.symbol)
+        else:
             self.notify("the desk is still opening", timeout=3)
-            return
-        from tui.screens.trail import TrailScreen
-
-        self.app.push_screen(TrailScreen(sources[0], self.symbol))

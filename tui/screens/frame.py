@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -25,6 +25,9 @@ from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from tui.screens.trail import Wanted
 
 STOP_REASON = "from the app"
 TALL = 34
@@ -317,13 +320,24 @@ class FramedScreen(SearchKeys):
             bridge.start()
         elif self._view.trouble:
             bridge.forget_trouble()
-            self._send(RunCycle())
+            if refused := bridge.repeat_cycle():
+                self.notify(refused, markup=False, timeout=3)
 
     def action_log(self) -> None:
         """Show the log."""
         from tui.screens.reading import ReadingScreen, log_text
 
         self.app.push_screen(ReadingScreen("Log, times in UTC", log_text(self._view.desk.lines)))
+
+    def open_trail(self, wanted: Wanted, source: Source | None = None) -> None:
+        """Open the trail of a decision of a record; of the desk's where none is named."""
+        from tui.screens.trail import TrailScreen
+
+        source = source or next(iter(self._view.sources), None)
+        if source is None:
+            self.notify("the desk is still opening", timeout=3)
+        else:
+            self.app.push_screen(TrailScreen(source, wanted))
 
     def action_jump(self) -> None:
         """Show a letter over every pane, and focus the one that is chosen."""

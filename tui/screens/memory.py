@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -15,6 +16,7 @@ from textual.containers import Horizontal, Vertical
 
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
+from tui.bridge import PAST
 from tui.keys import MEMORY, bindings
 from tui.memory_lines import DONE
 from tui.plain_text import one_line
@@ -44,6 +46,8 @@ class MemoryScreen(FramedScreen):
         super().__init__()
         self._shown: tuple[object, ...] = ()
         self._document: Document = {}
+        self._life: Document = {}
+        """The memory that is shown, with its changes up to the moment."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
@@ -108,6 +112,7 @@ class MemoryScreen(FramedScreen):
             return
         until = self._document.get("session") or ""
         changes = [change for change in life["changes"] if change["session"] <= until]
+        self._life = {**life, "changes": changes}
         self.query_one("#recorded", TextPane).show(memory_text.memory(life, changes), top=True)
         curve = [change["importance"] for change in changes]
         plot = self.query_one("#life", CurvePlot)
@@ -117,6 +122,18 @@ class MemoryScreen(FramedScreen):
     def show_symbol(self, symbol: str) -> None:
         """Show the memories of a symbol."""
         self.query_one("#memories", Table).set_filter(f'sym:="{symbol}"')
+
+    def action_why(self) -> None:
+        """Open the trail of the last decision that cited the memory, else of the one after which it was written."""
+        from engine.reports.documents.memory import decided_with
+
+        if not self.query_one("#memories", Table).cursor_key or not self._life:
+            self.notify(NONE_CHOSEN, timeout=3)
+            return
+        run, here = self._document["run"], self._view.sources[0]
+        # A desk that remembers nothing yet shows the memory of a backtest.
+        source = here if run in (None, here.run) else self.desk_app.bridge.run_source(run)
+        self.open_trail(partial(decided_with, memory=self._life), source)
 
     def action_pin(self) -> None:
         """Pin the memory under the cursor to its layer, or let it go on from there."""
@@ -146,7 +163,7 @@ class MemoryScreen(FramedScreen):
         """The memory under the cursor, where it can be changed: the desk's, in the present."""
         refused = ""
         if self._view.place is not None:
-            refused = "this is the past, where nothing can be done: \\ goes back to the present"
+            refused = PAST
         elif self._document.get("run") is not None:
             refused = "this is a backtest's memory: the desk has none yet"
         if refused:
@@ -156,7 +173,7 @@ class MemoryScreen(FramedScreen):
         every = (*self._document.get("memories", ()), *self._document.get("forgotten", ()))
         found = next((one for one in every if one["id"] == key), None)
         if found is None:
-            self.notify("no memory is chosen: nothing is remembered here yet", timeout=3)
+            self.notify(NONE_CHOSEN, timeout=3)
         return found
 
     @work(group="change", exit_on_error=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -98,6 +99,15 @@ class OpsScreen(FramedScreen):
         """Check the desk again, and notify that it was done: what was found may be the same."""
         if self._view.services is not None:
             self._check(notify=True)
+
+    def action_why(self) -> None:
+        """Open the trail of the latest decision of the run under the cursor."""
+        from engine.reports.documents.trail import latest_of_run
+
+        if run := self.query_one("#runs", Table).cursor_key:
+            self.open_trail(partial(latest_of_run, run=run))
+        else:
+            self.notify("no run yet", timeout=3)
 
     @on(Table.Opened, "#runs")
     def _run_opened(self, event: Table.Opened) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -21,10 +22,14 @@ from tui.widgets.folds import Fold, FoldTitle, inked
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
+    from engine.reports.documents.records import Records
+
+    Wanted = Decision | str | Callable[[Records], Decision]
+    """A decision, the symbol whose latest it is, or how it is found in the records; that raises MissingData."""
 
 
 class TrailScreen(ReadingScreen):
-    """The trail of one decision, or of the latest for a symbol.
+    """The trail of one decision.
 
     `order` is where n and p go: the decisions as a table shows them; without one all of the record, latest session
     first. `shown` is told of every decision that is gone to.
@@ -36,7 +41,7 @@ class TrailScreen(ReadingScreen):
     def __init__(
         self,
         source: Source,
-        wanted: Decision | str,
+        wanted: Wanted,
         *,
         order: Sequence[Decision] = (),
         shown: Callable[[Decision], None] | None = None,
@@ -65,7 +70,10 @@ class TrailScreen(ReadingScreen):
     async def _read(self) -> None:
         bridge, wanted = cast("DeskApp", self.app).bridge, self._wanted
         try:
-            decision = await bridge.latest(self._source, wanted) if isinstance(wanted, str) else wanted
+            if isinstance(wanted, str):
+                decision = await bridge.latest(self._source, wanted)
+            else:
+                decision = await asyncio.to_thread(self._source.read, wanted) if callable(wanted) else wanted
             self._order = self._order or await bridge.decided(self._source)
             self._document = await bridge.why(self._source, decision)
         except PaperdeskError as error:

@@ -150,14 +150,35 @@ def strategies(day: ArenaDay, agent: str) -> Content:
     return Content.assemble(*parts)
 
 
+def reasons(day: ArenaDay, agent: str) -> Content:
+    """The decisions of an agent on the day with the answers that they rest on, whole; of one that has strategies the
+    one that it followed. Below them its trades of the day."""
+    parts = list[Part]()
+    for one in day.decisions(agent):
+        if one["day"] == day.number:
+            parts += _decision(one, whole=True)
+    for one in day.strategies(agent)[:1]:
+        parts += [(f"It followed the strategy of day {one['day']}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
+    if not parts:
+        rule = not (day.decisions(agent) or day.strategies(agent))
+        why = "it is a rule, which has no reasons" if rule and day.number else "it decided nothing on this day"
+        parts.append(f"{agent}: {why}.\n\n")
+    traded = list[Part]()
+    for one in day.trades():
+        if agent in (one["buyer"], one["seller"]):
+            side, other = ("bought", one["seller"]) if agent == one["buyer"] else ("sold", one["buyer"])
+            traded.append(f"{side} {one['quantity']:,} {one['stock']} at {one['price']}, {other} on the other side\n")
+    return Content.assemble(*parts, ("Trades of the day\n", MUTED), *(traded or ["none\n"]))
+
+
 def _earlier(day: ArenaDay, count: int) -> list[Part]:
     """A line on those that are not shown, where there are any."""
     left = count - LATEST
     return [(f"{left} earlier: paperdesk report --run {day.document['run']}\n", MUTED)] if left > 0 else []
 
 
-def _decision(one: Document) -> list[Part]:
-    """A decision with what cut it, and the answers that it rests on."""
+def _decision(one: Document, *, whole: bool = False) -> list[Part]:
+    """A decision with what cut it, and the answers that it rests on, each in a line or `whole`."""
     owner = f"  {one['owner']}" if one["owner"] else ""
     traded = f"  {one['shares']:+,d} shares" if one["shares"] else ""
     parts: list[Part] = [
@@ -169,5 +190,6 @@ def _decision(one: Document) -> list[Part]:
     if one["cut"]:
         parts.append((f"cut: {printable(one['cut'])}\n", MUTED))
     for answer in one["answers"]:
-        parts += [(f"  {answer['step']}: ", MUTED), (f"{one_line(answer['text'])}\n", MUTED)]
+        text = printable(answer["text"]).strip() if whole else one_line(answer["text"])
+        parts += [(f"  {answer['step']}: ", MUTED), (f"{text}\n", MUTED)]
     return [*parts, "\n"]

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from engine.cycle.recall import AFTER
+from engine.domain.decision import Decision
 from engine.domain.run import ModelUse
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
 from engine.preset import load_preset
 from engine.reports.documents import row_json
+from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from memory.live_index import ScoredRecord
 from memory.marks import Marks
 from memory.presets import PRESETS, MemoryPreset
 from memory.preview import lives
 from memory.recall import LayeredMemory
-from memory.record import MemoryRecord, Touch
+from memory.record import MARKET, Cause, MemoryRecord, Touch
 
+CITING = (Cause.CITED, Cause.PAID, Cause.COST)
+"""Causes of changes that an opinion brought about: `by` names it."""
 SHORT_ID = 8
 """Characters of an id that a list shows; as many as tell it from all others are enough to name one."""
 
@@ -79,6 +84,30 @@ def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, want
     record = named(memory.records(), wanted)
     changes = [_change(touch, calendar) for touch in memory.lifeline(record.id, memory.latest)]
     return {**head, **_record(record, calendar), "changes": changes}
+
+
+def decided_with(records: Records, memory: Mapping[str, Any]) -> Decision:
+    """The last decision that cited a memory, which is as `lifeline_document` prints it, up to the moment of the
+    records; else the one of the session in which it was written. Raises MissingData where there is none."""
+    decisions = records.required.decisions
+    for change in reversed(memory["changes"]):
+        if change["cause"] in CITING:
+            day, symbol, opinion = change["by"].split(" ", 2)
+            owner, _, cycle = opinion.rpartition(" ")
+            session = date.fromisoformat(day)
+            made = [one for one in decisions(records.run, symbol, session, session) if str(one.key.cycle) == cycle]
+            if made:
+                return _of_owner(made, owner)
+    session = date.fromisoformat(memory["session"])
+    made = [*decisions(records.run, None if memory["symbol"] == MARKET else memory["symbol"], session, session)]
+    if not made:
+        raise MissingData(f"no decision of {records.title} cited it, and none was made on {session}")
+    return _of_owner(made, memory["owner"])
+
+
+def _of_owner(made: Sequence[Decision], owner: str) -> Decision:
+    """The last of some decisions that is an owner's; else, where opinions were combined, the last one."""
+    return next((one for one in reversed(made) if one.key.owner == owner), made[-1])
 
 
 def export_rows(memory: LayeredMemory, calendar: Calendar) -> Iterator[Row]:

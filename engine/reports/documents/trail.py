@@ -24,6 +24,8 @@ from engine.reports.documents.row_json import Row
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
 
+TRADED = ("session", "symbol", "side", "quantity", "price")
+"""Fields by which a trade is told from others."""
 QUESTION = ("agent", "view", "attempt", "outcome", "reason", "answer", "prompt_hash", "prompt_version", "system")
 
 
@@ -54,6 +56,29 @@ def latest(records: Records, symbol: str) -> Sequence[Decision]:
     return [
         one for one in made if (one.key.run, one.key.session, one.key.cycle) == (last.run, last.session, last.cycle)
     ]
+
+
+def latest_of_run(records: Records, run: str) -> Decision:
+    """The last decision of a run of the records. Raises MissingData where it made none."""
+    made = () if records.reader is None else records.reader.decisions(run)
+    if not made:
+        raise MissingData(f"the run {run} has decided nothing")
+    return made[-1]
+
+
+def decided_trade(records: Records, trade: Row) -> Decision:
+    """The decision that led to a trade of a run, which is as `row_json.trade` prints it. Raises MissingData for a trade
+    that no decision led to."""
+    reader, wanted = records.required, {name: trade[name] for name in TRADED}
+    orders = {entry.order.id: entry for entry in reader.orders(records.run, trade["symbol"])}
+    fills = (fill for fill in reader.fills(records.world, part=records.part) if fill.order_id in orders)
+    entry = next((orders[one.order_id] for one in fills if row_json.fields(one, *TRADED) == wanted), None)
+    if entry is not None:
+        session = entry.order.session
+        for made in reader.decisions(entry.run, trade["symbol"], session, session):
+            if made.key.cycle == entry.cycle and entry.order.book in ("", made.book):
+                return made
+    raise MissingData(f"no decision led to this trade: {trade['reason'] or 'its order is not on record'}")
 
 
 def why_document(

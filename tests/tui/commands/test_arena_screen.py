@@ -61,6 +61,13 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
         await pilot.press("tab", *["down"] * place, "v", "right_square_bracket")
         said = pilot.app.screen.query_one("#chat", TextPane).as_text()
         assert said.startswith("Fin\n") and "day 6  C  desk" in said and "  decision: " in said
+        # d asks why: the agent's decisions of the day alone, with the answers whole; a rule has none.
+        await pilot.press("d")
+        page = pilot.app.screen.text.plain  # type: ignore[attr-defined]
+        assert "day 6  A  desk" in page and "day 5" not in page and "Trades of the day" in page
+        await pilot.press("escape", "up" if place else "down", "d")
+        assert "decision: " not in pilot.app.screen.text.plain  # type: ignore[attr-defined]
+        await pilot.press("escape")
         # A low screen leaves out what could not be drawn.
         await pilot.resize_terminal(80, 24)
         shown = {name for name in ArenaScreen.PANES if pilot.app.screen.query_one(f"#{name}").display}

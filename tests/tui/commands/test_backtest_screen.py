@@ -56,6 +56,14 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert deepest / 100 == pytest.approx(-abs(printed["metrics"]["max_drawdown"]))
         await pilot.press("v")
         await until(pilot, lambda: len(screen.query_one("#trades", Table).rows) == len(printed["trades"]))
+        # d asks why: the decision that led to the trade, which fills at the open after it.
+        await pilot.press("d")
+        await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
+        trade, sessions = printed["trades"][-1], [point["session"] for point in printed["equity"]]
+        made = pilot.app.screen._decision  # type: ignore[attr-defined]
+        assert (made.key.symbol, made.action) == (trade["symbol"], trade["side"])
+        assert str(made.key.session) == sessions[sessions.index(trade["session"]) - 1]
+        await pilot.press("escape")
         await pilot.press("v")
         await until(pilot, lambda: "Decided by" in screen.query_one("#report", TextPane).as_text())
         await pilot.press("v", "space", "e")  # marked: what it is compared with does not depend on other runs

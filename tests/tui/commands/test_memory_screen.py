@@ -13,6 +13,7 @@ from tests.tui.commands.test_agents_screen import text
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
+from tui.memory_lines import DECIDED
 
 
 async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) -> None:
@@ -21,10 +22,19 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
         await asyncio.to_thread(lambda: asyncio.run(run_daily(services(config), session)))  # noqa: B023
     now = run("memory", "list", "--limit", "0", "--json").json
     then = run("memory", "list", "--session", str(SESSIONS[0]), "--limit", "0", "--json").json
+    life = run("memory", "lifeline", now["memories"][0]["id"], "--json").json
+    cited = [one["by"].split()[:2] for one in life["changes"] if one["cause"] in DECIDED]
+    why = cited[-1] if cited else [life["session"], life["symbol"]]
     async with opened() as pilot:
         await pilot.press("6")
         await until(pilot, lambda: len(cells(pilot, "memories")) == now["count"])
         await until(pilot, lambda: now["memories"][0]["text"][:20] in text(pilot, "recorded"))
+        # d asks why: the last decision that cited it, else that of the session in which it was written.
+        await pilot.press("d")
+        await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))
+        key = pilot.app.screen._decision.key  # type: ignore[attr-defined]
+        assert [str(key.session), key.symbol] == why
+        await pilot.press("escape")
         first, second = (one["id"] for one in now["memories"][:2])
         await pilot.press("P")
         await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])

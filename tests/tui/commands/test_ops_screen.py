@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
 
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
@@ -10,6 +13,11 @@ from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.screens.reading import ReadingScreen
 from tui.widgets.pane_text import TextPane
+
+
+def reading(pilot: Pilot[Any]) -> str:
+    """The page over the screen; empty where there is none."""
+    return pilot.app.screen.text.plain if isinstance(pilot.app.screen, ReadingScreen) else ""
 
 
 async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
@@ -20,6 +28,12 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
         rates = cells(pilot, "rates")
         # The log goes back beyond the last run.
         await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
+        # d asks why: the last decision of the run, and of a run that decided nothing it says so.
+        skipped = [row[4] for row in runs].index("skipped")
+        for keys, text in ((("d",), f"{SESSIONS[-1]}"), (("escape", *["down"] * skipped, "d"), "has decided nothing")):
+            await pilot.press(*keys)
+            await until(pilot, lambda text=text: text in reading(pilot), seconds=20)  # type: ignore[misc]
+        await pilot.press("escape", "g")
         # Enter goes back to the end of a run, and shows a finding whole.
         await pilot.press("down", "enter")
         view = await arrived(pilot)
