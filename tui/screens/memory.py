@@ -32,6 +32,7 @@ from tui.widgets.table import Table
 Document = Mapping[str, Any]
 SHORT_ID = 8
 """Characters of an id that name a memory in a command."""
+NONE_CHOSEN = "no memory is chosen: nothing is remembered here yet"
 
 
 class MemoryScreen(FramedScreen):
