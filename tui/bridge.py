@@ -24,7 +24,7 @@ from tui.market_view import MarketView, at_prices, market_view
 from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.snapshot import Snapshot, Source
-from tui.state import Books, DeskState
+from tui.state import Books, DeskState, Line
 from tui.visits import keep_visit
 
 if TYPE_CHECKING:
@@ -48,9 +48,11 @@ SWITCH_SECONDS = 0.001
 """Seconds that Python lets one thread keep the interpreter while another wants it: a key passes about seven times
 through the loop, and the usual 5 ms would be felt while a cycle runs."""
 
+LOGGED_FAILURES = 20
+"""Lines of the log about what failed in the app itself at most."""
+
 PAST = "this is the past, where nothing can be done: \\ goes back to the present"
 """The answer to a command while a recorded history is shown."""
-
 
 PAUSED = "the desk is paused, and no cycle begins: p goes on, or paperdesk resume"
 """The answer to what would begin a cycle meanwhile."""
@@ -76,6 +78,7 @@ class Bridge:
         """The history of a demo desk, once it is there."""
         self.beside: BacktestProcess | None = None
         """The process that makes that history; it ends with the bridge."""
+        self._failures: tuple[Line, ...] = ()
         self.note = ""
         """A few words about work beside the desk."""
 
@@ -134,6 +137,10 @@ class Bridge:
             case RunCycle() if self._follower.controls.paused is not None:
                 return PAUSED
         return self._follower.send(command)
+
+    def repeat_cycle(self) -> str:
+        """Ask again for the cycle that was asked for last; return the reason why that cannot be, or an empty text."""
+        return self.send(self._follower.asked)
 
     def next_session(self) -> str:
         """Have a demo desk go on to its next session and decide for it; return the reason why that cannot be, or an
@@ -204,6 +211,11 @@ class Bridge:
         else:
             self._follower.dismissed = self._follower.trouble or self._follower.desk.error
 
+    def log_failure(self, text: str) -> None:
+        """Add a line to the log about what failed in the app itself; before the desk is open there is none."""
+        if (services := self._follower.services) is not None:
+            self._failures = (*self._failures[-LOGGED_FAILURES + 1 :], Line(services.clock.now(), "error", text))
+
     def forget_trouble(self) -> None:
         """Drop the trouble: what failed is being tried again."""
         self._follower.trouble = ""
@@ -250,6 +262,9 @@ class Bridge:
         if board is not None and services is not None:
             live = board.view(tuple(services.symbols), services.clock.now())
             desk, market = self._at_live_prices(desk, live, services)
+        if self._failures:
+            lines = sorted((*desk.lines, *self._failures), key=lambda line: line.time)
+            desk = replace(desk, lines=tuple(lines))
         return Snapshot(
             desk=desk,
             # At once, whatever the desk's thread is busy with: nobody is asked about an order twice.

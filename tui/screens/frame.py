@@ -11,11 +11,9 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Offset, Size
 from textual.widget import Widget
-from textual.worker import Worker, WorkerState
 
 from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
 from tui.bridge import DeskApp
-from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
@@ -25,6 +23,7 @@ from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
+from tui.worker_failures import TellsFailures
 
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted
@@ -63,7 +62,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(SearchKeys):
+class FramedScreen(TellsFailures, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
@@ -192,14 +191,6 @@ class FramedScreen(SearchKeys):
     async def _clicked(self, event: Clicked) -> None:
         """Do what a key would that a hint or a tab names."""
         await self.app.run_action(event.action, self)
-
-    @on(Worker.StateChanged)
-    def _worker_changed(self, event: Worker.StateChanged) -> None:
-        """Say what a worker failed with, where it did not say so itself."""
-        error = event.worker.error
-        if event.state is WorkerState.ERROR and error is not None:
-            text = one_line(f"a bug: {type(error).__name__}: {error}")
-            self.notify(text, severity="error", markup=False, timeout=8)
 
     # Keys that every screen answers
 

@@ -15,6 +15,7 @@ from textual.widgets import Static
 from tui.keys import Key, groups, pane_bindings
 from tui.state import Line
 from tui.widgets.screen_bars import LEVEL_INKS
+from tui.worker_failures import TellsFailures
 
 
 def log_text(lines: Sequence[Line]) -> Content:
@@ -42,7 +43,7 @@ def help_text(table: Sequence[Key]) -> Content:
     return Content.assemble(*parts)
 
 
-class ReadingScreen(ModalScreen[None]):
+class ReadingScreen(TellsFailures, ModalScreen[None]):
     """A page of text in a frame, over another screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]

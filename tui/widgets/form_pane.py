@@ -13,9 +13,10 @@ from textual.widgets import Input, Static
 
 from engine.domain.run import RunSpec
 from tui.backtest_form import FIELDS, deciders, filled, values_of
+from tui.worker_failures import TellsFailures
 
 
-class FormPane(VerticalScroll, can_focus=False):
+class FormPane(TellsFailures, VerticalScroll, can_focus=False):
     """Fields under labels."""
 
     def compose(self) -> ComposeResult:

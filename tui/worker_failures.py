@@ -1,0 +1,26 @@
+"""Exceptions of workers, which Textual keeps to itself: told in a line over the screen, and in the log."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from textual.worker import Worker, WorkerState
+
+from engine.errors import PaperdeskError
+from tui.bridge import DeskApp
+from tui.plain_text import one_line
+
+
+class TellsFailures:
+    """A screen or widget with workers: what one of them fails with, and did not say itself, is told. Textual sends the
+    state of a worker to the screen or widget that began it, and to no other."""
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Tell the exception of a worker."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and error is not None:
+            known = isinstance(error, PaperdeskError)
+            text = one_line(str(error) if known else f"a bug: {type(error).__name__}: {error}")
+            app = event.worker.node.app
+            app.notify(text, severity="error", markup=False, timeout=8)
+            cast("DeskApp", app).bridge.log_failure(text)
