@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
@@ -27,6 +28,7 @@ TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
 """Timeframes by the name in the title: unit, sessions in a bar, and the group that a day belongs to."""
 MINUTES = "1min"
 """The timeframe of the present session, before those of days and more."""
+MINUTE = timedelta(minutes=1)
 COMPARE = "compare"
 INDICATORS = ("RSI", "MACD", "KDJ", COMPARE)
 BARS = 520
@@ -76,20 +78,32 @@ def symbol_chart(
     for fill in fills:
         if fill.session in placed:
             traded.setdefault(placed[fill.session], []).append(fill)
-    markers = [
-        *(Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some),
-        *(Marker(row, "HOLD", data.close[row]) for row, one in decided.items() if row not in traded and one.cuts),
-    ]
     return SymbolChart(
-        data=replace(data, lines=price_lines(data), markers=tuple(markers)),
+        data=_marked(data, traded, decided),
         panes={**_indicators(data), COMPARE: _compared(data, symbol, *beside, group)},
         decided=decided,
         fills=traded,
     )
 
 
-def minute_chart(symbol: Symbol, bars: Sequence[MinuteBar]) -> SymbolChart:
-    """Build the chart of a symbol's minutes (UTC), with the indicators of days counted in minutes."""
+def _marked(data: ChartData, traded: Mapping[int, Sequence[Fill]], decided: Mapping[int, Decision]) -> ChartData:
+    """The chart with its averages, its trades, and the decisions that a limit kept from one."""
+    markers = [
+        *(Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some),
+        *(Marker(row, "HOLD", data.close[row]) for row, one in decided.items() if row not in traded and one.cuts),
+    ]
+    return replace(data, lines=price_lines(data), markers=tuple(markers))
+
+
+def minute_chart(
+    symbol: Symbol,
+    bars: Sequence[MinuteBar],
+    *,
+    fills: Sequence[tuple[datetime, Fill]],
+    decisions: Sequence[tuple[datetime, Decision]],
+) -> SymbolChart:
+    """Build the chart of a symbol's minutes (UTC), with the indicators of days counted in minutes. Trades and decisions
+    come with their times (UTC): shown are those of the session, and the decision before it, on the first bar."""
     data = ChartData(
         open=[float(bar.open) for bar in bars],
         high=[float(bar.high) for bar in bars],
@@ -100,7 +114,16 @@ def minute_chart(symbol: Symbol, bars: Sequence[MinuteBar]) -> SymbolChart:
         title=f"{symbol} {MINUTES} UTC",
     )
     panes = {**_indicators(data), COMPARE: {symbol: _from_hundred(data.close)}}
-    return SymbolChart(data=replace(data, lines=price_lines(data)), panes=panes)
+    begins, session = [bar.begins for bar in bars], bars[-1].begins.date()
+    traded: dict[int, list[Fill]] = {}
+    for time, fill in fills:
+        if begins[0] <= time < begins[-1] + MINUTE:
+            traded.setdefault(bisect_right(begins, time) - 1, []).append(fill)
+    before = max((one.key.session for _, one in decisions if one.key.session < session), default=session)
+    decided = {
+        max(0, bisect_right(begins, time) - 1): one for time, one in decisions if one.key.session in (before, session)
+    }
+    return SymbolChart(data=_marked(data, traded, decided), panes=panes, decided=decided, fills=traded)
 
 
 def _rows(days: Sequence[date], group: Callable[[date], tuple[int, ...]]) -> list[int]:

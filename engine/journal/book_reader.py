@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 
+from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, OrderState, is_final
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.journal.database import reading
@@ -81,6 +82,15 @@ class BookReader(RowReader):
     ) -> tuple[Fill, ...]:
         """Trades of the account, or those allocated to an owner's `book`; of all of them with None."""
         return self._values(Fill, "fills", {"run": run, "order_id": order_id, "part": part, "book": book})
+
+    def dated_fills(self, symbol: Symbol) -> tuple[tuple[datetime, Fill], ...]:
+        """Trades of a symbol at a broker, each after its time (UTC) there."""
+        rows = self._rows(
+            "SELECT fills.*, activities.time FROM fills JOIN activities ON activities.id = fills.execution"
+            " WHERE fills.symbol = ? AND fills.book = '' ORDER BY fills.rowid",
+            symbol,
+        )
+        return tuple((datetime.fromisoformat(row["time"]), value_of(Fill, row)) for row in rows)
 
     def cash_flows(
         self, run: str | None = None, part: str | None = None, *, book: str | None = ""

@@ -109,7 +109,16 @@ class ChartScreen(OwnOrderKeys):
     async def _of_minutes(self, view: Snapshot, symbol: str) -> SymbolChart:
         assert view.now is not None
         bars = await self.desk_app.bridge.minutes(symbol, view.now)
-        return await asyncio.to_thread(minute_chart, symbol, bars)
+
+        def read(records: Records) -> SymbolChart:
+            reader = records.reader
+            if reader is None:
+                return minute_chart(symbol, bars, fills=(), decisions=())
+            began = {run.id: run.started for run in reader.runs()}
+            made = [(began[one.key.run], one) for one in reader.decisions(records.run, symbol)]
+            return minute_chart(symbol, bars, fills=reader.dated_fills(symbol), decisions=made)
+
+        return await asyncio.to_thread(lambda: view.sources[0].read(read))
 
     async def _of_days(self, view: Snapshot, symbol: str) -> SymbolChart:
         assert view.market is not None and view.market.as_of is not None and view.now is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,13 @@ from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
 from engine import places
+from engine.domain.brokerage import Activity, ActivityKind
+from engine.domain.decision import Action, Decision, DecisionKey, Proposal
+from engine.domain.order import Fill, Side
+from engine.domain.run import RunKind, RunOutcome
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from tests.tui.commands.conftest import SESSIONS, OpenBroker
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, opened, until
@@ -132,7 +139,29 @@ def sandbox(open_broker: OpenBroker) -> SandboxServer:
     return open_broker(at(15, 30), through=date(2024, 3, 20), symbols=("ORVL",))
 
 
+def write_a_morning(symbol: str) -> None:
+    """A journal in which the desk decided after the close before, and bought a quarter of an hour after the open."""
+    run, bought = "daily-paper-20240229", Decimal("41.25")
+    made = Decision(
+        key=DecisionKey(run, date(2024, 2, 29), 1, symbol, "desk"),
+        action=Action.BUY,
+        size=Decimal(5),
+        proposal=Proposal(Action.BUY, 5, None, "it rises"),
+    )
+    traded = {"symbol": symbol, "side": Side.BUY, "quantity": Decimal(3), "price": bought}
+    fill = Fill(order_id="order-1", session=date(2024, 3, 1), **traded)
+    told = {"kind": ActivityKind.FILL, **traded}
+    with JournalWriter(places.desk_journal("paper")) as writer:
+        began = datetime(2024, 2, 29, 21, 5, tzinfo=UTC)
+        writer.run_started(RunEntry(id=run, kind=RunKind.DAILY, name="finvision", started=began, session=began.date()))
+        writer.decision(made)
+        writer.activity(run, Activity(id="one", time=at(14, 45), **told), booked=True)
+        writer.fill(run, fill, "one")
+        writer.run_finished(run, RunOutcome.DONE, began)
+
+
 async def test_minutes_of_the_session_come_from_live_data(running: Running, sandbox: SandboxServer) -> None:
+    write_a_morning("ORVL")
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
         await until(pilot, lambda: bool(pilot.app.bridge.snapshot().market))  # type: ignore[attr-defined]
         await pilot.press("2")
@@ -141,6 +170,11 @@ async def test_minutes_of_the_session_come_from_live_data(running: Running, sand
         minutes = await titled(pilot, "ORVL 1min UTC")
         assert minutes.days[0] == at(14, 30)
         assert len(minutes) == 60 + (minutes.days[-1] == at(15, 30))
+        # The trade is on its minute, and the decision that came before the session on the first one.
+        assert [(one.index, one.side, one.price) for one in minutes.markers] == [(15, "BUY", 41.25)]
+        chart: Any = pilot.app.screen
+        assert {row: one.key.session for row, one in chart._chart.decided.items()} == {0: date(2024, 2, 29)}
+        assert [(row, *(one.quantity for one in some)) for row, some in chart._chart.fills.items()] == [(15, 3)]
         await asyncio.to_thread(sandbox.advance, "3m")
         # The minutes in between follow those that the feed has told of.
         await until(pilot, lambda: candles(pilot).days[-4:-1] == [at(15, 30), at(15, 31), at(15, 32)])
