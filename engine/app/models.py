@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -124,8 +125,13 @@ class ModelSet:
         return self.asker(spec, answer, text, through, on_unanswered=on_unanswered)
 
     async def aclose(self) -> None:
-        """Close connections and files; inside the event loop that asked."""
-        await self.opened.aclose()
+        """Close connections and files; inside the event loop that asked. Whoever is cancelled closes them first."""
+        closing = asyncio.ensure_future(self.opened.aclose())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await closing
+            raise
 
 
 def build_models(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import threading
@@ -526,6 +527,7 @@ async def test_a_watch_says_the_code_and_decides_when_the_model_is_back(
     watching = asyncio.create_task(desk_watch.DeskWatch(configured, hear).run())
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(watching, 600)
+    gc.collect()  # a connection that is not closed is an error of this test
     (error,) = [one.text for one in heard if isinstance(one, Noticed) and one.level == "error"]
     assert "unavailable: boom (HTTP 500)" in error and error.endswith("(code 75)")
     with JournalReader(places.desk_journal("demo")) as reader:
