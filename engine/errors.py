@@ -30,6 +30,10 @@ MENDED = (75, 77, 78)
 """Exit codes of errors that a stopped run can go on after, once they are mended or have passed."""
 
 
+NO = 1
+"""Exit code of a command whose answer is no."""
+
+
 class PaperdeskError(Exception):
     """Base of all errors; `exit_code` is that of the command."""
 

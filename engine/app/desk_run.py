@@ -219,6 +219,7 @@ class _Run:
         broker = self.context.services.config.broker
         outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
         extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode, "label": self.label}
+        extra["exit_code"] = error.exit_code
         if isinstance(error, BooksDisagree | EntryAwaited):
             extra["differences"] = [row_json.difference(one) for one in error.differences]
             extra["awaited"] = isinstance(error, EntryAwaited)

@@ -32,6 +32,7 @@ from engine.journal.integrity import quick_check, read_chain
 from engine.market.coverage import check_coverage
 from engine.market.price_faults import price_faults, refuse_faults
 from engine.market.trading_hours import exchange_calendar, session_to_decide
+from engine.reports.documents.operations import operation_rows, rate_words
 from engine.reports.documents.records import latest_backtests
 from engine.reports.documents.rehearsal import rehearsal_words, stored_certificate
 from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
@@ -82,10 +83,13 @@ def _value(plain: Mapping[str, Any], key: str) -> Any:
 
 def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
     """The findings on models, broker, files, data, versions and clock. Services are asked only with `connect`."""
+    last_run, rates = _operation(services)
+    yield from rates
     yield from _models(services, connect)
     yield from broker_checks(services, connect)
     yield from _places()
     yield from _journals(services.config)
+    yield from last_run
     yield from _missed(services, connect)
     yield from _drills()
     yield from _rehearsal(services)
@@ -177,6 +181,22 @@ def _missed(services: Services, connect: bool) -> Iterator[Finding]:
         missed = missed_sessions(journal.reader, calendar, due)
         said = f"no run came for {', '.join(map(str, missed))}; look at the timer, and at notify.ping" if missed else ""
         yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
+
+
+def _operation(services: Services) -> tuple[list[Finding], list[Finding]]:
+    """The last run with its exit code, and the load of the models; nothing of a desk that has not run."""
+    with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
+        if journal.reader is None:
+            return [], []
+        found, runs = operation_rows(journal.reader, None, services.clock.now()), []
+        for run in found["runs"][:1]:
+            code = "no exit code" if run["exit_code"] is None else f"exit code {run['exit_code']}"
+            said = f"{run['id']}: {run['outcome'] or 'at work, or killed'}, {code}"
+            runs.append(Finding("Journals", "last run", NOTE if run["exit_code"] else OK, said))
+        limited = any(one["limited"] for one in found["rates"])
+        loads = "; ".join(map(rate_words, found["rates"])) or "no model was asked today"
+        return runs, [Finding("Models", "rates", NOTE if limited else OK, loads)]
+    return [], []
 
 
 def _drills() -> Iterator[Finding]:

@@ -21,7 +21,7 @@ from engine.domain.market import Symbol
 from engine.domain.order import NO_CYCLE, YOU, Order, OrderState, is_own, own_order_id
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome, TradingMode
-from engine.errors import DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal
 from engine.execution.controls import halted
 from engine.execution.submission import Submission
@@ -114,16 +114,18 @@ async def _placed(context: DeskContext, preset: Preset, wanted: PlaceOrder, publ
     journal.run_started(entry)
     traded = desk_market(context, run, market, late, record)
     placing = _Placing(context=context, preset=preset, wanted=wanted, traded=traded, publish=record)
-    outcome, detail = RunOutcome.FAILED, ""
+    outcome, detail, code = RunOutcome.FAILED, "", PaperdeskError.exit_code
     try:
         ticket = await placing.play(identity)
         outcome, detail = (RunOutcome.FAILED if ticket.refused else RunOutcome.DONE), ticket.refused
+        code = NO if ticket.refused else 0
     except PaperdeskError as error:
         outcome, detail = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED, str(error)
+        code = error.exit_code
         raise
     finally:
         now = context.clock.now()
-        journal.run_finished(run, outcome, now, detail=detail)
+        journal.run_finished(run, outcome, now, detail=detail, extra={"exit_code": code})
         record(RunFinished(run, now, outcome, None, detail))
     return ticket
 

@@ -15,15 +15,23 @@ from engine.domain.order import Order, OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Halted, Paused
+from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.execution.submission import Submission, SubmissionResult
 from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
-from engine.messages.events import RunFinished
+from engine.messages.events import Noticed, RunFinished
 from engine.messages.from_values import order_filled
 from engine.ports import Pause
 from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
-from engine.session.desk_state import close_abandoned, decided_until, desk_state, skip_missed
+from engine.session.desk_state import (
+    cash_waiting,
+    close_abandoned,
+    decided_elsewhere,
+    decided_until,
+    desk_state,
+    skip_missed,
+)
 from engine.session.loop import run_session
 from engine.session.owner_books import has_books
 from engine.session.recorded_inputs import Inputs, RecordedVenue, read_inputs
@@ -186,6 +194,8 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
     value = portfolio.value({symbol: done.turn.price(symbol) for symbol in portfolio.positions})
     if desk.number == DAILY:
         value = books.value
+    to_mend = reasons(desk.frozen)  # the run ends with their error
+    ended = {"exit_code": frozen_error(to_mend).exit_code} if to_mend else {}
     desk.journal.run_finished(
         desk.run,
         outcome,
@@ -193,7 +203,7 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
         value=value,
         detail=detail,
         model=desk.meter.use,
-        extra={"broker": desk.broker, "mode": desk.mode, "label": desk.label},
+        extra={"broker": desk.broker, "mode": desk.mode, "label": desk.label, **ended},
     )
     desk.publish(RunFinished(run=desk.run, time=desk.clock.now(), outcome=outcome, value=value, detail=detail))
     return DeskRunResult(

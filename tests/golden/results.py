@@ -32,8 +32,9 @@ DROPPED = frozenset(
         "data_fingerprint",
         "preset_text",
         "prompts",
-        # The session that is due today.
+        # The session that is due today, and the load of the present minute.
         "due",
+        "operation",
         # The sandbox's address: a free port.
         "environment",
         # The price table of models: data that is brought up to date.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from engine import places
@@ -13,15 +13,21 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 
-def due_session(services: Services | None, requested: date | None = None) -> date | None:
-    """The requested session, or the last completed one by the clock that a desk goes by, this machine's or the
-    broker's. None where that is not quickly known: the broker does not answer, or no run has left the table of the
-    exchange's sessions, which takes a second to make. Without services it is the desk of a program without a
-    configuration. Raises UsageError for a day that is no completed session, ConfigError, CredentialsRefused."""
+def clock_time(services: Services | None) -> datetime | None:
+    """The time (UTC) of the clock that a desk goes by, this machine's or the broker's; None where the broker does not
+    answer. Without services it is the desk of a program without a configuration. Raises ConfigError,
+    CredentialsRefused."""
     from engine.clock import LiveClock
 
     broker = services.broker if services is not None and services.goes_by_broker else None
-    now = LiveClock().now() if broker is None else broker.time()
+    return LiveClock().now() if broker is None else broker.time()
+
+
+def due_session(services: Services | None, requested: date | None = None, now: datetime | None = None) -> date | None:
+    """The requested session, or the last completed one at `now`, by default the time of `clock_time`. None where that
+    is not quickly known: the broker does not answer, or no run has left the table of the exchange's sessions, which
+    takes a second to make. Raises UsageError for a day that is no completed session, and as `clock_time` does."""
+    now = now or clock_time(services)
     calendar = None if now is None else quick_calendar(services)
     if now is None or calendar is None:
         return None

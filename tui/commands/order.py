@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.errors import NO
 from tui.commands.options import AMOUNT, json_option
 from tui.console import show, show_document, standard_output
 from tui.invocation import Invocation, desk_options
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 Document = Mapping[str, Any]
-REFUSED = 1
 
 
 @click.command("order")
@@ -71,7 +71,7 @@ def order_command(
     size = OrderSize(amount or quantity or Decimal(0), money=quantity is None)
     wanted, services = PlaceOrder(_symbol(symbol), Side(side.upper()), size), invocation.services()
     if not yes and not _agreed(services, wanted):
-        return REFUSED
+        return NO
     return _place(services, wanted, as_json)
 
 
@@ -103,7 +103,7 @@ def _place(services: Services, wanted: PlaceOrder, as_json: bool) -> int:
     document = ticket_document(services.desk, ticket, taken=not ticket.refused)
     show_document(document, as_json, lambda: _lines(document))
     ended = (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED)
-    return REFUSED if ticket.refused or ticket.order.state in ended else 0
+    return NO if ticket.refused or ticket.order.state in ended else 0
 
 
 def _lines(document: Document) -> Iterator[str]:

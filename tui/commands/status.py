@@ -39,7 +39,7 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
         from engine.reports.documents.status import status_document
 
         now = records.run is None and at is None
-        document = status_document(records, *(_last_completed(invocation) if now else ()))
+        document = status_document(records, *(_circumstances(invocation) if now else ()))
     show_records(records, document, as_json, lambda: _status_lines(records, document))
 
 
@@ -62,16 +62,24 @@ def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
     show_records(records, document, as_json, lambda: _positions_lines(records.title, document))
 
 
-def _last_completed(invocation: Invocation) -> tuple[date | None, Calendar | None]:
-    """The last completed session of the desk, and its calendar; None where that is not quickly known."""
+def _circumstances(invocation: Invocation) -> tuple[date | None, Calendar | None, datetime | None]:
+    """The last completed session of the desk, its calendar, and its time; None where that is not quickly known."""
+    from engine import places
     from engine.errors import PaperdeskError
-    from tui.commands.due import due_session, quick_calendar
+    from tui.commands.due import clock_time, due_session, quick_calendar
 
-    services = invocation.services() if invocation.configured else None
+    has_own_clock = places.desk_beginning(invocation.desk_name).exists()
+    services = invocation.services() if has_own_clock or invocation.configured else None
     try:
-        return due_session(services), quick_calendar(services)
+        now = clock_time(services)
+        due, calendar = due_session(services, now=now), quick_calendar(services)
+        if has_own_clock and services is not None:
+            from engine.app.demo_time import desk_time
+
+            now = now if services.goes_by_broker else desk_time(services)
     except PaperdeskError:  # no keys here: the records can be shown without
-        return None, None
+        return None, None, None
+    return due, calendar, now
 
 
 def _status_lines(records: Records, document: Document) -> Iterator[str]:
@@ -87,7 +95,9 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
     if document["paused"] is not None:
         pairs.append(("PAUSED", f"{halt_words(document['paused'])}\nno cycle begins: paperdesk resume"))
     pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
-    pairs += _run_facts(document["last_run"], "Last run" if records.run is None else "Run")
+    ended = document["operation"]["runs"][:1] if document["operation"] is not None else []
+    code = next((one["exit_code"] for one in ended), None)
+    pairs += _run_facts(document["last_run"], code, "Last run" if records.run is None else "Run")
     pairs += _settings_facts(document)
     if document["rehearsal"] is not None:
         pairs.append(("Rehearsal", rehearsal_words(document["rehearsal"])))
@@ -102,7 +112,7 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
         yield from _position_table(document)
 
 
-def _run_facts(run: Document | None, title: str) -> Iterator[tuple[str, str]]:
+def _run_facts(run: Document | None, code: int | None, title: str) -> Iterator[tuple[str, str]]:
     if run is None:
         return
     from tui.run_text import decided_by
@@ -115,7 +125,7 @@ def _run_facts(run: Document | None, title: str) -> Iterator[tuple[str, str]]:
         "done": f"done {at}",
     }.get(run["outcome"], f"{run['outcome']} {at}")
     why = f": {run['detail']}" if run["detail"] and run["outcome"] != "done" else ""
-    yield title, f"{target}{ended}{why} ({run['id']})"
+    yield title, f"{target}{ended}{why} ({run['id']}{f', exit code {code}' if code else ''})"
 
 
 def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
@@ -134,6 +144,10 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     if document["session"] is not None:
         yield "Value", _value(document)
     yield "Waiting", "\n".join(map(order_words, document["open_orders"])) or "no order"
+    if (operation := document["operation"]) is not None:
+        from engine.reports.documents.operations import rate_words
+
+        yield "Rates", "\n".join(rate_words(one) for one in operation["rates"] if one["requests"] or one["limited"])
     counts, model = document["counts"], document["model"]
     yield "So far", f"{counts['decisions']:,} decisions, {counts['orders']:,} orders, {counts['fills']:,} fills"
     silent, cost = f"{model['abstentions']:,} without an answer", amounts.cost(amounts.number(model["cost"]))

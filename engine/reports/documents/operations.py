@@ -9,10 +9,14 @@ from decimal import Decimal
 
 from engine.domain.model_call import FailureKind
 from engine.domain.run import RunOutcome
+from engine.errors import DeskHalted, Interrupted
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
+from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
+from engine.reports.documents.row_json import Row
 
+MINUTE = timedelta(minutes=1)
 LATEST = 60
 """Runs that are listed."""
 
@@ -109,18 +113,57 @@ def operations_of(records: Records, now: datetime) -> Operations:
     reader = records.reader
     if reader is None:
         return Operations()
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    today = reader.calls(records.world, since=midnight)
+    today = reader.calls(records.world, since=_midnight(now))
     return Operations(
         runs=[_run(entry, reader) for entry in reader.runs()[-LATEST:][::-1]],
-        rates=_rates(today, reader.calls(records.world, since=now - timedelta(minutes=1))),
+        rates=_rates(today, reader.calls(records.world, since=now - MINUTE)),
         today=_by_agent(today),
         total=_by_agent(reader.calls(records.world)),
     )
 
 
-EXIT_CODES = {RunOutcome.DONE: 0, RunOutcome.WAITING: 0, RunOutcome.PAUSED: 0, RunOutcome.INTERRUPTED: 130}
-"""Exit codes that follow from the end of a run; those of the others follow from its error."""
+EXIT_CODES = {
+    RunOutcome.DONE: 0,
+    RunOutcome.WAITING: 0,
+    RunOutcome.HALTED: 0,
+    RunOutcome.PAUSED: 0,
+    RunOutcome.INTERRUPTED: Interrupted.exit_code,
+}
+"""Exit codes that follow from the end of a run, where its error has left no other in the journal."""
+
+
+def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> Row:
+    """The load at a moment (UTC) of every model's endpoint that was asked that day, and the latest runs with their exit
+    codes, latest first."""
+    minute, today = (reader.calls(world, since=since) for since in (now - MINUTE, _midnight(now)))
+    runs = reader.runs()[-LATEST:][::-1]
+    return {
+        "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, minute)],
+        "runs": [
+            {**row_json.fields(one, "id", "kind", "session", "outcome"), "exit_code": exit_code(one)} for one in runs
+        ],
+    }
+
+
+def rate_words(rate: Row) -> str:
+    """`openai:gpt-4o: 12 requests, 3,400 tokens in the last minute; 2 refused for their rate (429) today`."""
+    limited = f"; {rate['limited']:,} refused for their rate (429) today" if rate["limited"] else ""
+    return f"{rate['model']}: {rate['requests']:,} requests, {rate['tokens']:,} tokens in the last minute{limited}"
+
+
+def exit_code(entry: RunEntry) -> int | None:
+    """The exit code of the command that a run was; None where it is at work, was killed, or is of before its error was
+    journalled with its code."""
+    if entry.outcome is None:
+        return None
+    if entry.outcome is RunOutcome.HALTED and "differences" in entry.extra:
+        return DeskHalted.exit_code
+    code: int | None = entry.extra.get("exit_code", EXIT_CODES.get(entry.outcome))
+    return code
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelRate]:
@@ -152,7 +195,7 @@ def _run(entry: RunEntry, reader: JournalReader) -> DeskRun:
         outcome="" if entry.outcome is None else entry.outcome.value,
         cost=None if entry.model is None else entry.model.cost,
         detail=detail,
-        exit_code=None if entry.outcome is None else EXIT_CODES.get(entry.outcome),
+        exit_code=exit_code(entry),
     )
 
 

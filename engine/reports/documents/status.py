@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.decimal_text import money
@@ -19,6 +19,7 @@ from engine.ports import Calendar
 from engine.reports.documents import row_json
 from engine.reports.documents.account import measured_closes
 from engine.reports.documents.desk_settings import changed_since, settings_of
+from engine.reports.documents.operations import operation_rows
 from engine.reports.documents.records import Records
 from engine.reports.documents.rehearsal import rehearsal_summary
 from engine.reports.documents.row_json import Row
@@ -27,16 +28,18 @@ MISSED_WITHIN = timedelta(days=14)
 """Sessions without a run are named for so long."""
 
 
-def status_document(records: Records, due: date | None = None, calendar: Calendar | None = None) -> Row:
+def status_document(
+    records: Records, due: date | None = None, calendar: Calendar | None = None, now: datetime | None = None
+) -> Row:
     """Halt and pause, last run, value, open orders, positions, counts and cost. `due` is the last completed session
     where that is known and counts for these records: it is printed where the desk has not decided for it. The
-    `calendar` tells which sessions passed before it without a run."""
+    `calendar` tells which sessions passed before it without a run; `operation` has rates and runs as of `now`."""
     reader = records.reader
     if reader is None:
         stops, books = ("halted", "paused"), ("brought_in", "total_return", "value", "cash")
         return {
             **records.head,
-            **dict.fromkeys(("settings", "changed", *stops, "last_run", *books, "model")),
+            **dict.fromkeys(("settings", "changed", *stops, "last_run", *books, "model", "operation")),
             "rehearsal": rehearsal_summary(records.desk),
             "positions": {},
             "open_orders": [],
@@ -61,6 +64,7 @@ def status_document(records: Records, due: date | None = None, calendar: Calenda
         "due": None if due is None or _decided(reader, due) else str(due),
         "missed": [] if due is None or calendar is None else [*map(str, missed_sessions(reader, calendar, due))],
         "frozen": _frozen(reader, records.run),
+        "operation": None if now is None else operation_rows(reader, records.world, now),
     }
 
 

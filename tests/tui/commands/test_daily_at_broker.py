@@ -82,6 +82,7 @@ def test_a_difference_halts_with_79_and_both_sides(
 
     said = run("--daily")
     assert said.code == 79
+    assert run("status", "--json").json["operation"]["runs"][0]["exit_code"] == 79
     table, line = said.err.strip().splitlines()[:-1], said.err.strip().splitlines()[-1]
     assert [cell for row in table for cell in row.split()][:3] == ["journal", "broker", "difference"]
     assert table[-1].split()[0] == "cash"

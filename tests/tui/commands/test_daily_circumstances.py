@@ -27,6 +27,7 @@ from engine import places
 from engine.clock import LiveClock
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.reports.documents.operations import exit_code
 from tests.conftest import REPO
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought, ordered
 
@@ -140,6 +141,7 @@ def test_an_account_that_may_not_trade(run: Run, opened: Open, fault: str, word:
     says(run("--daily"), 77, word, "ask the broker")
     with JournalReader(places.desk_journal("paper")) as reader:
         assert (reader.decisions(), reader.runs()[-1].outcome) == ((), "failed")
+        assert exit_code(reader.runs()[-1]) == 77
     server.clear_faults(rule)
     done(run, "2025-03-07")
 
@@ -321,10 +323,15 @@ def test_a_symbol_without_a_bar_is_frozen_and_the_others_go_on(
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
     monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(places.market_folder()))
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,HLXM,NADA")
+    alone = run("--daily", "--symbol", "NADA")
+    assert alone.code == 65 and "NADA is frozen" in alone.err and run("status", "--json").json["last_run"] is None
     said = run("--daily", "--json")
     assert said.code == 65 and "NADA is frozen" in said.err and "no bar of 2025-03-07 for NADA" in said.err
     document = said.json
     assert document["outcome"] == "done" and set(document["frozen"]) == {"NADA"}
+    assert (
+        run("status", "--json").json["operation"]["runs"][0]["exit_code"] == 65 and "exit code 65" in run("status").out
+    )
     assert {one["symbol"] for one in document["decisions"]} == {"ORVL", "HLXM"}
     assert len(server.state()["orders"]) == len(document["orders"]) > 0
     again = run("--daily", "--json")

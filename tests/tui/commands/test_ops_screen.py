@@ -48,10 +48,17 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
     assert done == [str(session) for session in reversed(SESSIONS)]
     assert [row[2] for row in runs if row[4] == "skipped"] == ["2025-03-13"]
     assert {row[5] for row in runs if row[4] == "done"} == {"0"}
-    counts = run("status", "--json").json["counts"]
+    status = run("status", "--json").json
+    ends = status["operation"]["runs"]
+    assert [row[5] for row in runs] == ["-" if one["exit_code"] is None else str(one["exit_code"]) for one in ends]
+    assert [(one["model"], one["limited"]) for one in status["operation"]["rates"]] == [("offline", 0)]
+    details = {one["name"]: one["detail"] for one in found}
+    assert details["last run"] == f"{ends[0]['id']}: done, exit code 0"
+    assert details["rates"].startswith("offline: ") and "in the last minute" in details["rates"]
+    counts = status["counts"]
     told = [row[7] for row in runs if row[4] == "done"]
     assert sum(int(text.split()[0]) for text in told) == counts["decisions"]
-    model = run("status", "--json").json["model"]
+    model = status["model"]
     assert sum(int(row[2]) for row in models) == model["calls"]
     # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks.
     assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free")}

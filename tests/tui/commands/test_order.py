@@ -17,6 +17,7 @@ from engine.domain.run import RunKind
 from engine.execution.controls import halt
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.documents.operations import exit_code
 from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run, after_close
 
 EVENING = datetime(2025, 3, 15, 12, tzinfo=UTC)
@@ -107,7 +108,7 @@ def test_the_cash_floor_counts_what_the_desks_own_orders_may_take(run: Run, even
     assert "has to stay" in refused["refused"] and own() == {}
     with JournalReader(places.desk_journal("demo")) as reader:
         (entry,) = reader.runs(RunKind.ORDER)
-        assert entry.detail == refused["refused"]
+        assert entry.detail == refused["refused"] and exit_code(entry) == 1
 
 
 def test_an_order_before_the_daily_run_settles_and_leaves_the_decisions_to_that_run(
