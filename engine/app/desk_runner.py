@@ -42,7 +42,7 @@ from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
 from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
 from engine.execution import controls
-from engine.journal.database import older_version
+from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
@@ -292,17 +292,20 @@ class OpenDesk:
     notify: True where orders that wait are announced outside of the screen.
     """
 
-    def __init__(self, services: Services, *, demo: bool = False) -> None:
+    def __init__(self, services: Services, *, demo: bool = False, read_only: bool = False) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
-        prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. Raises
-        UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
-        MissingData without prices, and as MarketFetch does."""
+        prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
+        `read_only` no journal is brought up to date, and no cycle runs on a schedule. Raises UsageError or ConfigError
+        for a desk that could not run, TryAgainLater where an older journal is in use, OutdatedJournal for one that is
+        only read, MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services = services
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
         self.label, self.steps = build_models(services, preset).label, preset.questions
         self.journal = places.desk_journal(services.desk)
-        if older_version(self.journal) is not None:
+        if read_only:
+            refuse_older(self.journal)
+        elif older_version(self.journal) is not None:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
         if demo:
@@ -316,13 +319,13 @@ class OpenDesk:
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
-        self.watches = config.watch.in_app
+        self.watches = config.watch.in_app and not read_only
         bring_prices(services)
         self.default_backtest = default_spec(services)
         self.default_costs = short_costs(cost_settings(services, self.default_backtest))
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
         self.rehearsal = RehearsalCheck(services)
-        self.backtests = RecordedBacktests(services)
+        self.backtests = RecordedBacktests(services, read_only=read_only)
         self.session_minutes = SessionMinutes(services)
         self.symbol_index = SymbolIndex(services)
         self.benchmark: Symbol | None = None

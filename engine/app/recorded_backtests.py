@@ -23,10 +23,12 @@ class RecordedBacktests:
     """Backtests of any day; every method reads files and takes tens of milliseconds and more."""
 
     services: Services
+    read_only: bool = False
+    """True where journals of an older program stay as they are; each says so in place of its figures."""
 
     def all(self) -> Sequence[StoredRun]:
         """Every backtest, the latest first; one that cannot be read says why."""
-        return stored_runs(_BACKTESTS)
+        return stored_runs(_BACKTESTS, read_only=self.read_only)
 
     def document(self, run: str) -> Mapping[str, Any]:
         """The JSON of `paperdesk backtest --json` of a run. Raises MissingData and MalformedData."""

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 from engine import places
@@ -43,13 +44,13 @@ class Wanted:
 EVERY = Wanted()
 
 
-def stored_runs(wanted: Wanted = EVERY) -> Sequence[StoredRun]:
+def stored_runs(wanted: Wanted = EVERY, *, read_only: bool = False) -> Sequence[StoredRun]:
     """The runs that fit, the latest first; one that cannot be read says why. Journals of an older program are brought
-    up to date. Raises ConfigError for a home that is none."""
+    up to date; with `read_only` they cannot be read. Raises ConfigError for a home that is none."""
     found = [
-        *_own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), _backtest),
+        *_own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), partial(_backtest, read_only=read_only)),
         *_own_files(StoredKind.ARENA, places.arenas_dir().glob("*.json"), _arena),
-        *_of_desks(),
+        *_of_desks(read_only),
     ]
     return sorted(filter(wanted.takes, found), key=lambda run: (run.time, run.id), reverse=True)
 
@@ -86,8 +87,8 @@ def _own_files(kind: StoredKind, files: Iterable[Path], read: Callable[[StoredRu
         yield replace(run, size=sum(map(_bytes, files_of(run))))
 
 
-def _backtest(run: StoredRun) -> StoredRun:
-    with _opened(run.path, run_lock(run.id)) as reader:
+def _backtest(run: StoredRun, *, read_only: bool) -> StoredRun:
+    with _opened(run.path, run_lock(run.id), read_only) as reader:
         entry = reader.run(run.id)
         sessions, metrics = stored_figures(reader, run.id)
     spec = entry.spec
@@ -126,11 +127,11 @@ def _arena(run: StoredRun) -> StoredRun:
     )
 
 
-def _of_desks() -> Iterator[StoredRun]:
+def _of_desks(read_only: bool) -> Iterator[StoredRun]:
     for path in places.desks_dir().glob("*.db"):
         desk = path.stem
         try:
-            with _opened(path, desk_lock(desk)) as reader:
+            with _opened(path, desk_lock(desk), read_only) as reader:
                 entries = reader.runs()
         except PaperdeskError as error:
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -143,10 +144,10 @@ def _of_desks() -> Iterator[StoredRun]:
 
 
 @contextmanager
-def _opened(path: Path, lock: AbstractContextManager[None]) -> Iterator[JournalReader]:
+def _opened(path: Path, lock: AbstractContextManager[None], read_only: bool) -> Iterator[JournalReader]:
     """A journal; one of an older program is brought up to date first, held by its lock. Raises TryAgainLater for one of
-    those that is in use."""
-    if older_version(path) is not None:
+    those that is in use, OutdatedJournal with `read_only`."""
+    if not read_only and older_version(path) is not None:
         with lock:
             bring_up_to_date(path)
     with JournalReader(path) as reader:

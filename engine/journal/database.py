@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import (
@@ -98,6 +98,12 @@ def _noted_version(connection: sqlite3.Connection) -> int | None:
         return None
     found = connection.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq DESC LIMIT 1").fetchone()
     return None if found is None else int(found[0])
+
+
+def refuse_older(path: Path) -> None:
+    """Raise OutdatedJournal for a journal that an older program wrote, and as `open_read_only` does."""
+    with suppress(MissingData):
+        open_read_only(path).close()
 
 
 def older_version(path: Path, wait: float = WAIT) -> int | None:

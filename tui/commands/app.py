@@ -105,9 +105,7 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     happen here, in the desk's thread. Raises ConfigError."""
     from engine.app.desk_runner import OpenDesk
 
-    desk = OpenDesk(invocation.services(), demo=not (read_only or invocation.configured))
-    desk.watches = desk.watches and not read_only
-    return desk
+    return OpenDesk(invocation.services(), demo=not (read_only or invocation.configured), read_only=read_only)
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:

@@ -11,11 +11,11 @@ from fake_desk import FakeDesk, opens
 from engine.errors import ConfigError
 from tests.tui.commands.conftest import Run, contents
 from tests.tui.conftest import opened, shown
-from tui.app import PaperdeskApp
+from tui.app import READ_ONLY, PaperdeskApp
 from tui.app_settings import AppSettings
 from tui.commands.app import checked_settings, open_desk
 from tui.invocation import Invocation
-from tui.keys import KEYS
+from tui.keys import KEYS, SCREENS
 from tui.screens.reading import ReadingScreen
 from tui.widgets.navigation_bars import Hints
 
@@ -111,12 +111,18 @@ async def test_an_app_that_is_read_only_changes_nothing(running: Running, asking
         hints = str(app.screen.query_one(Hints).render())
         assert "run cycle" not in hints and "veto" not in hints and "zoom" in hints
         titles = {command.title for command in app.get_system_commands(app.screen)}
-        for key in (key for key in KEYS if key.writes):
+        writing = [(key, mode) for mode in SCREENS for key in KEYS if key.writes and mode in key.screens]
+        assert {"desk.pause", "desk.kill-switch", "memory.forget", "backtest.start"} <= {key.id for key, _ in writing}
+        for key, mode in writing:
             assert key.meaning not in titles
-            await pilot.press(_digit(key.screens[0]), key.keys.split(",")[0])
-            await pilot.pause()
-            assert len(app.screen_stack) == 1 and not app.bridge.snapshot().busy, key.id  # type: ignore[attr-defined]
-        assert any("read-only" in note.message for note in app._notifications)
+            if app.current_mode != mode:
+                await pilot.press(_digit(mode))
+                await until(pilot, lambda wanted=mode: app.current_mode == wanted)  # type: ignore[misc]
+            app.clear_notifications()
+            await pilot.press(key.keys.split(",")[0])
+            said = [note.message for note in app._notifications]
+            assert READ_ONLY in said and len(app.screen_stack) == 1, f"{key.id} on {mode}: {said}"
+            assert not app.bridge.snapshot().busy, key.id  # type: ignore[attr-defined]
     assert (asking.journal.read_bytes(), asking.cycles, asking.submissions) == (before, 0, 0)
 
 

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.desk_journal import desk_lock
 from engine.app.desk_runner import OpenDesk
+from engine.app.run_inventory import stored_runs
 from engine.clock import BacktestClock
 from engine.config import load_config
 from engine.errors import TryAgainLater
@@ -25,6 +27,10 @@ from engine.reports.documents.opening import opening_of
 from engine.reports.documents.records import records_in
 from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run
+from tests.tui.conftest import until
+from tui.app import PaperdeskApp
+from tui.commands.app import checked_settings, open_desk
+from tui.invocation import Invocation
 
 HELD = "another run of the desk demo is at work"
 
@@ -209,6 +215,18 @@ async def test_the_app_opens_on_an_old_journal_and_runs_its_cycle(old: Path) -> 
 
     await app.run_cycle(events.append, gate)
     assert [event.outcome for event in events if isinstance(event, RunFinished)] == ["done"]
+
+
+async def test_an_app_that_is_read_only_leaves_an_old_journal_as_it_is(old: Path) -> None:
+    before, settings = old.read_bytes(), checked_settings(Invocation(), read_only=True)
+    app = PaperdeskApp(partial(open_desk, Invocation(), read_only=True), lambda *_: None, images=old, settings=settings)
+    async with app.run_test() as pilot:
+        shows = app.bridge.snapshot
+        await until(pilot, lambda: bool(shows().trouble))
+        assert "has version 1" in shows().trouble and "paperdesk journal check" in shows().trouble
+        assert app.bridge.wait(60)
+    (found,) = [one for one in stored_runs(read_only=True) if one.problem]
+    assert "paperdesk journal check" in found.problem and old.read_bytes() == before
 
 
 async def test_the_apps_cycle_brings_a_journal_up_to_date_that_was_put_there_since(old: Path) -> None:
