@@ -39,7 +39,7 @@ def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decima
         return ""
     if order.side is Side.BUY:
         left = power.cash - power.reserved - cost(order, price)
-        return "" if left >= floor else f"it would leave {left:.2f} in cash, and {floor:.2f} has to stay"
+        return "" if left >= floor else f"it would leave {left:,.2f} in cash, and {floor:,.2f} has to stay"
     free = power.held.get(order.symbol, ZERO) - power.queued.get(order.symbol, ZERO)
     wanted = order.quantity or ZERO
     if allow_short or wanted <= free:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
 from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
+from tui.widgets.run_results import progress_text
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
@@ -89,3 +90,10 @@ def test_baseline_and_result_stand_beside_the_curve() -> None:
     document = {"equity": [{"session": "2024-03-01", "value": "101"}], "metrics": {}}
     state = after_message(state, {"type": "result", "document": document})
     assert (state.status, state.curve) == (DONE, ((DAY, 101.0),))
+
+
+def test_progress_shows_whole_figures_or_none() -> None:
+    state = _fold(_opened(0), _settled(0, 100_500))
+    lines = {width: progress_text(state, width, True).plain.split("\n")[1] for width in range(60)}
+    assert all(len(line) <= width for width, line in lines.items())
+    assert lines[20] == "equity 100,500" and lines[59] == "equity 100,500   trades 0   test 2024-03-01"

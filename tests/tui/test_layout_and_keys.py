@@ -15,6 +15,7 @@ from tui import amounts
 from tui.keys import SCREENS, bindings, groups, hints
 from tui.plain_text import one_line, printable
 from tui.screens.frame import Layout, layout_of
+from tui.widgets.column_widths import LEAST, Column, column_widths
 
 
 @given(st.integers(0, 400), st.integers(0, 200))
@@ -58,6 +59,18 @@ def test_the_help_knows_every_group() -> None:
 )
 def test_amounts_have_one_form(written: str, text: str) -> None:
     assert written == text
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.integers(0, 3)), min_size=1, max_size=6), st.data())
+def test_a_table_cuts_texts_before_figures(columns: list[tuple[int, bool, int]], data: st.DataObject) -> None:
+    shown = [Column(title="X", right=right, drop_order=order) for _, right, order in columns]
+    natural = [width for width, _, _ in columns]
+    room = data.draw(st.integers(10, 200))
+    widths = column_widths(shown, natural, room)
+    assert all(width in (0, *range(natural[n], natural[n] + 4)) for n, width in enumerate(widths) if shown[n].right)
+    kept = [n for n, column in enumerate(shown) if not column.drop_order]
+    least = sum(natural[n] if shown[n].right else min(natural[n], LEAST) for n in kept) + len(kept)
+    assert sum(width + 1 for width in widths if width) <= max(room, least)
 
 
 def test_a_coin_s_market_is_always_open() -> None:

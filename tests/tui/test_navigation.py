@@ -15,6 +15,9 @@ from tui.keys import SCREENS
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.navigation_bars import Hints, Tabs
 
+EVENTS = 4
+"""Rows of the newest events, under the panes of the Desk."""
+
 
 def text(pilot: Pilot[Any], bar: type[Tabs] | type[Hints]) -> str:
     """The text of a bar."""
@@ -32,6 +35,42 @@ async def test_every_tab_can_be_clicked(running: Running) -> None:
         for mode, (_, name, _) in SCREENS.items():
             await click(pilot, Tabs, f" {name}")
             assert pilot.app.current_mode == mode
+
+
+@pytest.mark.parametrize(
+    ("columns", "tabs"),
+    [
+        (120, "3 Agents | 4 Book | 5 "),
+        (80, "1 Desk 2 Chart 3 Agents 4 Book 5 Decisions 6 Memory"),
+        (60, "2 3 Agents 4 5"),
+    ],
+)
+async def test_tabs_fit_any_width_and_bars_are_painted_to_their_last_cell(
+    running: Running, columns: int, tabs: str
+) -> None:
+    async with running((columns, 24)) as pilot:
+        await pilot.press("3")
+        await shown(pilot)
+        assert tabs in text(pilot, Tabs) and "3 Agents" in text(pilot, Tabs)
+        rows = pilot.app.screen._compositor.render_strips()
+        assert {sum(len(segment.text) for segment in row) for row in (rows[1], rows[-1])} == {columns}
+        await click(pilot, Tabs, "9")
+        assert pilot.app.current_mode == "ops"
+
+
+async def test_a_pane_that_stands_alone_fills_the_screen(running: Running) -> None:
+    async with running((120, 40)) as pilot:
+        for key in ("1", "4"):
+            await pilot.press(key, "z")
+            screen, sizes = pilot.app.screen, {}
+            for _ in screen.PANES:  # type: ignore[attr-defined]
+                await pilot.press("tab")
+                await shown(pilot)
+                sizes |= {pane.id: pane.outer_size for pane in screen.query(".pane") if pane.display}
+            (size,) = set(sizes.values())
+            body = screen.query_one("#body").size
+            assert len(sizes) >= 4 and size.width == body.width and size.height >= body.height - EVENTS, sizes
+            await pilot.press("z")
 
 
 async def test_hints_show_what_works_and_can_be_clicked(running: Running, asking: FakeDesk) -> None:

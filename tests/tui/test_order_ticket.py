@@ -80,7 +80,7 @@ async def test_the_limits_are_held_against_it_before_it_is_given(running: Runnin
     async with running(desk=desk) as pilot:
         await opened(pilot)
         for typed, words in (
-            ("$9500", "NOT TAKEN: it would leave 500.00 in cash, and 1000.00 has to stay"),
+            ("$9500", "NOT TAKEN: it would leave 500.00 in cash, and 1,000.00 has to stay"),
             ("x", "is no size"),
             ("$0.5", "less than the smallest order"),
         ):

@@ -91,3 +91,7 @@ async def test_backtest_with_results(running: Running, svg: SnapshotAssertion) -
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#curve", CurvePlot).drawn))
         await shown(pilot)
         assert picture(pilot) == svg
+        await pilot.resize_terminal(200, 60)
+        fall = pilot.app.screen.query_one("#run-fall", CurvePlot)
+        await until(pilot, lambda: fall.display and fall.drawn and "below" not in str(fall.render_line(0).text))
+        assert "nothing" not in "".join(fall.render_line(y).text for y in range(fall.size.height))

@@ -56,6 +56,14 @@ def test_curves_have_marks_of_their_own_without_colour() -> None:
     assert {"▚ desk 3.00", "* SPY 1.00"} <= set(text.split("\n")[0].rstrip().split("  "))
 
 
+def test_every_curve_is_named_however_narrow_the_legend_is() -> None:
+    series = {"this account": [1.0, 2.0], "buy-and-hold": [2.0, 3.0], "FABX": [2.0, 1.0]}
+    legends = {width: equity_plot(series, ["a", "b"], width, 9, colour=False).split("\n")[0] for width in (32, 40, 80)}
+    assert legends[80].split("  ")[2].strip() == "+ FABX 1.00"
+    assert legends[40].rstrip() == "▚ this account  * buy-and-hold  + FABX"
+    assert legends[32].rstrip() == "▚ this acco  * buy-and-h  + FABX"
+
+
 def test_colour_adds_codes_and_nothing_else() -> None:
     assert "\x1b[" in equity_plot({"desk": [1.0, 2.0]}, ["a", "b"], 40, 10, colour=True)
 

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-KEYS = "enter goes on   esc cancels"
+KEYS = "enter confirms   esc cancels"
 
 
 def session_of(text: str) -> date:

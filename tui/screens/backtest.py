@@ -85,6 +85,7 @@ class BacktestScreen(FramedScreen):
         """Focus the results, so that keys act at once: the form is entered with e or tab."""
         for part, name in zip(PARTS, ("Equity", "Drawdown", "Trades", "Report"), strict=True):
             self.query_one(f"#{part}").border_title = name
+        self.query_one("#run-fall").border_title = "Drawdown"
         self._show_results(())
         self.focus_pane("results")
 
@@ -204,10 +205,7 @@ class BacktestScreen(FramedScreen):
 
     def _draw_part(self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot) -> None:
         part = f", {run.part}" if run.part and run.status == RUNNING else ""
-        fall = self.query_one("#run-fall", CurvePlot)
-        if fall.display:
-            fall.show(curves(run, (), falls=True))
-            fall.border_title = "Drawdown"
+        self.query_one("#run-fall", CurvePlot).show(curves(run, (), falls=True))  # drawn once there is room for it
         if self._part in ("curve", "fall"):
             plot.show(curves(run, others, falls=self._part == "fall"))
             what = "% below the highest" if self._part == "fall" else "Equity"

@@ -100,7 +100,7 @@ class BookScreen(OwnOrderKeys):
         growth.border_title = since or "Equity"
         falls.show(book_curves.drawdown(book))
         lowest = min(book.falls, default=0.0)
-        falls.border_subtitle = f"deepest {amounts.percent(lowest, 1)}" if lowest else ""
+        falls.border_subtitle = f"deepest {amounts.percent(lowest)}" if lowest else ""
         self.query_one("#exposure", CurvePlot).show(book_curves.exposure(book))
 
     def chosen_symbol(self) -> str:

@@ -302,6 +302,7 @@ class FramedScreen(TellsFailures, SearchKeys):
     def action_zoom_pane(self) -> None:
         """Show the focused pane alone, or all again."""
         self._zoomed = not self._zoomed
+        self.set_class(self._zoomed, "-zoomed")
         self.place_panes()
 
     def action_retry(self) -> None:

@@ -16,7 +16,7 @@ def settings_text(config: Mapping[str, Any], settings: AppSettings) -> Content:
     parts: list[str | tuple[str, str]] = [
         ("The app\n", "bold $primary"),
         f"  {'theme':<24}{settings.theme}  ({settings.theme_origin})\n",
-        f"  {'read-only':<24}{'yes' if settings.read_only else 'no'}\n",
+        f"  {'read-only':<24}{_shown(settings.read_only)}\n",
     ]
     for section, values in config.items():
         rows = list(_flat(values)) if isinstance(values, Mapping) else []
@@ -44,4 +44,6 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 def _shown(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
-    return "none" if value is None or value == {} else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "not set" if value is None else "none" if value == {} else str(value)

@@ -60,6 +60,7 @@ class TourScreen(ModalScreen[int]):
             return
         region = self._place()
         mark, low = self.query_one("#mark"), region.y + region.height / 2 < self.size.height / 2
+        mark.styles.width = max(len(str(mark.render())), region.width - 4)  # the pane's own title is under it
         # Above the pane's content, in its border; the bar of the past at the foot has none.
         mark.styles.offset = Offset(
             min(region.x + 2, max(0, self.size.width - 30)), max(0, region.y - (region.height == 1))

@@ -36,7 +36,7 @@ class TrailScreen(ReadingScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("trail")]
-    KEYS = "n p decision  enter 1-7 open a part  o all  v picture  esc back"
+    KEYS = "n p decision  enter or its number opens a part  o all  v picture  esc back"
 
     def __init__(
         self,

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+LEAST = 6
+"""Cells that remain of the longest text where a table has too little room even without what can be dropped."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
@@ -40,6 +43,10 @@ def column_widths(columns: Sequence[Column], natural: Sequence[int], width: int)
             break
         widths[n] = 0
     spare = room - (sum(w + 1 for w in widths if w) - 1)
+    texts = [n for n, column in enumerate(columns) if widths[n] and not column.right]
+    while spare < -1 and texts and widths[widest := max(texts, key=widths.__getitem__)] > LEAST:
+        widths[widest] -= 1  # a text can be cut and still be told, a figure cannot
+        spare += 1
     filling = [n for n, column in enumerate(columns) if column.stretch and widths[n]]
     if spare > 0 and filling:
         widths[filling[0]] += spare

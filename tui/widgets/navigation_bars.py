@@ -17,6 +17,8 @@ PLAYING, DONE, TO_COME = ">>", "=", "-"
 """Marks of the time bar; plain ones, which every terminal has."""
 NEEDED = ("help", "quit")
 """Hints that are always shown."""
+WIDE_GAP = " | "
+"""The text between two tabs where there is room."""
 PALETTE = Hint("^p", "commands", "app.command_palette")
 
 
@@ -40,7 +42,7 @@ class ActionBar(Static):
         """Write texts with their actions, one beside the other."""
         self._places, end = [], 0
         for text, action in texts:
-            end += text.cell_length + between.cell_length
+            end += text.cell_length + len(between)  # never its cell_length: join would count it once too often then
             self._places.append((end, action))
         self.update(between.join([text for text, _ in texts]))
 
@@ -52,18 +54,27 @@ class ActionBar(Static):
 
 
 class Tabs(ActionBar):
-    """The screens of the app, with the current one underlined."""
+    """The screens of the app, with the current one underlined. Where they do not fit, the others are keys alone."""
 
     def __init__(self, current: str) -> None:
         super().__init__()
+        self._current = current
+
+    def on_resize(self) -> None:
+        """Write the widest form that fits."""
+        names = [f"{key} {name}" for key, name, _ in SCREENS.values()]
+        whole = sum(map(len, names)) + len(names) - 1 <= self.size.width
         texts = [
             (
-                Content.styled(f"{key} {name}", "bold underline $primary" if mode == current else ""),
+                Content.styled(text, "bold underline $primary")
+                if mode == self._current
+                else Content(text if whole else SCREENS[mode][0]),
                 f"app.switch_mode('{mode}')",
             )
-            for mode, (key, name, _) in SCREENS.items()
+            for mode, text in zip(SCREENS, names, strict=True)
         ]
-        self.write(texts, Content.styled(" | ", "$foreground 30%"))
+        apart = sum(map(len, names)) + len(WIDE_GAP) * (len(names) - 1) <= self.size.width
+        self.write(texts, Content.styled(WIDE_GAP if apart else " ", "$foreground 30%"))
 
 
 class TimeBar(Static):

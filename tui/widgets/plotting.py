@@ -138,19 +138,16 @@ def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], 
 
 
 def _legend(curves: Sequence[Curve], width: int, pen: Pen) -> str:
-    """The curves' names, each with its mark and last value; without the values where those do not all fit, and then as
-    many as fit."""
+    """The curves' names, each with its mark and last value; without the values where those do not all fit, and with
+    shortened names where those do not."""
     valued = [f"{curve.name} {curve.values[-1]:,.2f}" if curve.values else f"{curve.name} -" for curve in curves]
+    names = [curve.name for curve in curves]
+    longest = max(map(len, names))
+    while longest > 1 and sum(min(len(name), longest) + 4 for name in names) - 2 > width:
+        longest -= 1
     whole = sum(len(text) + 4 for text in valued) - 2 <= width
-    entries: list[str] = []
-    used = 0
-    for curve, text in zip(curves, valued if whole else [curve.name for curve in curves], strict=True):
-        text = text[: max(0, width - 2)]
-        used += len(text) + 2 + (2 if entries else 0)
-        if used > width:
-            break
-        entries.append(f"{pen.sample(curve.number)} {text}")
-    return "  ".join(entries)
+    texts = valued if whole else [name[:longest].rstrip() for name in names]
+    return "  ".join(f"{pen.sample(curve.number)} {text}" for curve, text in zip(curves, texts, strict=True))
 
 
 def _framed(lines: list[str], width: int, height: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from textual.content import Content
@@ -25,12 +26,15 @@ _FIGURES = (
 )
 """Figures of the house convention, the most important first."""
 
+GAP = "   "
+"""The blanks between two figures of a run's progress."""
+
 Figure = tuple[str, str, str]
 """Title, metric and form of a figure."""
 
 
 def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content:
-    """Describe a run in two lines, or the keys that start one."""
+    """Describe a run in two lines, as much as fits into the second, or the keys that start one."""
     if run is None:
         return Content.assemble(
             ("ctrl+r", "bold $primary"),
@@ -45,10 +49,12 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
     full = round(run.fraction * cells)
     done, rest = ("#", "-") if plain else ("█", "░")
     left = run.seconds_left
-    second = [f"{run.part} {run.session}" if run.session else run.label]
+    second = [f"equity {run.curve[-1][1]:,.0f}"] if run.curve else []
+    second += [f"trades {run.trades}", f"{run.part} {run.session}" if run.session else run.label]
     second += [f"{action} {count}" for action, count in sorted(run.actions.items())]
-    second += [f"trades {run.trades}", f"equity {run.curve[-1][1]:,.0f}" if run.curve else ""]
-    second.append(run.costs)
+    second = [part for part in (*second, run.costs) if part]
+    ends = accumulate(len(part) + len(GAP) for part in second)
+    fitting = [part for part, end in zip(second, ends, strict=True) if end - len(GAP) <= width]
     return Content.assemble(
         (f"{run.name}  ", "bold"),
         (done * full, _STATUS_INKS[run.status]),
@@ -58,7 +64,7 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
             f"{amounts.minutes(left)} left" if left is not None else "" if run.status == RUNNING else run.status,
             _STATUS_INKS[run.status],
         ),
-        ("\n" + "   ".join(part for part in second if part), "$foreground 60%"),
+        ("\n" + GAP.join(fitting), "$foreground 60%"),
     )
 
 
@@ -67,11 +73,17 @@ class RunProgress(Static):
 
     def __init__(self, *, id: str) -> None:
         super().__init__("", markup=False, id=id)
+        self._run: BacktestState | None = None
         self._shown = ""
 
     def show(self, run: BacktestState | None) -> None:
         """Show the progress of a run."""
-        text = progress_text(run, self.size.width, self.app.has_class("-plain"))
+        self._run = run
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write what fits into the width."""
+        text = progress_text(self._run, self.size.width, self.app.has_class("-plain"))
         if text.plain != self._shown:
             self._shown = text.plain
             self.update(text)

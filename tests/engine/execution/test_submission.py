@@ -173,7 +173,7 @@ def test_an_approved_order_that_the_cash_no_longer_allows_is_canceled_with_the_r
     assert result.outcome == "done"
     assert states(desk) == {"AAA": OrderState.ACKNOWLEDGED, "BBB": OrderState.CANCELED}
     assert posted(desk) == ["AAA"]
-    assert why(desk, "BBB") == "it would leave -7000.00 in cash, and 900.00 has to stay"
+    assert why(desk, "BBB") == "it would leave -7,000.00 in cash, and 900.00 has to stay"
 
 
 # The account, at the moment
