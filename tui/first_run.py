@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,9 +144,10 @@ def keys_of(answers: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in answers.items() if key.isupper()}
 
 
-def keep(answers: Mapping[str, str], file: Path) -> None:
-    """Write the configuration, and the keys beside it, both for their owner alone. Raises ConfigError where there is a
-    configuration already, or nothing can be written."""
+def keep(answers: Mapping[str, str], file: Path) -> Iterator[Path]:
+    """Write the keys, and then the configuration, both for their owner alone; gives each file once it is there. Raises
+    ConfigError where there is a configuration already, or one of them cannot be written."""
+    from engine import places
     from engine.keys import keep_keys, write_private
 
     if file.exists():
@@ -154,4 +155,6 @@ def keep(answers: Mapping[str, str], file: Path) -> None:
     text = configuration(answers)
     if keys := keys_of(answers):
         keep_keys(keys)
+        yield places.keys_file()
     write_private(file, text)
+    yield file

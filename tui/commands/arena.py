@@ -78,6 +78,8 @@ def arena_command(
     given |= {"unsaid": unsaid or None, "swapped": swap_seats or None, "baseline": baseline, "repeats": repeats}
     changes = {name: value for name, value in given.items() if value is not None}
     spec = _spec(services, invocation.run, resume, changes)
+    if jobs > 1 and spec.repeats == 1:
+        raise click.UsageError("--jobs plays repeats at a time, and this is one arena: give --repeats N with it")
     if model != "replay" and not agreed_to(services, arena_forecast(services, spec), yes):
         click.echo("nothing was run", err=True)
         return

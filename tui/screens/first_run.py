@@ -169,18 +169,21 @@ class FirstRunScreen(TellsFailures, ModalScreen[None]):
 
     @work(exclusive=True, exit_on_error=False)
     async def _set_up(self) -> None:
+        written: list[Path] = []
         try:
             with TemporaryDirectory(prefix="paperdesk-") as folder:
                 draft = Path(folder) / "config.toml"
                 draft.write_text(configuration(self._kept), encoding="utf-8")
                 await self._check(("--config", str(draft)))
                 await self._fetch(("--config", str(draft)))
-            keep(self._kept, self._file)
-            self._say(f"wrote {self._file}", "$success")
+            for file in keep(self._kept, self._file):
+                written.append(file)
+                self._say(f"wrote {file}", "$success")
             self._ready = True
         except (PaperdeskError, OSError) as error:  # an OSError is that of the draft
             self._say(f"{error}", "$warning")
-            self._say("Nothing was written: esc goes back to the answers, enter tries again.", "")
+            done = f"{written[0]} was written, and nothing else" if written else "Nothing was written"
+            self._say(f"{done}: esc goes back to the answers, enter tries again.", "")
         finally:
             self._working = False
             self._show()

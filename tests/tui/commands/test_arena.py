@@ -470,6 +470,7 @@ def test_an_agent_that_is_late_abstains(run: Run, traders: Traders, monkeypatch:
         (("--resume", "arena-none"), 65, "no arena arena-none"),
         (("--resume", "arena-none", "--seed", "1"), 2, "it takes --model replay alone"),
         (("--days", "0"), 2, "0 is not in the range"),
+        (("--jobs", "2"), 2, "--jobs plays repeats at a time, and this is one arena"),
         (("--without-rumour", "31-Amy"), 2, "31-Amy: no such message; they are DAY-AGENT, days 1 to 30, of Amy, Bruce"),
         (("--without-rumour", "1-Nobody"), 2, "1-Nobody: no such message"),
         (("--baseline", "offline"), 2, "no agent of the table nine asks a baseline, as those of duel do"),

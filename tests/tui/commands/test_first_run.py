@@ -18,7 +18,7 @@ from engine.config import load_config
 from engine.errors import ConfigError
 from engine.keys import keep_keys, load_keys
 from tests.connectors.alpaca.sandbox_markets import sandbox
-from tests.tui.conftest import until
+from tests.tui.conftest import Running, until
 from tui.app import PaperdeskApp
 from tui.commands.app import open_desk, run
 from tui.invocation import Invocation
@@ -81,6 +81,27 @@ async def test_a_paper_account_is_set_up_in_the_app(
         assert config.budget.usd_per_day != 7
         environ: dict[str, str] = {}
         assert set(load_keys(environ)) == set(KEYS) and environ[KEYS[1]] == secret
+
+
+async def test_what_was_written_is_said_where_the_configuration_cannot_be(
+    running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def passes(*_: object) -> None:
+        pass
+
+    for step in ("_check", "_fetch"):
+        monkeypatch.setattr(FirstRunScreen, step, passes)
+    (fresh / "taken").write_text("a file, where a folder is wanted")
+    async with running() as pilot:
+        pilot.app.push_screen(FirstRunScreen(fresh / "taken" / "config.toml"))
+        await until(pilot, lambda: bool(pilot.app.screen.query("#answer")))
+        for text in ("first", "key", "secret", "AAA", "offline", ""):
+            await answer(pilot, text)
+        await pilot.press("enter")
+        await until(pilot, lambda: "enter tries again" in text_of(pilot, "done"))
+        said = " ".join(text_of(pilot, "done").split())
+        assert "config.toml cannot be written" in said and f"{fresh / 'keys.env'} was written, and nothing else" in said
+        assert "Nothing was written" not in said and "secret" in (fresh / "keys.env").read_text()
 
 
 async def test_a_check_that_breaks_down_is_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
