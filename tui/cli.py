@@ -50,6 +50,9 @@ class LazyCommands(click.Group):
     "--session", metavar="DATE", help="With --daily: the session to decide for (default: the last completed)."
 )
 @click.option(
+    "--symbol", metavar="SYMBOL", help="With --daily: a run of its own for one symbol of the desk; the rest stay due."
+)
+@click.option(
     "--json", "as_json", is_flag=True, help="With --daily: print one JSON document; with --watch: one per line."
 )
 @click.version_option(package_name="paperdesk", message="paperdesk %(version)s")
@@ -64,6 +67,7 @@ def cli(
     cycle: bool,
     read_only: bool,
     session: str | None,
+    symbol: str | None,
     as_json: bool,
 ) -> None:
     """A desk of AI analysts in your terminal, trading paper money.
@@ -74,6 +78,7 @@ def cli(
     Examples:
       paperdesk                                    open the app
       paperdesk --daily                            one headless run, for cron
+      paperdesk --daily --symbol NVDA              the same for one symbol alone
       paperdesk --watch                            stays, and runs when it is time
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29
     """
@@ -85,15 +90,17 @@ def cli(
     if (cycle or read_only) and (daily or watch or (cycle and read_only)):
         raise click.UsageError("--cycle and --read-only belong to the app, one at a time; leave out the others")
     if watch:
-        if daily or session:
-            raise click.UsageError("--watch runs what is due by itself; leave out --daily and --session")
+        if daily or session or symbol:
+            raise click.UsageError("--watch runs what is due by itself; leave out --daily, --session and --symbol")
         importlib.import_module("tui.commands.watch").run(invocation, as_json)
         return
     if daily:
-        importlib.import_module("tui.commands.daily").run(invocation, session, as_json)
+        importlib.import_module("tui.commands.daily").run(invocation, session, as_json, symbol)
         return
-    if session or as_json:
-        raise click.UsageError("--session and --json belong to --daily, --json to --watch as well, or to a command")
+    if session or symbol or as_json:
+        raise click.UsageError(
+            "--session, --symbol and --json belong to --daily, --json to --watch as well, or to a command"
+        )
     importlib.import_module("tui.commands.app").run(invocation, cycle=cycle, read_only=read_only)
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.domain.live import FeedMessage, OrderHint
+from engine.domain.run import RunKind
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Approve, Command, RunCycle, Shutdown, Undo, Veto
@@ -95,6 +96,7 @@ class DeskFollower:
     began: when the running cycle was asked for, or began, by the monotonic clock.
     starting: True from the request for a cycle until its run begins.
     version: grows whenever the journal may have something new.
+    asked: the cycle that was asked for last.
     visit: up to where a person has seen the desk; None until it is open.
     """
 
@@ -111,6 +113,7 @@ class DeskFollower:
         self.began: float | None = None
         self.starting = False
         self.version = 0
+        self.asked = RunCycle()
         self.visit: Visit | None = None
         self._early: deque[Command] = deque()
         self._stopped = False
@@ -135,6 +138,7 @@ class DeskFollower:
                 self._send_early(runner)
             return "the desk is opening: this is done as soon as it is open"
         if isinstance(command, RunCycle) and not runner.busy:
+            self.asked = command
             self.starting, self.began = True, time.monotonic()
         if isinstance(command, Approve | Veto):
             self.answers[command.order_id] = isinstance(command, Approve)
@@ -320,7 +324,8 @@ class DeskFollower:
         """Stop showing another process's run as running, where nothing was heard of it for long."""
         busy = self.runner is not None and self.runner.busy
         if self.desk.running and not busy and time.monotonic() - self._heard > QUIET_SECONDS:
-            text = "nothing was heard of the running cycle for five minutes: r goes on with it where it was killed"
+            key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
+            text = f"nothing was heard of the running cycle for five minutes: {key} goes on with it where it was killed"
             line = Line(services.clock.now(), "warning", text)
             self.desk, self.began = replace(with_line(self.desk, line), running=False), None
 

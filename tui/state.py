@@ -284,9 +284,11 @@ def _because(detail: str) -> str:
 def _run_started(state: DeskState, event: RunStarted) -> DeskState:
     """A run that goes on keeps its answers; another one begins anew."""
     goes_on = event.run == state.run
-    kind = "cycle within the session" if event.kind is RunKind.INTRADAY else f"{event.kind} run"
+    kind = {RunKind.INTRADAY: "cycle within the session", RunKind.SYMBOL: "run"}.get(event.kind, f"{event.kind} run")
     more = f" and {len(event.symbols) - 4} more" if len(event.symbols) > 4 else ""
-    text = f"{kind} of {', '.join(event.symbols[:4])}{more} {'goes on' if goes_on else 'begins'}"
+    more += " alone" if event.kind is RunKind.SYMBOL else ""
+    symbols = ", ".join(event.symbols[:4]) or "no symbol, for all are decided,"
+    text = f"{kind} of {symbols}{more} {'goes on' if goes_on else 'begins'}"
     state = replace(_logged(state, event, "info", text), running=True, symbols=event.symbols, at="", error="")
     if goes_on:
         return state

@@ -16,6 +16,7 @@ from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.clock import OffsetClock, SyncedClock
 from engine.domain.exchanges import Exchanges
 from engine.domain.market import Symbol
+from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, StaleData, UsageError
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_in
 from engine.journal.reader import JournalReader
@@ -23,12 +24,13 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, session_to_decide
 from engine.ports import Broker, Calendar, Clock
 from engine.services import Services
+from engine.session.context import run_id
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run of the session that was done before: nothing was decided and nothing ordered. `frozen` are the symbols
-    that it had left out."""
+    """A run of the session that was done before, or that has decided the one symbol that is asked for: nothing was
+    decided and nothing ordered. `frozen` are the symbols that it had left out."""
 
     run: str
     session: date
@@ -45,6 +47,7 @@ class DeskContext:
     session: the session to decide on.
     clock: the desk's time: this machine's, or the account's.
     account: the account at a broker; None on the simulated market.
+    only: the one symbol that is to be decided; None for all of them.
     """
 
     services: Services
@@ -53,6 +56,7 @@ class DeskContext:
     session: date
     clock: Clock
     account: DeskAccount | None = None
+    only: Symbol | None = None
 
     @property
     def desk(self) -> str:
@@ -65,10 +69,23 @@ class DeskContext:
         return self.services.symbols
 
     def finished(self) -> Finished | None:
-        """The finished daily run of the session, where there is one."""
+        """The finished daily run of the session, or the run that has decided the one symbol, where there is one. The
+        symbol's own run is one only once it has come to its end."""
         reader = self.journal.reader
-        run = None if reader is None else reader.finished_run(self.session)
-        return None if reader is None or run is None else Finished(run, self.session, frozen_in(reader, run))
+        if reader is None:
+            return None
+        if self.only is not None:
+            return self._finished_alone(reader, self.only)
+        run = reader.finished_run(self.session)
+        return None if run is None else Finished(run, self.session, frozen_in(reader, run))
+
+    def _finished_alone(self, reader: JournalReader, symbol: Symbol) -> Finished | None:
+        made = reader.decisions(symbol=symbol, first=self.session, last=self.session)
+        if not made:
+            return None
+        run, own = made[0].key.run, run_id(self.desk, self.session, only=symbol)
+        goes_on = run == own and reader.run(own).outcome is not RunOutcome.DONE
+        return None if goes_on else Finished(run, self.session)
 
     def reconciler(self, account: DeskAccount) -> Reconciler:
         """The reconciler of the desk's journal with its account."""
@@ -103,19 +120,29 @@ def desk_context(
     *,
     account: DeskAccount | None = None,
     due: date | None = None,
+    only: Symbol | None = None,
 ) -> DeskContext:
     """The context of the requested session, or of the last completed one; `due` is that session where it was derived
-    before. Raises UsageError for a day that is no completed session, or a desk without symbols, and ConfigError for
-    symbols that its broker does not trade."""
+    before. Raises UsageError for a day that is no completed session, a desk without symbols, or one without the one
+    symbol that is asked for, and ConfigError for symbols that its broker does not trade."""
     if not services.symbols:
         raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
+    if only is not None and only not in services.symbols:
+        few = ", ".join(services.symbols[:10]) + (" ..." if len(services.symbols) > 10 else "")
+        raise UsageError(f"the desk {services.desk} does not decide {only}: its symbols are {few}")
     calendar = services.desk_calendar(services.symbols)
     if services.broker is not None:
         check_exchange(services.broker.registration, services.config.exchanges, services.symbols)
     clock = services.clock if account is None else account.clock
     session = due or session_to_decide(calendar, services.symbols, requested, clock.now())
     return DeskContext(
-        services=services, journal=journal, calendar=calendar, session=session, clock=clock, account=account
+        services=services,
+        journal=journal,
+        calendar=calendar,
+        session=session,
+        clock=clock,
+        account=account,
+        only=only,
     )
 
 

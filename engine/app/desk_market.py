@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -18,7 +18,7 @@ from engine.app.refresh import refresh
 from engine.app.run_spec import with_costs
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol
-from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_when_closed, late_actions
+from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_error, frozen_when_closed, late_actions
 from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -44,6 +44,14 @@ async def load_market(context: DeskContext, run: str, warn: Publish) -> tuple[Ma
         if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:
             late = await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
     return await load_desk(services, context.session, held, [one.symbol for one in late]), late
+
+
+def refuse_frozen(context: DeskContext, faults: Iterable[PriceFault]) -> None:
+    """Raises MalformedData where the data of the one symbol that is to be decided contradicts itself, or did not come:
+    nothing is written, so that it can be decided once that is mended."""
+    whys = {one.symbol: one.text for one in faults if one.symbol == context.only and one.session <= context.session}
+    if whys:
+        raise frozen_error(whys)
 
 
 def desk_market(

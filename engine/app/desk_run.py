@@ -16,7 +16,7 @@ from engine.app.briefings import configured_briefing, keep_briefing
 from engine.app.desk_context import (
     DeskContext,
 )
-from engine.app.desk_market import DeskMarket, desk_market, load_market
+from engine.app.desk_market import DeskMarket, desk_market, load_market, refuse_frozen
 from engine.app.desk_settings import effective_settings, keep_settings
 from engine.app.gated_model import Gated
 from engine.app.memory import desk_memory, remembers
@@ -28,7 +28,7 @@ from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
-from engine.errors import DataError, DeskHalted, MissingData, PaperdeskError, gravest
+from engine.errors import ConfigError, DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.controls import CyclePaused, paused
 from engine.execution.frozen_symbols import (
     frozen_error,
@@ -57,12 +57,12 @@ async def run_desk(
     number: int = DAILY,
     quotes: Quotes | None = None,
 ) -> DeskRunResult:
-    """The daily run, or a cycle within the session at the prices of `quotes`, of a desk whose lock is held. Raises as
-    engine.app.runs does."""
+    """The run after the close, of all symbols or of the context's one, or a cycle within the session at the prices of
+    `quotes`, of a desk whose lock is held. Raises as engine.app.runs does."""
     limit = day_limit(context.services, context.journal.reader, context.clock.now())
     services, config = replace(context.services, limit=limit), context.services.config
     context = replace(context, services=services)
-    run = run_id(context.desk, context.session, number)
+    run = run_id(context.desk, context.session, number, only=context.only)
     early: list[Event] = []  # before there is a journal to write
 
     def warn(event: Event) -> None:
@@ -71,11 +71,14 @@ async def run_desk(
 
     briefing = configured_briefing(services, services.data, services.symbols)
     preset = briefed(load_preset(config.desk.preset), briefing)
+    if context.only is not None and preset.decision == "portfolio":
+        raise ConfigError(f"{preset.name} decides on the whole portfolio in one question: no symbol is decided alone")
     check_rehearsed(services, preset)
     models = build_models(services, preset)
     for note in price_notes(services, preset):
         warn(Noticed(run, context.clock.now(), "warning", note))
     market, late = await load_market(context, run, warn)
+    refuse_frozen(context, (*late, *market.faults))
     journal, reader = context.journal.writer, context.journal.reader
     assert reader is not None  # the writer has created the journal
     keep_briefing(journal, reader, run, briefing)
@@ -145,7 +148,7 @@ class _Run:
             # The innermost gate: who waits for the end of a pause has waited before it.
             through=lambda model: through(Gated(model, self._end_at_a_pause)),
         )
-        first_run = not reader.runs(RunKind.DAILY)
+        first_run = reader.latest_run() is None
         self._count_earlier()
         for note in unread_series(preset, context.services.data, market) if first_run else ():
             self._notice("info", note)
@@ -161,6 +164,7 @@ class _Run:
                     desk=context.desk,
                     session=context.session,
                     number=self.number,
+                    only=context.only,
                     symbols=context.symbols,
                     market=market,
                     calendar=context.calendar,
@@ -272,5 +276,7 @@ def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Pat
 
 
 def report_name(entry: RunEntry) -> str:
-    """A session's file; those of cycles within the session that follows it are numbered."""
+    """A session's file; those of cycles within the session that follows it are numbered, those of one symbol named."""
+    if entry.kind is RunKind.SYMBOL:
+        return f"{entry.session}-{entry.symbols[0]}.md"
     return f"{entry.session}.md" if entry.cycle <= 1 else f"{entry.session}-{entry.cycle}.md"

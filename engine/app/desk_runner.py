@@ -95,7 +95,7 @@ class DeskRunner:
     def __init__(
         self,
         bus: Bus,
-        run_cycle: Callable[[Publish, Gate], Awaitable[None]],
+        run_cycle: Callable[[Publish, Gate, Symbol | None], Awaitable[None]],
         clock: Clock,
         journal: Path,
         submit: Callable[[Publish], Awaitable[None]],
@@ -164,8 +164,9 @@ class DeskRunner:
         match command:
             case RunCycle() if self._at_work:
                 self._notice("info", "a cycle is running already")
-            case RunCycle():
-                self._cycle = asyncio.create_task(self._guarded(self._whole_cycle(self._daily)), name="cycle")
+            case RunCycle(symbol):
+                work = self._whole_cycle(lambda gate: self._run_cycle(self._bus.publish, gate, symbol))
+                self._cycle = asyncio.create_task(self._guarded(work), name="cycle")
             case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
                 self._begin_control(self._control(command))
             case PlaceOrder():
@@ -190,9 +191,6 @@ class DeskRunner:
         await self._idle()
         self._cycle = asyncio.create_task(self._whole_cycle(work), name="cycle")
         await self._cycle
-
-    async def _daily(self, gate: Gate) -> None:
-        await self._run_cycle(self._bus.publish, gate)
 
     async def _whole_cycle(self, work: Callable[[Gate], Awaitable[None]]) -> None:
         await work(self._gate)
@@ -423,14 +421,15 @@ class OpenDesk:
         with DeskJournal(self.desk) as journal:
             return self._demo.go_on(journal.reader)
 
-    async def run_cycle(self, publish: Publish, gate: Gate) -> None:
-        """Run the desk for the last completed session, and publish everything from RunStarted to RunFinished; `gate`
-        is awaited before every question to a model. A finished session is noticed and left alone. Raises
-        PaperdeskError."""
-        done = await run_daily(self._by_clock(), publish=publish, through=lambda model: Gated(model, gate))
+    async def run_cycle(self, publish: Publish, gate: Gate, only: Symbol | None = None) -> None:
+        """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from
+        RunStarted to RunFinished; `gate` is awaited before every question to a model. What is decided already is
+        noticed and left alone. Raises PaperdeskError."""
+        done = await run_daily(self._by_clock(), publish=publish, through=lambda model: Gated(model, gate), only=only)
         if isinstance(done, Finished):
             following = "n runs the next session" if self.has_own_clock else "the next cycle follows its next session"
-            publish(Noticed(done.run, self.clock.now(), "info", f"{done.session} is decided already; {following}"))
+            what = str(done.session) if only is None else f"{only} on the close of {done.session}"
+            publish(Noticed(done.run, self.clock.now(), "info", f"{what} is decided already; {following}"))
 
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises

@@ -79,7 +79,10 @@ class JournalFile:
     def _owns(self, run: RunEntry) -> bool:
         if self.run is not None:
             return run.id == self.run
-        return run.kind is RunKind.DAILY and run.session is not None and run.id == run_id(self.desk, run.session)
+        if run.kind not in (RunKind.DAILY, RunKind.SYMBOL) or run.session is None:
+            return False
+        only = run.symbols[0] if run.kind is RunKind.SYMBOL else None
+        return run.id == run_id(self.desk, run.session, only=only)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from engine.app.desk_context import Finished, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
 from engine.app.models import Through
 from engine.app.runs import run_daily
+from engine.domain.market import Symbol
 from engine.domain.run import RunOutcome
 from engine.errors import DeskHalted, NotificationFailed, PaperdeskError, UsageError
 from engine.execution.frozen_symbols import frozen_error, reasons
@@ -34,11 +35,12 @@ async def run_and_notify(
     last_error: str | None = None,
     journal: DeskJournal | None = None,
     due: date | None = None,
+    only: Symbol | None = None,
 ) -> DeskRunResult | Finished:
     """`run_daily`, followed by a notification (`notify_of`). Raises as `run_daily` does."""
 
     async def run(on_event: Publish, opened: DeskJournal) -> DeskRunResult | Finished:
-        return await run_daily(services, requested, on_event, through=through, journal=opened, due=due)
+        return await run_daily(services, requested, on_event, through=through, journal=opened, due=due, only=only)
 
     return await notify_of(services, run, publish, session=due or requested, last_error=last_error, journal=journal)
 

@@ -1,4 +1,5 @@
-"""Runs of a desk: the daily run, a cycle within a session, and the submission of approved orders."""
+"""Runs of a desk: after a close for all symbols or for one, a cycle within a session, and the submission of approved
+orders."""
 
 from __future__ import annotations
 
@@ -35,10 +36,14 @@ async def run_daily(
     through: Through = lambda model: model,
     journal: DeskJournal | None = None,
     due: date | None = None,
+    only: Symbol | None = None,
 ) -> DeskRunResult | Finished:
     """Run the configured desk for a session; a demo desk whose time began in the app (engine.app.demo_time), and where
     none is requested, for every session that it has to decide, and return the last one's run. A command that has opened
     the journal, and seen that the session `due` is not finished, passes both on.
+
+    With `only` a run of its own decides one symbol for the session; the daily run leaves out what such runs have
+    decided.
 
     Raises UsageError, DataError, ConfigError, NetworkError, TryAgainLater, CredentialsRefused and DeskHalted; what was
     done before stays done.
@@ -46,19 +51,19 @@ async def run_daily(
     broker = services.broker
     with use_journal(services.desk, journal) as opened:
         if broker is None:
-            context = desk_context(services, opened, requested, due=due)
+            context = desk_context(services, opened, requested, due=due, only=only)
             with opened.locked():
                 stopped = await _run_sessions_before(context, publish, through) if requested is None else None
-                return stopped or context.finished() or await run_desk(context, publish, through)
+                return stopped or context.finished() or await _run_session(context, publish, through)
         if due is None and not services.goes_by_broker:
-            done = desk_context(services, opened, requested).finished()
+            done = desk_context(services, opened, requested, only=only).finished()
             if done is not None:
                 return done  # without asking the broker
         # The lock comes first: a broker that does not answer must not keep a second run from seeing the first.
         with opened.locked():
             async with desk_account(services, broker) as account:
-                context = desk_context(services, opened, requested, account=account)
-                return context.finished() or await run_desk(context, publish, through)
+                context = desk_context(services, opened, requested, account=account, only=only)
+                return context.finished() or await _run_session(context, publish, through)
 
 
 async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult | None:
@@ -70,10 +75,23 @@ async def _run_sessions_before(context: DeskContext, publish: Publish, through: 
         text = f"decided first, for a demo desk leaves no session out: {', '.join(map(str, before))}"
         publish(Noticed("", context.clock.now(), "warning", text))
     for session in before:
-        done = await run_desk(replace(context, session=session), publish, through)
+        done = await _run_session(replace(context, session=session, only=None), publish, through)
         if done.paused is not None:
             return done
     return None
+
+
+async def _run_session(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult:
+    """Run the desk after the close of its session. Runs of one symbol that have decided and not come to their end, as
+    killed ones or those whose orders wait, go on first: their orders are theirs to send."""
+    reader = context.journal.reader
+    runs = () if reader is None else reader.runs(RunKind.SYMBOL)
+    for run in runs:
+        if run.session != context.session or run.outcome is RunOutcome.DONE or run.symbols[0] == context.only:
+            continue
+        if run.symbols[0] in context.symbols and reader is not None and reader.decisions(run.id):
+            await run_desk(replace(context, only=run.symbols[0]), publish, through)
+    return await run_desk(context, publish, through)
 
 
 async def run_intraday(
@@ -134,8 +152,8 @@ def _is_done(context: DeskContext, run: str) -> bool:
 
 
 def is_decided(reader: JournalReader | None, desk: str, session: date) -> bool:
-    """True where the desk has decided on a session's close."""
-    return reader is not None and bool(reader.decisions(run_id(desk, session)))
+    """True where the desk has decided on a session's close, also where its daily run found nothing left to decide."""
+    return reader is not None and bool(reader.finished_run(session) or reader.decisions(run_id(desk, session)))
 
 
 def interrupted_cycle(reader: JournalReader | None, session: date) -> int | None:
@@ -150,8 +168,9 @@ async def submit_approved(services: Services, publish: Publish = lambda event: N
     nothing to do, or the desk is halted. Raises as `run_daily` does, TryAgainLater while a run is at work."""
     runs = _answered_runs(services.desk)
     for run in runs:
-        if run.kind is RunKind.DAILY:
-            await run_daily(services, run.session, publish)
+        if run.kind in (RunKind.DAILY, RunKind.SYMBOL):
+            only = run.symbols[0] if run.kind is RunKind.SYMBOL else None
+            await run_daily(services, run.session, publish, only=only)
         elif run.session is not None:
             await run_intraday(services, run.session, run.cycle, publish)
     return bool(runs)
@@ -161,11 +180,12 @@ def _answered_runs(desk: str) -> Sequence[RunEntry]:
     """Runs of the latest session with waiting orders that were approved or vetoed."""
     with DeskJournal(desk) as journal:
         reader = journal.reader
-        latest = None if reader is None else reader.latest_run(RunKind.DAILY)
-        if reader is None or latest is None or halted(reader) is not None:
+        if reader is None or halted(reader) is not None:
             return ()
+        after_close = (run for run in reader.runs() if run.kind in (RunKind.DAILY, RunKind.SYMBOL))
+        latest = max((run.session for run in after_close if run.session is not None), default=None)
         waiting = not_sent(reader)
         answers = approvals(reader, [entry.order.id for entry in waiting])
         answered = {entry.run for entry in waiting if entry.order.id in answers}
         ours = (run for run in reader.runs() if run.kind is not RunKind.ORDER)
-        return [run for run in ours if run.id in answered and run.session == latest.session]
+        return [run for run in ours if run.id in answered and run.session == latest]

@@ -19,12 +19,13 @@ from engine.domain.portfolio import Portfolio
 
 
 class RunKind(StrEnum):
-    """The kind of a run: a backtest, a desk's daily run, a cycle within the session that follows one, or the run of an
-    operator's own order, which decides nothing."""
+    """The kind of a run: a backtest, a desk's daily run, a cycle within the session that follows one, a run after the
+    close that decides one symbol alone, or the run of an operator's own order, which decides nothing."""
 
     BACKTEST = "backtest"
     DAILY = "daily"
     INTRADAY = "session"
+    SYMBOL = "symbol"
     ORDER = "order"
 
 

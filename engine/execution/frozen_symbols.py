@@ -53,10 +53,10 @@ def reasons(frozen: Iterable[FrozenSymbol]) -> dict[Symbol, str]:
 
 
 def frozen_when_closed(reader: JournalReader, closed: date) -> tuple[FrozenSymbol, ...]:
-    """The symbols that were frozen when the books were closed: by the daily run of that session, whatever became of
-    it afterwards."""
-    run = next((one.id for one in reader.runs(RunKind.DAILY) if one.session == closed), None)
-    return () if run is None else frozen_in(reader, run)
+    """The symbols that were frozen when the books were closed: by the runs after the close of that session, whatever
+    became of them afterwards."""
+    runs = (one.id for kind in (RunKind.DAILY, RunKind.SYMBOL) for one in reader.runs(kind) if one.session == closed)
+    return tuple({one.symbol: one for run in runs for one in frozen_in(reader, run)}.values())
 
 
 def freeze(

@@ -119,14 +119,15 @@ class RunReader(RowReader):
         return number
 
     def decided_event(self, session: date) -> int | None:
-        """The number of the event with which the desk's daily run of a session first ended with decisions; None where
-        none did."""
-        run = "SELECT id FROM runs WHERE kind = 'daily' AND session = ?"
+        """The number of the event with which the desk's daily run of a session first ended after a decision; where that
+        run did not, the last with which one of a single symbol ended. None where nothing was decided."""
+        runs = "SELECT id FROM runs WHERE kind IN ('daily', 'symbol') AND session = ?"
         # The first condition is that of an index.
-        events = f"FROM events WHERE type IN ('DecisionMade', 'RunFinished') AND run IN ({run})"
-        made = f"SELECT min(seq) {events} AND type = 'DecisionMade'"
-        ended = f"SELECT min(seq) AS seq {events} AND type = 'RunFinished' AND seq > ({made})"
-        number: int | None = self._rows(ended, *[session.isoformat()] * 2)[0]["seq"]
+        events = f"type IN ('DecisionMade', 'RunFinished') AND run IN ({runs})"
+        made = f"SELECT min(seq) FROM events WHERE {events} AND type = 'DecisionMade'"
+        ended = f"FROM events JOIN runs ON runs.id = run WHERE {events} AND type = 'RunFinished' AND seq > ({made})"
+        which = "coalesce(min(CASE WHEN kind = 'daily' THEN seq END), max(seq))"
+        number: int | None = self._rows(f"SELECT {which} AS seq {ended}", *[session.isoformat()] * 2)[0]["seq"]
         return number
 
     def commands(self, *kinds: type[Command]) -> tuple[tuple[datetime, Command], ...]:

@@ -30,7 +30,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class RunCycle(Command):
-    """Decide now for the last completed session."""
+    """Decide now for the last completed session: all symbols, or one alone."""
+
+    symbol: Symbol | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ def day_markdown(document: Document) -> str:
 
 def _lines(document: Document) -> Iterator[str]:
     within = f", cycle {document['cycle']} within the next" if document["cycle"] > 1 else ""
+    within += f", {cell(document['symbol'])} alone" if document["symbol"] else ""
     yield f"# Desk {cell(document['desk'])}, session {document['session']}{within}"
     yield from ("", f"*{DISCLAIMER}* Run `{document['run']}`.", "")
     yield from table(["", ""], [[name, cell(value)] for name, value in _facts(document) if value])
@@ -54,6 +55,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Costs", costs_text(document["settings"]) if document["settings"] else ""
     yield "Version", version_text(document["settings"]) if document["settings"] else ""
     yield "Changed", changed_text(document["changed"]) if document["changed"] else ""
+    yield "Decided alone", ", ".join(document["decided_alone"])
     yield "Skipped", listed(document["skipped"])
     yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:

@@ -12,6 +12,7 @@ from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
+from engine.domain.portfolio import ZERO
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
 from engine.execution.controls import Halted, Paused
 from engine.execution.frozen_symbols import FrozenSymbol
@@ -78,6 +79,7 @@ class Moment:
     hindsight_until: in training, reflections see moves known by then, UTC; None in the test
     quotes: gives prices within a session
     prices: prices of the moment, in the quote currency, where they are known already
+    waiting: cash that orders of other runs, which wait for approval, may still take, in the quote currency
     taken: cash by book that orders of symbols outside the batch have taken, in the quote currency
     """
 
@@ -90,6 +92,7 @@ class Moment:
     hindsight_until: datetime | None = None
     quotes: Quotes | None = None
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    waiting: Decimal = ZERO
     taken: Mapping[str, Decimal] = field(default_factory=dict)
 
 
@@ -132,8 +135,10 @@ class SessionResult:
     paused: Paused | None = None
 
 
-def run_id(desk: str, session: date, number: int = DAILY) -> str:
-    """The id of a desk's run: the same session and cycle, the same run."""
+def run_id(desk: str, session: date, number: int = DAILY, *, only: Symbol | None = None) -> str:
+    """The id of a desk's run: the same session, cycle and symbol (None: all of them), the same run."""
+    if only is not None:
+        return f"{RunKind.SYMBOL}-{desk}-{session:%Y%m%d}-{only}"
     if number == DAILY:
         return f"{RunKind.DAILY}-{desk}-{session:%Y%m%d}"
     return f"{RunKind.INTRADAY}-{desk}-{session:%Y%m%d}-{number}"
@@ -144,7 +149,9 @@ class DeskRun(SessionContext):
     """The context of one run of a desk: its one session, and what its journal and its reports need.
 
     session: the last completed session, which is decided on
-    number: the cycle's number; DAILY for the run after the close
+    number: the cycle's number; DAILY for a run after the close
+    only: the one symbol that is decided; None for all of them
+    decided: symbols that other runs after the close have decided: they are not decided again
     name: name of the preset
     label: how the model that decides is introduced
     meter: counts what the models cost
@@ -159,6 +166,8 @@ class DeskRun(SessionContext):
     venue: Venue
     session: date
     number: int = DAILY
+    only: Symbol | None = None
+    decided: frozenset[Symbol] = frozenset()
     name: str
     label: str
     meter: CostMeter
@@ -172,13 +181,20 @@ class DeskRun(SessionContext):
     @property
     def kind(self) -> RunKind:
         """The kind of run."""
+        if self.only is not None:
+            return RunKind.SYMBOL
         return RunKind.DAILY if self.number == DAILY else RunKind.INTRADAY
 
     @property
+    def due(self) -> tuple[Symbol, ...]:
+        """The symbols that are to be decided."""
+        return tuple(one for one in self.symbols if one not in self.decided and self.only in (None, one))
+
+    @property
     def batch(self) -> tuple[Symbol, ...]:
-        """The symbols that are decided."""
+        """The symbols that are decided: those that are due, without the frozen ones."""
         frozen = [one.symbol for one in self.frozen]
-        return tuple(symbol for symbol in self.symbols if symbol not in frozen)
+        return tuple(symbol for symbol in self.due if symbol not in frozen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""One run of a desk: the daily run after a close, or a cycle within the session that follows it.
+"""One run of a desk: after a close, for all symbols or for one alone, or a cycle within the session that follows it.
 
 A run that was killed goes on where it stopped: closed sessions are closed, decisions that were made are not asked for
 again, orders that were sent are not sent twice. Source: papers.md D2, D4; TradingGPT §3 [G7].
@@ -44,18 +44,25 @@ FILLS_WITHIN = 1.0
 
 
 async def run_daily(desk: DeskRun) -> DeskRunResult:
-    """One daily run. Raises UsageError for a session that the books, or the time, have passed, StaleData where a
-    symbol's bars do not reach the session, and what the venue raises: BooksDisagree, TryAgainLater, NetworkError,
-    CredentialsRefused, ConfigError."""
+    """One run after a close. What other runs of the session have decided is left out, and the cash of their orders that
+    wait for approval is not spent again. Raises UsageError for a session that the books, or the time, have passed,
+    StaleData where a symbol's bars do not reach the session, and what the venue raises: BooksDisagree, TryAgainLater,
+    NetworkError, CredentialsRefused, ConfigError."""
+    alone = decided_elsewhere(desk)
+    desk = replace(desk, decided=frozenset(alone))
     _check(desk)
     close_abandoned(desk)
     skipped = skip_missed(desk)
     _begin(desk)
+    if alone and desk.only is None:
+        text = f"decided already, each in a run of its own, and left out: {', '.join(alone)}"
+        desk.publish(Noticed(desk.run, desk.clock.now(), "info", text))
     moment = Moment(
         session=desk.session,
         now=decision_time(desk.calendar, desk.session),
         news_after=decided_until(desk, previous_session(desk.calendar, desk.session)),
         symbols=desk.batch,
+        waiting=cash_waiting(desk),
     )
     done = await run_session(_sending(desk), moment, desk_state(desk.reader))
     return _end(desk, done, skipped)
@@ -169,12 +176,12 @@ def _begin(desk: DeskRun) -> None:
         started=desk.clock.now(),
         label=desk.label,
         spec=None,
-        symbols=desk.symbols,
+        symbols=desk.symbols if desk.only is None else (desk.only,),
         session=desk.session,
         cycle=desk.number,
     )
     window, steps = (desk.session, desk.session), desk.cycle.preset.questions
-    begin_run(desk.journal, desk.publish, entry, window=window, sessions=1, steps=steps)
+    begin_run(desk.journal, desk.publish, entry, window=window, sessions=1, steps=steps, symbols=desk.due)
 
 
 async def book_fills(venue: Venue, wait: Pause, session: date, orders: Sequence[Order]) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import TypeVar
 
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
 from engine.domain.json_text import from_json
-from engine.domain.order import OrderState
+from engine.domain.market import Symbol
+from engine.domain.order import OrderState, Side
+from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
+from engine.execution.limits import cost
 from engine.execution.venue import SettledSession
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -85,18 +89,39 @@ def _books(reader: JournalReader, points: Sequence[EquityPoint]) -> OwnerBooks:
 
 
 def _waiting(reader: JournalReader, closed: date) -> BookOrders | None:
-    """The orders of the books that were decided on the last close."""
-    for run in reversed(reader.runs()):
-        if run.session == closed:
-            text = reader.document(run.id, f"{BOOK_ORDERS} {closed}")
-            if text is not None:
-                return from_json(BookOrders, text)
-    return None
+    """The orders of the books that were decided on the last close, by one run or by several, each for other symbols."""
+    texts = [reader.document(run.id, f"{BOOK_ORDERS} {closed}") for run in reader.runs() if run.session == closed]
+    made = [from_json(BookOrders, text) for text in texts if text is not None]
+    if not made:
+        return None
+    return BookOrders(
+        session=closed,
+        orders=tuple(order for one in made for order in one.orders),
+        prices={symbol: price for one in made for symbol, price in one.prices.items()},
+        sent=tuple(symbol for one in made for symbol in one.sent),
+    )
+
+
+def decided_elsewhere(desk: DeskRun) -> tuple[Symbol, ...]:
+    """The symbols that other runs after the close of the session have decided."""
+    made = [one.key for one in desk.reader.decisions(first=desk.session, last=desk.session)]
+    return tuple(dict.fromkeys(key.symbol for key in made if key.run != desk.run and key.cycle == desk.number))
+
+
+def cash_waiting(desk: DeskRun) -> Decimal:
+    """The cash that buys of other runs of the session may take which are intended and not sent, as one that waits for
+    approval, at the close that they were decided on."""
+    known = desk.market.at(decision_time(desk.calendar, desk.session))
+    waiting = (entry for entry in desk.reader.orders(session=desk.session, open_only=True) if entry.run != desk.run)
+    orders = [entry.order for entry in waiting if entry.order.state is OrderState.INTENDED]
+    buys = (one for one in orders if one.side is Side.BUY and one.symbol in known.symbols and known.count(one.symbol))
+    return sum((cost(order, known.close(order.symbol)) for order in buys), ZERO)
 
 
 def close_abandoned(desk: DeskRun) -> None:
     """End earlier runs that were killed and never gone on with. Orders that they intended for an earlier session are
-    not traded late; those of earlier cycles of the same session stay until one decides again."""
+    not traded late; those of earlier cycles of the same session stay until one decides again. What a killed run of one
+    symbol has not decided, the daily run of its session decides."""
     earlier = [run for run in desk.reader.runs() if run.kind is not RunKind.BACKTEST and _before(run, desk)]
     open_orders = desk.reader.orders(open_only=True)
     abandoned = {run.id for run in earlier if run.session != desk.session}
@@ -112,9 +137,11 @@ def close_abandoned(desk: DeskRun) -> None:
 
 
 def _before(run: RunEntry, desk: DeskRun) -> bool:
-    """True for a run that came before: within the same session only cycles of a lower number did."""
+    """True for a run that came before: within the same session only cycles of a lower number did, and runs of one
+    symbol before those of all."""
     if run.session == desk.session:
-        return run.kind is RunKind.INTRADAY and desk.number > run.cycle
+        alone = run.kind is RunKind.SYMBOL and desk.only is None
+        return alone or (run.kind is RunKind.INTRADAY and desk.number > run.cycle)
     return True
 
 
@@ -135,9 +162,10 @@ def skip_missed(desk: DeskRun) -> tuple[date, ...]:
     runs = {run.session: run for run in desk.reader.runs(RunKind.DAILY) if run.session is not None}
     failed = [session for session, run in runs.items() if session < desk.session and _decided_nothing(desk, run)]
     taken = [session for session, run in runs.items() if run.outcome != RunOutcome.SKIPPED and session not in failed]
-    if not (taken or failed) or max(taken, default=date.min) >= desk.session:
+    alone = {run.session for run in desk.reader.runs(RunKind.SYMBOL) if run.session and run.session < desk.session}
+    if not (taken or failed or alone) or max(taken, default=date.min) >= desk.session:
         return ()
-    first = max(taken) + timedelta(days=1) if taken else min(failed)
+    first = max(taken) + timedelta(days=1) if taken else min([*failed, *alone])
     missed = desk.calendar.sessions(first, desk.session - timedelta(days=1))
     for session in missed:
         if session not in runs:
@@ -155,6 +183,9 @@ def _decided_nothing(desk: DeskRun, run: RunEntry) -> bool:
 
 def _skip(desk: DeskRun, session: date) -> None:
     identity, now = run_id(desk.desk, session), desk.clock.now()
+    detail = "no run took place while it was the last session"
+    if alone := dict.fromkeys(made.key.symbol for made in desk.reader.decisions(first=session, last=session)):
+        detail = f"no daily run took place while it was the last session; decided alone: {', '.join(alone)}"
     entry = RunEntry(
         id=identity,
         kind=RunKind.DAILY,
@@ -168,6 +199,4 @@ def _skip(desk: DeskRun, session: date) -> None:
     )
     with desk.journal.together():
         desk.journal.run_started(entry)
-        desk.journal.run_finished(
-            identity, RunOutcome.SKIPPED, now, detail="no run took place while it was the last session"
-        )
+        desk.journal.run_finished(identity, RunOutcome.SKIPPED, now, detail=detail)

@@ -92,7 +92,7 @@ async def build_turn(context: SessionContext, moment: Moment, state: RunState) -
         portfolio=portfolio,
         value=portfolio.value(held),
         history=state.history,
-        reserved=power.reserved,
+        reserved=power.reserved + moment.waiting,
         queued=power.queued,
         books=state.books.portfolios,
         open_orders=state.books.open_orders,

@@ -11,6 +11,7 @@ from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import DecisionKey, Outcome
 from engine.domain.json_text import to_json
+from engine.domain.market import Symbol
 from engine.domain.model_call import UnansweredCall
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.run import EquityPoint
@@ -177,9 +178,10 @@ def begin_run(
     window: tuple[date, date],
     sessions: int,
     steps: Sequence[str],
+    symbols: Sequence[Symbol] | None = None,
 ) -> None:
     """Write down, and publish, that a run over a window of so many sessions has begun or goes on; `steps` are the
-    questions that its agents are asked."""
+    questions that its agents are asked, `symbols` those that are to be decided, where that is a part of the entry's."""
     journal.run_started(entry)
     publish(
         RunStarted(
@@ -188,7 +190,7 @@ def begin_run(
             kind=entry.kind,
             name=entry.name,
             label=entry.label,
-            symbols=entry.symbols,
+            symbols=entry.symbols if symbols is None else tuple(symbols),
             first=window[0],
             last=window[1],
             sessions=sessions,

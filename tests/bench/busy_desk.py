@@ -30,7 +30,7 @@ def main(events: int, report: Path) -> None:
     class Busy(FakeDesk):
         """A desk of very many cycles in one."""
 
-        async def run_cycle(self, publish: Publish, gate: Gate) -> None:
+        async def run_cycle(self, publish: Publish, gate: Gate, only: str | None = None) -> None:
             sent = 0
             with JournalWriter(self.journal) as writer:
 

@@ -125,6 +125,7 @@ class FakeDesk:
         self.benchmark: str | None = None
         self.session_minutes = SimpleNamespace(available=False)
         self.cycles = 0
+        self.asked: list[str | None] = []
         self.pause = pause
         self.cost = Decimal(0)
         self._breaks = breaks
@@ -238,9 +239,11 @@ class FakeDesk:
                     )
                 )
 
-    async def run_cycle(self, publish: Publish, gate: Gate) -> None:
-        """Each symbol reads its chart and decides."""
+    async def run_cycle(self, publish: Publish, gate: Gate, only: str | None = None) -> None:
+        """Each symbol, or one alone, reads its chart and decides."""
         self.cycles += 1
+        self.asked.append(only)
+        symbols = self.symbols if only is None else (only,)
         if self._breaks:
             raise StaleData("the bars end on 2024-04-01, before 2024-04-30: fetch newer ones")
         run = f"daily-{self.cycles}"
@@ -248,16 +251,16 @@ class FakeDesk:
             RunStarted(
                 run=run,
                 time=NOW,
-                kind=RunKind.DAILY,
+                kind=RunKind.DAILY if only is None else RunKind.SYMBOL,
                 name="test",
                 label=LABEL,
-                symbols=self.symbols,
+                symbols=symbols,
                 first=SESSION,
                 last=SESSION,
                 sessions=1,
             )
         )
-        for symbol in self.symbols:
+        for symbol in symbols:
             for step in ("chart", "decision"):
                 publish(StepStarted(run=run, time=NOW, session=SESSION, symbol=symbol, owner="desk", step=step))
                 await gate()
@@ -285,7 +288,7 @@ class FakeDesk:
                         seconds=0.1,
                     )
                 )
-        for n, symbol in enumerate(self.symbols):
+        for n, symbol in enumerate(symbols):
             action, size, cut = (("BUY", 7, ""), ("SELL", 5, "9 to 5 %: the band"), ("HOLD", 0, ""))[n % 3]
             publish(
                 DecisionMade(

@@ -1,4 +1,5 @@
-"""`paperdesk --daily`: one headless run for the last completed session; a second one has nothing to do, at once."""
+"""`paperdesk --daily`: one headless run for the last completed session, for all symbols or for one; a second one has
+nothing to do, at once."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.app.desk_journal import DeskJournal
-from engine.domain.run import RunKind
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
 from engine.reports.documents.session import raise_frozen, session_document
@@ -32,28 +32,29 @@ NOTHING_TO_DO = "nothing to do"
 Document = Mapping[str, Any]
 
 
-def run(invocation: Invocation, session: str | None, as_json: bool) -> None:
-    """Run the desk for a session, unless it has been, and print the run."""
+def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str | None = None) -> None:
+    """Run the desk for a session, or a run of one symbol alone, unless it has been, and print the run."""
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --daily makes its own: leave one of them out")
     requested = None if session is None else DAY.convert(session, None, None)
+    symbol = None if symbol is None else symbol.strip().upper()
     # Without a configuration the defaults hold; reading and checking them takes longer than seeing a finished run.
     services = invocation.services() if invocation.configured else None
     with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
         # A desk without a journal has no session that is quickly known to be due.
         due = due_session(services, requested) if journal.path.is_file() else None
         # Who waits for a call after every run gets one from the long way, which ends as quickly for a person.
-        quick = due is not None and not (services and services.config.notify.ping)
+        quick = due is not None and symbol is None and not (services and services.config.notify.ping)
         run_id, outcome = _finished(journal, due) if quick and due else None, NOTHING_TO_DO
         if run_id is None:
             try:
-                run_id, outcome = _run(services or invocation.services(), journal, requested, due)
+                run_id, outcome = _run(services or invocation.services(), journal, requested, due, symbol)
             except DeskHalted:
                 _show_differences(journal, as_json)
                 raise
         assert journal.reader is not None  # the run is in it
         document = session_document(journal.reader, journal.desk, run_id, outcome)
-        show_document(document, as_json, lambda: _lines(document))
+        show_document(document, as_json, lambda: _lines(document, symbol))
         raise_frozen(document)
 
 
@@ -67,14 +68,16 @@ def _finished(journal: DeskJournal, session: date) -> str | None:
         return None
 
 
-def _run(services: Services, journal: DeskJournal, requested: date | None, due: date | None) -> tuple[str, str]:
+def _run(
+    services: Services, journal: DeskJournal, requested: date | None, due: date | None, only: str | None
+) -> tuple[str, str]:
     """The run and its outcome: `done`, `waiting` (for approval), `halted`, `paused` or `nothing to do`."""
     import asyncio
 
     from engine.app.desk_context import Finished
     from engine.app.notification import run_and_notify
 
-    done = asyncio.run(run_and_notify(services, requested, publish=_on_event(), journal=journal, due=due))
+    done = asyncio.run(run_and_notify(services, requested, publish=_on_event(), journal=journal, due=due, only=only))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
 
 
@@ -100,7 +103,7 @@ def _show_differences(journal: DeskJournal, as_json: bool) -> None:
     """Print the differences between broker and journal that halted the latest run: JSON to standard output, the table
     for a person to standard error."""
     reader = journal.reader
-    entry = None if reader is None else reader.latest_run(RunKind.DAILY)
+    entry = None if reader is None else reader.latest_run()
     if reader is None or entry is None:
         return
     document = session_document(reader, journal.desk, entry.id)
@@ -126,7 +129,7 @@ def _difference_lines(differences: Sequence[Document]) -> list[str]:
     return [*lines, *(f"{one['what']}: {one['note']}" for one in differences if one["note"])]
 
 
-def _lines(document: Document) -> Iterator[str]:
+def _lines(document: Document, symbol: str | None) -> Iterator[str]:
     console, session, desk = standard_output(), document["session"], document["desk"]
     if document["halted"] is not None:
         yield f"{console.bold('HALTED')} {halt_words(document['halted'])}"
@@ -134,11 +137,15 @@ def _lines(document: Document) -> Iterator[str]:
     if document["paused"] is not None:
         yield f"{console.bold('PAUSED')} {halt_words(document['paused'])}: no cycle begins until `paperdesk resume`."
     if document["outcome"] == NOTHING_TO_DO:
+        if symbol is not None:
+            yield f"Nothing to do: the desk {desk} has decided {symbol} for {session} already (run {document['run']})."
+            return
         yield f"Nothing to do: the desk {desk} has decided for {session} already (run {document['run']})."
         yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."
         return
     width = min(console.width, 100)
-    yield console.bold(f"Desk {desk}, session {session}") + console.dim("   paper money")
+    alone = f", {document['symbol']} alone" if document["symbol"] else ""
+    yield console.bold(f"Desk {desk}, session {session}{alone}") + console.dim("   paper money")
     decider = decided_by({"label": document["label"], "name": document["preset"], "decider": "preset"})
     yield from facts([("Decided by", decider)], width)
     yield ""
@@ -164,6 +171,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
         for flow in document["cash_flows"]
     ]
     yield "Account", document["broker"]["account"] or ""
+    yield "Alone", ", ".join(f"{symbol} (run {run})" for symbol, run in document["decided_alone"].items())
     yield "Orders", "\n".join(map(order_words, document["orders"])) or "none"
     yield "Waiting", _waiting(document)
     yield "Since last", "\n".join(since) or "no fills"

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
 
 LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
-KINDS = ("backtest", "arena", "daily", "session")
+OF_DESKS = ("daily", "session", "symbol", "order")
+KINDS = ("backtest", "arena", *OF_DESKS)
 _BELONG = {
     **dict.fromkeys(("kind", "name", "symbol"), (LIST, PRUNE)),
     **dict.fromkeys(("keep", "older_than", "yes"), (PRUNE,)),
@@ -31,7 +32,7 @@ _FLAGS = {"folder": "--to", "older_than": "--older-than", "name": "--preset"}
 @click.command("runs")
 @click.argument("action", metavar="list|compare|export|prune", type=click.Choice([LIST, COMPARE, EXPORT, PRUNE]))
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--kind", type=click.Choice(KINDS), help="Runs of this kind: backtest, arena, daily, session.")
+@click.option("--kind", type=click.Choice(KINDS), help=f"Runs of this kind: {', '.join(KINDS)}.")
 @click.option("--preset", "name", metavar="NAME", help="Runs of this preset or strategy.")
 @click.option("--symbol", metavar="SYMBOL", help="Runs that traded this symbol.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="The latest N (default: 20; 0 and --json: all).")
@@ -131,7 +132,7 @@ def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping
     from engine.reports.documents.runs import pruned_document
     from tui.runs_text import candidate_lines, pruned_lines
 
-    if given["kind"] in ("daily", "session"):
+    if given["kind"] in OF_DESKS:
         raise click.UsageError(f"--kind {given['kind']}: these runs are in the journals of desks, which are not pruned")
     check_prunable(named)
     now = LiveClock().now()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 
 from textual import events
 from textual.app import ComposeResult
@@ -70,6 +71,15 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
         if one.status == RUNNING and one.label and one.label != OFFLINE
     ]
     return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
+
+
+def cycle_confirmation(symbol: str, label: str, usd_per_day: Decimal) -> Confirmation | None:
+    """Before a run of one symbol by models that may cost something; None for the rules, which are free."""
+    if label == OFFLINE:
+        return None
+    text = f"{symbol} is decided alone by {label}, for the last completed session; the daily run leaves it out."
+    limit = f"Models may cost {amounts.cost(usd_per_day)} a day."
+    return Confirmation(f"Run a cycle for {symbol}?", f"{text}\n\n{limit}", (("y", "run"),))
 
 
 def _count(orders: int) -> str:

@@ -1,19 +1,42 @@
-"""Keys of the operator's own orders: the ticket, and the last one taken back before it is on its way."""
+"""Keys about the symbol that is shown: a run of its own, the ticket of an order, and the last order taken back before
+it is on its way."""
 
 from __future__ import annotations
 
-from engine.messages.commands import PlaceOrder, TakeBackOrder
+from engine.messages.commands import PlaceOrder, RunCycle, TakeBackOrder
 from tui.bridge import PAST
 from tui.screens.frame import FramedScreen
 from tui.twins import report_action
 
 
 class OwnOrderKeys(FramedScreen):
-    """A screen from which the operator orders."""
+    """A screen from which the operator orders, and has one symbol decided."""
 
     def chosen_symbol(self) -> str:
         """The symbol that an order is meant for, as far as the screen shows one."""
         raise NotImplementedError
+
+    def action_run_symbol(self) -> None:
+        """Decide one symbol alone for the last completed session, once that is confirmed where models may cost."""
+        symbol, services = self.chosen_symbol(), self.desk_app.bridge.present().services
+        if self.desk_app.bridge.playback is not None:
+            self.notify(PAST, markup=False, timeout=3)
+            return
+        if services is None or symbol not in services.symbols:
+            refused = "the desk is still opening" if services is None else f"the desk does not decide {symbol}"
+            self.notify(refused, markup=False, timeout=3)
+            return
+        from tui.screens.confirm import ConfirmScreen, cycle_confirmation
+
+        def answered(key: str | None) -> None:
+            if key and self._send(RunCycle(symbol)):
+                report_action(self.app, f"a cycle for {symbol} alone is asked for", "--daily", "--symbol", symbol)
+
+        question = cycle_confirmation(symbol, services.label, services.usd_per_day)
+        if question is None:
+            answered("y")
+        else:
+            self.app.push_screen(ConfirmScreen(question), answered)
 
     def action_order(self) -> None:
         """Fill in a ticket, and give the order."""

@@ -16,12 +16,14 @@ SCHEMA = 1
 
 
 class StoredKind(StrEnum):
-    """The kind of a stored run; DAILY and SESSION are runs of a desk and lie in its journal."""
+    """The kind of a stored run; all but BACKTEST and ARENA are runs of a desk and lie in its journal."""
 
     BACKTEST = "backtest"
     ARENA = "arena"
     DAILY = "daily"
     SESSION = "session"
+    SYMBOL = "symbol"
+    ORDER = "order"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

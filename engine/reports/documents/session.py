@@ -30,6 +30,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     """A run of a desk in JSON's own types. Raises MissingData for an unknown run.
 
     outcome: the run's own unless another is given.
+    symbol: the one symbol that the run was for; null for all of the desk's.
+    decided_alone: symbols that were left out of it, each with the run of its own that has decided it.
     settings: every effective one; null for a run of before.
     changed: the settings that are not those of the run before, `since` its session.
     halted, paused: the halt and the pause of the desk at this moment.
@@ -53,6 +55,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "session": str(entry.session),
         **row_json.fields(entry, "cycle", "started", "ended", "detail", "label"),
         "outcome": entry.outcome if outcome is None else outcome,
+        "symbol": entry.symbols[0] if entry.kind is RunKind.SYMBOL else None,
+        "decided_alone": _decided_alone(reader, entry),
         "halted": row_json.halt(halted(reader)),
         "paused": row_json.halt(paused(reader)),
         "broker": {"kind": entry.extra.get("broker", "simulated"), "account": bound and bound.account},
@@ -87,13 +91,13 @@ def raise_frozen(document: Row) -> None:
 
 
 def run_of_session(records: Records, session: date | None) -> str:
-    """The desk's daily run of a session, or with None the latest that took place. Raises MissingData that names the
-    latest sessions."""
-    runs = records.required.runs(RunKind.DAILY)
-    came = [run for run in runs if run.outcome is not RunOutcome.SKIPPED]
+    """The desk's daily run of a session, or with None the latest that took place; where there is none, the latest of
+    one symbol. Raises MissingData that names the latest sessions."""
+    runs, alone = records.required.runs(RunKind.DAILY), records.required.runs(RunKind.SYMBOL)
+    came = [run for run in runs if run.outcome is not RunOutcome.SKIPPED] or alone
     if session is None and came:
         return came[-1].id
-    found = next((run.id for run in runs if run.session == session), None)
+    found = next((run.id for run in (*runs, *reversed(alone)) if run.session == session), None)
     if found is None:
         known = ", ".join(dict.fromkeys(str(run.session) for run in runs[:-6:-1]))
         raise MissingData(f"{records.title} has no run for {session}; the latest are for {known or 'no session yet'}")
@@ -159,6 +163,14 @@ def _order(reader: JournalReader, known: OrderEntry) -> Row:
         "filled": plain(last.filled_quantity),
         "detail": last.detail or None,
     }
+
+
+def _decided_alone(reader: JournalReader, entry: RunEntry) -> dict[str, str]:
+    if entry.kind is not RunKind.DAILY:
+        return {}
+    alone = {run.id for run in reader.runs(RunKind.SYMBOL) if run.session == entry.session}
+    made = reader.decisions(first=entry.session, last=entry.session) if alone else ()
+    return {one.key.symbol: one.key.run for one in made if one.key.run in alone}
 
 
 def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:

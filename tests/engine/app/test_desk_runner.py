@@ -73,7 +73,7 @@ class Cycles:
         if not held:
             self.answered.set()
 
-    async def run(self, publish: Publish, gate: Gate) -> None:
+    async def run(self, publish: Publish, gate: Gate, only: str | None = None) -> None:
         try:
             for _ in range(3):
                 await gate()
@@ -167,7 +167,7 @@ async def test_a_pause_of_another_process_holds_the_cycle_as_well(tmp_path: Path
 async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
     bus, runs = Bus(), 0
 
-    async def fails(publish: Publish, gate: Gate) -> None:
+    async def fails(publish: Publish, gate: Gate, only: str | None) -> None:
         nonlocal runs
         runs += 1
         raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
@@ -211,7 +211,7 @@ def test_commands_come_from_another_thread() -> None:
     made, done = threading.Event(), threading.Event()
     box: list[DeskRunner] = []
 
-    async def run(publish: Publish, gate: Gate) -> None:
+    async def run(publish: Publish, gate: Gate, only: str | None) -> None:
         done.set()
 
     def live() -> None:

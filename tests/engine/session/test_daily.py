@@ -20,13 +20,14 @@ from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import OrderState
-from engine.domain.run import RunOutcome
+from engine.domain.run import RunOutcome, TradingMode
 from engine.errors import InvariantBroken, MissingData, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.messages.events import Event, OrderFilled, RunFinished, SessionSettled
+from engine.preset import Preset
 from engine.session.context import DeskRun, DeskRunResult, run_id
 from engine.session.cost_meter import CostMeter
 from engine.session.desk_run import run_daily
@@ -36,6 +37,7 @@ from tests.engine.desks import (
     DECISION_ONLY,
     FREE,
     WEEKDAYS,
+    Script,
     ScriptedModel,
     bars,
     dividend,
@@ -85,14 +87,23 @@ class Wall:
 class Daily:
     """A desk's journal and what its runs say and ask."""
 
-    def __init__(self, path: Path, market: Market = MARKET, rules: ExecutionRules = COSTS) -> None:
-        self.path, self.market, self.rules = path, market, rules
-        self.model = ScriptedModel(planned)
+    def __init__(
+        self,
+        path: Path,
+        market: Market = MARKET,
+        rules: ExecutionRules = COSTS,
+        *,
+        preset: Preset = DECISION_ONLY,
+        script: Script = planned,
+        mode: TradingMode = TradingMode.AUTO,
+    ) -> None:
+        self.path, self.market, self.rules, self.preset, self.mode = path, market, rules, preset, mode
+        self.model = ScriptedModel(script)
         self.events: list[Event] = []
 
-    def run(self, session: date) -> DeskRunResult:
+    def run(self, session: date, only: str | None = None) -> DeskRunResult:
         with JournalWriter(self.path) as journal, JournalReader(self.path) as reader:
-            wall, identity = Wall(session), run_id("desk", session)
+            wall, identity = Wall(session), run_id("desk", session, only=only)
             meter = CostMeter("scripted")
             recorder = DeskRecorder(
                 journal,
@@ -101,7 +112,7 @@ class Daily:
                 wall,
                 reader=reader,
                 market=self.market,
-                bars=DECISION_ONLY.windows.chart + INDICATOR_ROWS,
+                bars=self.preset.windows.chart + INDICATOR_ROWS,
             )
 
             def tell(event: Event) -> None:
@@ -113,7 +124,7 @@ class Daily:
                 recorder.answered(record)
 
             asker = Asker({"default": self.model}, {}, heard, lambda asked, text: None)
-            cycle = Cycle(DECISION_ONLY, asker, self.market.calendars, tell)
+            cycle = Cycle(self.preset, asker, self.market.calendars, tell)
             venue = DeskVenue(
                 self.rules,
                 self.market.histories,
@@ -127,6 +138,7 @@ class Daily:
                 run=identity,
                 desk="desk",
                 session=session,
+                only=only,
                 symbols=tuple(self.market.histories),
                 market=self.market,
                 calendar=WEEKDAYS,
@@ -141,6 +153,7 @@ class Daily:
                 clock=wall,
                 publish=tell,
                 pause=asyncio.sleep,
+                mode=self.mode,
             )
             return asyncio.run(run_daily(desk))
 

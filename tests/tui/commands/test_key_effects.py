@@ -30,6 +30,7 @@ BEFORE: dict[str, Sequence[str]] = {
 
 IN_OTHER_TESTS = {
     "desk.run": "test_app::test_a_cycle_streams_pauses_and_ends_in_signals",
+    "desk.run-symbol": "test_run_symbol::test_c_has_the_symbol_that_is_shown_decided_alone",
     "desk.next-session": (
         "commands.test_demo_time::test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left"
     ),

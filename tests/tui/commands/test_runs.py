@@ -21,11 +21,14 @@ from engine import places
 from engine.app.arena_record import arena_lock
 from engine.app.resumption import run_lock
 from engine.clock import LiveClock
+from engine.domain.run import RunKind
 from engine.journal.reader import JournalReader
+from engine.reports.documents.runs import StoredKind
 from tests.engine.look_reader import looks_in
 from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run, contents
 from tui.cli import main
+from tui.commands.runs import KINDS
 
 WINDOW = ("--from", "2025-02-03", "--to", "2025-03-14")
 
@@ -296,3 +299,7 @@ def test_a_run_that_is_being_played_is_left_alone(run: Run, runs: Path) -> None:
     assert (sorted(done["removed"]), sorted(done["at_work"])) == (["fast", "idle"], ["ring", "slow"])
     assert places.run_journal("slow").exists() and places.arena_file("ring").exists()
     assert busy.code == 75 and "the arena ring is being played by another process" in busy.err
+
+
+def test_every_kind_of_run_that_a_journal_may_hold_can_be_listed() -> None:
+    assert {kind.value for kind in RunKind} < {kind.value for kind in StoredKind} == set(KINDS)
