@@ -10,10 +10,13 @@ from tui.widgets.plot import PlotData
 if TYPE_CHECKING:
     from engine.reports.documents.book import Book
     from tui.bridge import Bridge
+    from tui.market_view import MarketView
     from tui.snapshot import Snapshot
 
 START = 100.0
 """The beginning of every curve of growth."""
+BARS, CURVES = 60, 6
+"""Sessions, and symbols, whose prices are drawn at most before there are books."""
 
 
 async def read_book(bridge: Bridge, view: Snapshot) -> Book:
@@ -43,6 +46,21 @@ def growth(book: Book) -> PlotData:
     """The growth of START by name."""
     curves = {name: [None if one is None else START * one for one in curve] for name, curve in book.curves.items()}
     return PlotData(curves, _labels(book))
+
+
+def symbols_growth(market: MarketView) -> PlotData:
+    """The growth of START of every symbol over the sessions of the first one's chart; of its last BARS bars."""
+    charts = [(symbol, chart) for symbol, chart in market.charts.items() if len(chart)]
+    if not charts:
+        return PlotData()
+    days = charts[0][1].days[-BARS:]
+    curves: dict[str, list[float | None]] = {}
+    for symbol, chart in charts[:CURVES]:
+        closes = dict(zip(chart.days, chart.close, strict=True))
+        start = next((closes[day] for day in days if closes.get(day)), None)
+        if start is not None:
+            curves[symbol] = [START * closes[day] / start if day in closes else None for day in days]
+    return PlotData(curves, [str(day) for day in days])
 
 
 def drawdown(book: Book) -> PlotData:

@@ -272,6 +272,8 @@ class ArenaScreen(FramedScreen):
     async def _play(self, preset: str, table: str, days: int, seed: int) -> None:
         arguments = ("arena", "--preset", preset, "--agents", table, "--days", str(days), "--seed", str(seed))
         self.notify(f"paperdesk {' '.join(arguments)}", markup=False, timeout=4)
+        traders = self.query_one("#traders", Table)
+        traders.show(traders.rows, "no arena yet:\none is being played")
         try:
             document = await run_command(self.desk_app.options, *arguments)
         except PaperdeskError as error:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -30,12 +30,9 @@ from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
-from tui.widgets.plot import CurvePlot
+from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
-
-if TYPE_CHECKING:
-    from engine.reports.documents.book import Book
 
 NO_CHART = ChartData()
 TICK = 0.25
@@ -82,13 +79,13 @@ class DeskScreen(OrderActions):
             self._show_group(name)
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the why column on a wide screen, for the equity on one that is tall as well once it has a curve, and
-        on a small one for open orders where there are any."""
+        """True for the why column on a wide screen, but not on a large one before the first decision; for the curve on
+        a large one; and on a small one for open orders where there are any."""
         if pane.id == "equity":
             return self.has_class("-curve")
         if pane.id == "orders":
             return self.form is not Layout.NARROW or bool(self._view.controls.orders)
-        return pane.id != "why" or self.form is Layout.WIDE
+        return pane.id != "why" or (self.form is Layout.WIDE and not self.has_class("-fresh"))
 
     def show_body(self, view: Snapshot) -> None:
         """Show streaming text at once, the rest a few times a second."""
@@ -249,9 +246,12 @@ class DeskScreen(OrderActions):
     def _draw_equity(self, view: Snapshot) -> None:
         """Draw the equity where a screen has room for it, and the books may have changed."""
         roomy = self.form is Layout.WIDE and self.size.height >= TALL
+        if self.has_class("-fresh") is not (fresh := roomy and view.market is not None and not view.desk.signals):
+            self.set_class(fresh, "-fresh")
+            self.place_panes()
         if not roomy:
             self._booked = ()
-            self._show_equity(None)
+            self._show_curve(PlotData(), "")
         elif view.sources and (shown := book_curves.seen(view)) != self._booked:
             self._booked = shown
             self._read_book(view)
@@ -262,14 +262,19 @@ class DeskScreen(OrderActions):
             book = await book_curves.read_book(self.desk_app.bridge, view)
         except PaperdeskError:  # what is wrong with a journal is said by the error bar
             book = None
-        self._show_equity(book)
+        if book is not None and len(book.sessions) > 1:
+            self._show_curve(book_curves.growth(book), f"Growth of {book_curves.START:g} since {book.sessions[0]}")
+        elif view.market is not None:  # before there are books: the symbols, so that there is something to see
+            data = book_curves.symbols_growth(view.market)
+            first = data.labels[0] if data.labels else ""
+            self._show_curve(data, f"Symbols, from {book_curves.START:g} on {first}")
 
-    def _show_equity(self, book: Book | None) -> None:
-        drawn = book is not None and len(book.sessions) > 1
-        if book is not None and drawn:
+    def _show_curve(self, data: PlotData, title: str) -> None:
+        drawn = bool(data.series)
+        if drawn:
             plot = self.query_one("#equity", CurvePlot)
-            plot.show(book_curves.growth(book))
-            plot.border_title = f"Growth of {book_curves.START:g} since {book.sessions[0]}"
+            plot.show(data)
+            plot.border_title = title
         if drawn is not self.has_class("-curve"):
             self.set_class(drawn, "-curve")
             self.place_panes()

@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_desk import SYMBOLS
 from rich.segment import Segment
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.strip import Strip
 
 from tests.tui.commands.conftest import Run
-from tests.tui.conftest import opened, shown, until
+from tests.tui.conftest import Running, opened, shown, until
 from tui.keys import SCREENS
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 MOST = 0.4
 """Part of a pane that may be blank."""
+EMPTY_AT_FIRST = ("positions", "orders", "agents")
 
 
 def blank(strips: list[Strip], inside: Region) -> float:
@@ -44,6 +47,31 @@ async def full(pilot: Pilot[Any]) -> list[Strip]:
     return strips
 
 
+def blanks(pilot: Pilot[Any], mode: str, strips: list[Strip]) -> dict[str, float]:
+    """The blank part of every pane that is shown, by screen and pane."""
+    panes = [pane for pane in pilot.app.screen.query(".pane") if pane.display and pane.region.area]
+    return {f"{mode} {pane.id}": blank(strips, pane.region.shrink((1, 1, 1, 1))) for pane in panes}
+
+
+async def test_a_large_desk_has_something_to_show_before_its_first_run(running: Running) -> None:
+    async with running((200, 60)) as pilot:
+        desk = pilot.app.screen
+        await until(pilot, lambda: desk.query_one("#equity", CurvePlot).drawn)
+        await shown(pilot)
+        curves = desk.query_one("#equity", CurvePlot).data
+        assert list(curves.series) == list(SYMBOLS) and len(curves.labels) == 60
+        assert all(curve[0] == 100 and curve[-1] not in (None, 100) for curve in curves.series.values())
+        found = blanks(pilot, "desk", desk._compositor.render_strips())
+        # What is known to be empty says so in as few rows as it needs: no holdings, no orders, ten names of agents.
+        for name in EMPTY_AT_FIRST:
+            del found[f"desk {name}"]
+            assert desk.query_one(f"#{name}").region.height <= 15, name
+        assert {name: f"{part:.0%}" for name, part in found.items() if part > MOST} == {}
+        assert not desk.query_one("#why").display
+        await pilot.press("r")
+        await until(pilot, lambda: desk.query_one("#why").display)
+
+
 @pytest.mark.slow  # ten sessions of the demo desk, a backtest and an arena
 async def test_no_pane_of_a_large_screen_is_mostly_blank(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
@@ -61,8 +89,6 @@ async def test_no_pane_of_a_large_screen_is_mostly_blank(
             await pilot.press(key)
             await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
             strips = await full(pilot)
-            for pane in pilot.app.screen.query(".pane"):
-                if pane.display and pane.region.area:
-                    found[f"{mode} {pane.id}"] = blank(strips, pane.region.shrink((1, 1, 1, 1)))
+            found |= blanks(pilot, mode, strips)
     assert len(found) >= 30
     assert {name: f"{part:.0%}" for name, part in found.items() if part > MOST} == {}
