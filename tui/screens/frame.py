@@ -285,6 +285,8 @@ class FramedScreen(TellsFailures, SearchKeys):
         if text:
             self.app.copy_to_clipboard(text)
             self.notify("copied", timeout=2)
+        else:
+            self.notify("there is no text to copy in this pane", timeout=2)
 
     def text_to_copy(self) -> str:
         """The content of the focused pane."""
