@@ -46,3 +46,23 @@ async def test_no_key_breaks_a_screen(running: Running, asking: FakeDesk, past: 
                 await pilot.press("1", "left_curly_bracket", key)
             done += await run_all(pilot, mode)
         assert done > 100
+
+
+NOTHING = {
+    "memory": "no memory is chosen",
+    "backtest": "no run is chosen",
+    "arena": "no arena is open",
+    "ops": "no run yet",
+    "book": "nothing is held",
+}
+"""Screens of a desk that has nothing yet, and what `d` says there."""
+
+
+async def test_why_says_where_there_is_nothing_to_ask(running: Running) -> None:
+    async with running() as pilot:
+        for mode, words in NOTHING.items():
+            await pilot.press(SCREENS[mode][0])
+            await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
+            await pilot.press("d")
+            assert any(words in one.message for one in pilot.app._notifications), mode
+            assert len(pilot.app.screen_stack) == 1
