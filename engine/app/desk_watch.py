@@ -96,6 +96,8 @@ class DeskWatch:
         self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
         """The session and the text of the last failure: a cycle that is tried again notifies of it once."""
+        self._cut_short = False
+        """True where a pause kept the last run after a close from deciding, also where it is over by now."""
 
     async def run(self) -> None:
         """Watch until it is cancelled. Raises UsageError for a desk without symbols, and what only a person can mend
@@ -117,6 +119,7 @@ class DeskWatch:
                     report=self._notice,
                     sleep=sleep,
                     paused=self._is_paused,
+                    cut_short=lambda: self._cut_short,
                 )
                 await watch.run()
             finally:
@@ -162,6 +165,7 @@ class DeskWatch:
         except PaperdeskError as error:
             self._failed = scheduled.session, str(error)
             raise
+        self._cut_short = isinstance(done, DeskRunResult) and done.paused is not None
         if isinstance(done, Finished):
             self._notice("info", f"{done.session} is decided already ({done.run})")
         if to_mend := reasons(done.frozen):
@@ -216,6 +220,7 @@ class Watch:
     report: hears of the next run, of missed ones and of errors.
     sleep: waits so many seconds.
     paused: True while an operator has paused the desk.
+    cut_short: True where a pause kept the last run from deciding.
     """
 
     calendar: Calendar
@@ -225,6 +230,7 @@ class Watch:
     report: Report
     sleep: Sleep
     paused: Callable[[], bool] = lambda: False
+    cut_short: Callable[[], bool] = lambda: False
 
     async def run(self) -> None:
         """Watch until it is cancelled. Raises what only a person can mend (FOR_A_PERSON)."""
@@ -274,7 +280,7 @@ class Watch:
                 await self._until(again)
             return again < following
         if not self.paused():
-            return False
+            return self.cut_short()
         self.report("warning", "the desk is paused: it decides once that is over (paperdesk resume)")
         while self.paused() and self.clock.now() < following:
             await self.sleep(PAUSE_CHECKS)
