@@ -169,8 +169,8 @@ def _journals(config: Config) -> Iterator[Finding]:
 
 
 def _missed(services: Services, connect: bool) -> Iterator[Finding]:
-    """Sessions that no run came for, as far as the desk has a sound journal, and its time is known: a broker's is asked
-    only with `connect`."""
+    """Sessions that no daily run came for, as far as the desk has a sound journal, and its time is known: a broker's is
+    asked only with `connect`."""
     broker = services.broker if services.goes_by_broker else None
     with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
         now = services.clock.now() if broker is None else broker.time() if connect else None
@@ -179,7 +179,8 @@ def _missed(services: Services, connect: bool) -> Iterator[Finding]:
         calendar = services.desk_calendar(services.symbols)
         due = session_to_decide(calendar, services.symbols, None, now)
         missed = missed_sessions(journal.reader, calendar, due)
-        said = f"no run came for {', '.join(map(str, missed))}; look at the timer, and at notify.ping" if missed else ""
+        days = ", ".join(map(str, missed))
+        said = f"no daily run came for {days}; look at the timer, and at notify.ping" if missed else ""
         yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
 
 

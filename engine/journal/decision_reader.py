@@ -36,6 +36,14 @@ class DecisionReader(RowReader):
         narrow = {"run": run, "symbol": symbol, "part": part, "session >=": first, "session <=": last}
         return self._values(Decision, "decisions", narrow)
 
+    def decided_alone(self, session: date) -> dict[str, str]:
+        """The symbols that runs of their own have decided for a session, each with its run."""
+        runs = "SELECT id FROM runs WHERE kind = 'symbol' AND session = ?"
+        rows = self._rows(
+            f"SELECT symbol, run FROM decisions WHERE run IN ({runs}) ORDER BY rowid", session.isoformat()
+        )
+        return {row["symbol"]: row["run"] for row in rows}
+
     def opinions(
         self,
         run: str | None = None,

@@ -184,7 +184,7 @@ def _decided_nothing(desk: DeskRun, run: RunEntry) -> bool:
 def _skip(desk: DeskRun, session: date) -> None:
     identity, now = run_id(desk.desk, session), desk.clock.now()
     detail = "no run took place while it was the last session"
-    if alone := dict.fromkeys(made.key.symbol for made in desk.reader.decisions(first=session, last=session)):
+    if alone := desk.reader.decided_alone(session):
         detail = f"no daily run took place while it was the last session; decided alone: {', '.join(alone)}"
     entry = RunEntry(
         id=identity,

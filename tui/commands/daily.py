@@ -155,6 +155,8 @@ def _lines(document: Document, symbol: str | None) -> Iterator[str]:
 
 
 def _decisions(decisions: Sequence[Document], width: int) -> Iterator[str]:
+    if not decisions:
+        yield "  nothing is decided"
     longest = max((len(made["symbol"]) for made in decisions), default=0)
     for made in decisions:
         size = f"{amounts.size(made['size'])} %" if made["size"] else ""
@@ -171,7 +173,8 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
         for flow in document["cash_flows"]
     ]
     yield "Account", document["broker"]["account"] or ""
-    yield "Alone", ", ".join(f"{symbol} (run {run})" for symbol, run in document["decided_alone"].items())
+    alone = ", ".join(document["decided_alone"])
+    yield "Left out", f"{alone}: decided already, in a run of its own" if alone else ""
     yield "Orders", "\n".join(map(order_words, document["orders"])) or "none"
     yield "Waiting", _waiting(document)
     yield "Since last", "\n".join(since) or "no fills"

@@ -102,9 +102,10 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
     if document["rehearsal"] is not None:
         pairs.append(("Rehearsal", rehearsal_words(document["rehearsal"])))
     if document["due"] is not None:
-        pairs.append(("Due", f"{document['due']} is completed and not decided yet: paperdesk --daily"))
+        but = f" but for {', '.join(document['decided_alone'])}" if document["decided_alone"] else ""
+        pairs.append(("Due", f"{document['due']} is completed and not decided yet{but}: paperdesk --daily"))
     if document["missed"]:
-        pairs.append(("Missed", f"no run came for {', '.join(document['missed'])}"))
+        pairs.append(("Missed", f"no daily run came for {', '.join(document['missed'])}"))
     pairs += _facts(document)
     yield from facts(pairs, min(console.width, 100))
     if document["session"] is not None:

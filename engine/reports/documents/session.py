@@ -56,7 +56,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         **row_json.fields(entry, "cycle", "started", "ended", "detail", "label"),
         "outcome": entry.outcome if outcome is None else outcome,
         "symbol": entry.symbols[0] if entry.kind is RunKind.SYMBOL else None,
-        "decided_alone": _decided_alone(reader, entry),
+        "decided_alone": reader.decided_alone(entry.session) if entry.kind is RunKind.DAILY and entry.session else {},
         "halted": row_json.halt(halted(reader)),
         "paused": row_json.halt(paused(reader)),
         "broker": {"kind": entry.extra.get("broker", "simulated"), "account": bound and bound.account},
@@ -163,14 +163,6 @@ def _order(reader: JournalReader, known: OrderEntry) -> Row:
         "filled": plain(last.filled_quantity),
         "detail": last.detail or None,
     }
-
-
-def _decided_alone(reader: JournalReader, entry: RunEntry) -> dict[str, str]:
-    if entry.kind is not RunKind.DAILY:
-        return {}
-    alone = {run.id for run in reader.runs(RunKind.SYMBOL) if run.session == entry.session}
-    made = reader.decisions(first=entry.session, last=entry.session) if alone else ()
-    return {one.key.symbol: one.key.run for one in made if one.key.run in alone}
 
 
 def _skipped(reader: JournalReader, entry: RunEntry) -> Iterator[date]:

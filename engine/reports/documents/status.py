@@ -32,8 +32,9 @@ def status_document(
     records: Records, due: date | None = None, calendar: Calendar | None = None, now: datetime | None = None
 ) -> Row:
     """Halt and pause, last run, value, open orders, positions, counts and cost. `due` is the last completed session
-    where that is known and counts for these records: it is printed where the desk has not decided for it. The
-    `calendar` tells which sessions passed before it without a run; `operation` has rates and runs as of `now`."""
+    where that is known and counts for these records: it is printed where the desk has not decided for it, and
+    `decided_alone` has the symbols that runs of their own have decided for it. The `calendar` tells which sessions
+    passed before it without a run; `operation` has rates and runs as of `now`."""
     reader = records.reader
     if reader is None:
         stops, books = ("halted", "paused"), ("brought_in", "total_return", "value", "cash")
@@ -44,6 +45,7 @@ def status_document(
             "positions": {},
             "open_orders": [],
             "due": due and str(due),
+            "decided_alone": {},
             "missed": [],
             "frozen": {},
         }
@@ -62,6 +64,7 @@ def status_document(
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
         "model": _model(reader.calls(records.run)),
         "due": None if due is None or _decided(reader, due) else str(due),
+        "decided_alone": {} if due is None else reader.decided_alone(due),
         "missed": [] if due is None or calendar is None else [*map(str, missed_sessions(reader, calendar, due))],
         "frozen": _frozen(reader, records.run),
         "operation": None if now is None else operation_rows(reader, records.world, now),

@@ -39,7 +39,10 @@ def decided() -> list[tuple[str, str]]:
         return [(one.key.run, one.key.symbol) for one in made]
 
 
-def test_one_symbol_is_decided_then_the_rest_and_nothing_twice(run: Run, desk: Path) -> None:
+def test_one_symbol_is_decided_then_the_rest_and_nothing_twice(
+    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
     unknown = alone(run, "NOPE")
     assert (unknown.code, unknown.err.count("\n")) == (2, 1) and "the desk demo does not decide NOPE" in unknown.err
     assert run("--symbol", "ORVL").code == 2
@@ -54,12 +57,13 @@ def test_one_symbol_is_decided_then_the_rest_and_nothing_twice(run: Run, desk: P
     assert again.out == f"Nothing to do: the desk demo has decided ORVL for {NEXT} already (run {own}).\n"
     status = run("status", "--json").json
     assert status["model"]["calls"] == calls and status["last_run"]["id"] == own
-    assert status["session"] == NEXT
+    assert (status["session"], status["due"], status["decided_alone"]) == (NEXT, NEXT, {"ORVL": own})
+    assert f"{NEXT} is completed and not decided yet but for ORVL: paperdesk --daily" in run("status").out
     assert run("equity", "--at", NEXT, "--json").json["equity"][-1]["session"] == NEXT
     assert f"# Desk demo, session {NEXT}, ORVL alone" in run("report", "--session", NEXT).out
 
     rest = run("--daily", "--session", NEXT)
-    assert rest.code == 0 and f"Alone       ORVL (run {own})" in rest.out
+    assert rest.code == 0 and "Left out    ORVL: decided already, in a run of its own" in rest.out
     assert "Since last  no fills" in rest.out, "the first run has booked them"
     document = run("--daily", "--session", NEXT, "--json").json
     assert (document["outcome"], document["decided_alone"]) == ("nothing to do", {"ORVL": own})
