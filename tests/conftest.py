@@ -112,11 +112,22 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 30, 50)
 
 
+@pytest.fixture(scope="session")
+def sessions_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The table of XNYS's sessions, which a program otherwise computes anew in every new home."""
+    from engine.market.trading_hours import exchange_calendar
+
+    table = tmp_path_factory.mktemp("calendars") / "sessions-XNYS.json"
+    exchange_calendar("XNYS", table)
+    return table
+
+
 @pytest.fixture(autouse=True)
-def paperdesk_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def paperdesk_home(tmp_path: Path, sessions_table: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Config, journal and logs of this test alone."""
     home = tmp_path / "paperdesk-home"
-    home.mkdir()
+    (home / "cache").mkdir(parents=True)
+    os.link(sessions_table, home / "cache" / sessions_table.name)
     monkeypatch.setenv("PAPERDESK_HOME", str(home))
     yield home
 

@@ -21,6 +21,7 @@ def measured(engine: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_backtesting_py_trades_the_same_bars_the_same_way() -> None:
     pytest.importorskip("backtesting")
 

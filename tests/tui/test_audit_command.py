@@ -77,6 +77,7 @@ def test_the_text_names_both_outcomes(capsys: pytest.CaptureFixture[str]) -> Non
     assert leaking.rstrip().endswith("Verdict: leak")
 
 
+@pytest.mark.slow
 def test_adjusted_prices_are_named_as_what_is_not_covered(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     window = ("--symbols", "AAPL", "--from", "2023-06-01", "--to", "2023-06-09", "--data", str(real_data))
     assert run("--strategy", "macd", *window, "--convention", "finagent", "--cuts", "1") == 0

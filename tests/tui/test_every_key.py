@@ -33,9 +33,8 @@ async def run_all(pilot: Pilot[Any], mode: str) -> int:
     return len(keys)
 
 
-@pytest.mark.parametrize(
-    "past", [pytest.param(False, id="present"), pytest.param(True, id="past", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("past", [pytest.param(False, id="present"), pytest.param(True, id="past")])
 async def test_no_key_breaks_a_screen(running: Running, asking: FakeDesk, past: bool) -> None:
     async with running(desk=asking) as pilot:
         done = 0

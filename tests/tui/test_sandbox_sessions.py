@@ -35,6 +35,7 @@ def paperdesk(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_session_is_played_and_said(tmp_path: Path) -> None:
     played(tmp_path)
 

@@ -139,6 +139,7 @@ def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.Monke
     assert found.outcome == "leak"
 
 
+@pytest.mark.slow
 def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -167,6 +168,7 @@ def test_experts_notes_are_read_a_day_later_and_a_run_that_does_not_wait_is_caug
     assert found.differing > 0
 
 
+@pytest.mark.slow
 def test_a_memory_that_goes_on_from_a_cut_with_a_later_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint that shares its memory with the run that goes on remembers what was not there yet."""
     monkeypatch.setattr(TradingMemory, "copy", lambda self: self)
@@ -218,6 +220,7 @@ def test_data_access_that_is_off_by_one_is_caught(
     assert any(source in finding for finding in found.findings)
 
 
+@pytest.mark.slow
 def test_a_leak_through_the_books_is_caught_though_data_access_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = loop.build_turn
 

@@ -172,6 +172,7 @@ def _only(prepared: PreparedBench, ablation: Variant) -> Any:
     return replace(made, jobs=jobs, rows=rows)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_papers_ablations_and_finmem_by_their_names(
     folder: Path, asked: list[ModelRequest], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +206,7 @@ def test_the_command_prints_the_papers_ablations_and_finmem_by_their_names(
     assert all(request.view.training is (request.session < last_of_training) for request in finmem)
 
 
+@pytest.mark.slow
 def test_own_combinations_have_rows_of_their_own(folder: Path) -> None:
     own = (
         Variant(row="no vision", without=("vision",), symbols=("AMZN",)),
@@ -220,6 +222,7 @@ def test_own_combinations_have_rows_of_their_own(folder: Path) -> None:
         run("finagent", folder, ablations=(Variant(row="x", without=("tols",)),))
 
 
+@pytest.mark.slow
 def test_repeats_differ_by_their_sample_and_the_median_sharpe_stands_for_all(
     folder: Path, sampled: list[ModelRequest]
 ) -> None:
@@ -253,6 +256,7 @@ def test_repeats_of_the_rules_are_run_once_and_that_is_said(folder: Path) -> Non
     assert sum("were run once" in note for note in done.notes) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("sessions_known")
 def test_several_processes_come_to_what_one_does(folder: Path) -> None:
     ablations = published_agents("finvision").ablations
@@ -349,6 +353,7 @@ def test_a_symbol_without_prices_leaves_its_row_empty_and_says_why(folder: Path)
     assert all(c.ours is not None for c in done.cells if c.symbol == "AMZN" and c.answered_by)
 
 
+@pytest.mark.slow
 def test_what_news_there_were_is_said(folder: Path) -> None:
     write_news(folder, [(date(2023, 7, 20), "Late")])
     done = run("finagent", folder, symbols=("AMZN", "TSLA"))
@@ -369,13 +374,15 @@ def test_the_warm_up_fills_the_memory_and_hindsight_ends_with_it(folder: Path, a
     assert max(request.session for request in decisions) == exchange_calendar().sessions(FIRST, LAST)[-2]
 
 
-@pytest.mark.parametrize("keep", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", [False, True])
 def test_what_a_desk_tells_its_own_agents_does_not_reach_the_papers(folder: Path, plain: Bench, keep: bool) -> None:
     own = Config.model_validate({"desk": {"preference": "conservative", "tools": ["macd"], "instruction": "Sell."}})
     request = BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",), keep=keep)
     assert run_bench(services(own), prepare(services(own), request)).cells == plain.cells
 
 
+@pytest.mark.slow
 def test_experts_notes_are_heard_in_a_bench(folder: Path, tmp_path: Path, asked: list[ModelRequest]) -> None:
     notes = tmp_path / "guidance.csv"
     notes.write_text("date,symbol,text\n2023-07-10,AMZN,The cloud slows.\n")
@@ -427,6 +434,7 @@ def test_rules_are_tuned_on_the_training_period_and_nothing_later(
     assert refused.value.code == 2 and "no rule of investorbench has parameters" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_finmem_knows_its_asset_in_every_bench_and_risks_more_while_the_price_rises(
     folder: Path, asked: list[ModelRequest]
 ) -> None:

@@ -70,6 +70,7 @@ async def test_prices_and_actions_are_the_markets_own(folder: Path) -> None:
         assert list(mine) == [one for one in known if SINCE <= one.ex_date <= LAST]
 
 
+@pytest.mark.slow
 def test_a_backtest_over_the_folder_is_one_over_the_market(folder: Path) -> None:
     spec = RunSpec(
         symbols=DEFAULT_WATCHLIST,

@@ -113,6 +113,7 @@ def raw_closes(through: date, count: int) -> list[tuple[date, Decimal]]:
     return [(history.session(row), from_nano(history.close[row])) for row in range(rows - count, rows)]
 
 
+@pytest.mark.slow
 def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alone(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     asyncio.run(write_folder(DrawnOnce(7, calendars(), date(2024, 4, 30)), folder))

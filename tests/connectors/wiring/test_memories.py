@@ -145,7 +145,8 @@ def killed_at(write: int) -> Iterator[list[str]]:
         yield went
 
 
-@pytest.mark.parametrize("homes", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("homes", [1, 3])
 def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, homes: int
 ) -> None:

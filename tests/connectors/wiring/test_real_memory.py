@@ -91,6 +91,7 @@ def season(request: pytest.FixtureRequest, real_data: Path, home: Path) -> Ran:
     return ran(request.param, real_data, home, f"until-{request.param.last}")
 
 
+@pytest.mark.slow
 def test_every_layer_holds_records_at_the_end(season: Ran) -> None:
     assert {standing.layer for standing in season.alive} == set(Layer)
     kinds = {record.kind for record in season.records}

@@ -134,6 +134,7 @@ def test_the_papers_window_keeps_every_rule(finvision: Ran) -> None:
     assert test.decisions[-1].key.session == spec.last - timedelta(1)
 
 
+@pytest.mark.slow
 def test_the_news_runs_books_keep_every_rule(news: Ran) -> None:
     _keeps_its_promises(news, news.result.test)
     assert not [d for d in news.result.test.decisions if d.abstained]

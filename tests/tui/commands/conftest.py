@@ -207,6 +207,8 @@ def _copied(from_: Path, home: Path) -> Path:
 
 
 def contents(home: Path) -> dict[str, bytes]:
-    """Every file of a home with what is in it, without what SQLite puts beside a database while it is read."""
+    """Every file of a home with what is in it, without what SQLite puts beside a database while it is read, and
+    without the calendar that every home of a test begins with."""
     files = (path for path in sorted(home.rglob("*")) if path.is_file() and not path.name.endswith(("-shm", "-wal")))
-    return {str(path.relative_to(home)): path.read_bytes() for path in files}
+    named = {str(path.relative_to(home)): path.read_bytes() for path in files}
+    return {name: content for name, content in named.items() if name != "cache/sessions-XNYS.json"}

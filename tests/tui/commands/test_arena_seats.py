@@ -182,6 +182,7 @@ def desks(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         yield running
 
 
+@pytest.mark.slow
 def test_a_desk_at_the_table_is_killed_resumed_and_replayed(
     run: Run, desks: Desks, fresh: Path, tmp_path: Path
 ) -> None:

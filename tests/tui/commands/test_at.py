@@ -20,8 +20,8 @@ from engine.journal.schema import CHAIN, MARKED, VERSIONS
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 
 COMMANDS = ("status", "positions", "orders", "decisions", "equity")
-UNKNOWN_THEN = {"due", "missed"}
-"""The sessions that are due and were missed depend on today."""
+UNKNOWN_THEN = {"due", "missed", "operation"}
+"""Sessions that are due or were missed depend on today, rates on the minute."""
 
 
 @pytest.fixture

@@ -108,6 +108,7 @@ def test_each_character_is_left_out_as_well(run: Run, fresh: Path, tmp_path: Pat
     assert none_left.code == 2 and "leaves no owner who could decide" in none_left.err
 
 
+@pytest.mark.slow
 def test_a_debate_is_an_input_and_each_book_has_a_table(run: Run, fresh: Path) -> None:
     window = ("--symbols", "ORVL", "--from", "2025-03-10", "--to", "2025-03-13")
     assert run("backtest", *window, "--preset", "tradinggpt", "--run", "debate").code == 0
@@ -155,6 +156,7 @@ def test_upstream_answers_are_the_run_s_and_a_second_time_nobody_is_asked(
         assert (now["action"], now["size"], now["change"]) == (then["action"], then["size"], then["change"])
 
 
+@pytest.mark.slow
 def test_over_a_run_each_input_has_a_row_with_intervals(run: Run, backtested: Path) -> None:
     asked = ("why", "--run", BACKTEST, "--attribute", "--sample", "10", "--seed", "1")
     before = len(looks_in(places.looks_index()))

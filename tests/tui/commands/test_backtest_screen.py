@@ -81,6 +81,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         await until(pilot, lambda: (tmp_path / "out" / "result.json").exists())
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(fresh: Path, run: Run) -> None:
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from engine.market.trading_hours import calendar_for
 from tests.tui.commands.conftest import Run
 
 
+@pytest.mark.slow
 def test_our_arms_stand_beside_the_printed_tables(run: Run, fresh: Path) -> None:
     document = run("bench", "arena", "--models", "offline", "--json").json
     assert [(one["table"], len(one["rows"])) for one in document["tables"]] == [(3, 5), (4, 8), (4, 8), (5, 18), (9, 6)]
@@ -71,6 +72,7 @@ def prices(folder: Path) -> dict[str, list[tuple[date, float]]]:
     return closes
 
 
+@pytest.mark.slow
 def test_real_prices_on_the_paper_s_window_stand_beside_its_rows(run: Run, fresh: Path, tmp_path: Path) -> None:
     closes = prices(tmp_path)
     done = run("bench", "arena", "--data", str(tmp_path), "--models", "offline", "--json")

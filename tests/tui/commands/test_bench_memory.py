@@ -52,6 +52,7 @@ def assert_complete(study: dict[str, Any], analyses: int) -> None:
     assert time["recalled"] > 0 == time["later"]
 
 
+@pytest.mark.slow
 def test_finmems_memory_arm_by_arm(run: Run, fresh: Path) -> None:
     document = run("bench", "memory", "--presets", "finmem", *SHORT).json
     (study,) = document["presets"]
@@ -73,6 +74,7 @@ def test_the_memory_of_every_preset_that_has_one(run: Run, fresh: Path) -> None:
         assert_complete(study, 2 * study["sessions"])
 
 
+@pytest.mark.slow
 def test_memories_that_are_made_up_are_counted(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer: Callable[..., Any] = OfflineModel.answer
 

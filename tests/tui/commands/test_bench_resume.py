@@ -123,7 +123,8 @@ def to_go_on(stopped: Said) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("replay", ["read-through", pytest.param("live", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("replay", ["read-through", "live"])
 def test_a_budget_is_never_crossed_and_the_bench_goes_on_to_the_unbroken_result(
     bench: Callable[..., Said], service: Trader, tmp_path: Path, replay: str
 ) -> None:

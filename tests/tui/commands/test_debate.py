@@ -182,6 +182,7 @@ def test_a_table_says_of_every_owner_how_often_it_was_right(journal: JournalRead
     assert refused.code == 2 and "leave out --action" in refused.err
 
 
+@pytest.mark.slow
 def test_an_interrupted_debate_run_goes_on_to_the_same_end(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +220,7 @@ SPEC = RunSpec(
 )
 
 
+@pytest.mark.slow
 def test_the_audit_is_green_with_debate_memory_and_red_where_it_looks_ahead(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def by_name(document: Mapping[str, Any]) -> dict[str, Any]:
     return {row["name"]: row for row in document["rows"]}
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_table_holds_and_touches_nothing_of_the_desk(run: Run, desk: Path, quick_start: None) -> None:
     before, environment = contents(desk), dict(os.environ)
     said = run("drill", "--json", *(part for name in SAMPLE for part in ("--only", name)))

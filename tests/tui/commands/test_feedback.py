@@ -196,6 +196,7 @@ def test_an_overruled_owner_is_rewarded_by_its_own_direction(
     assert {owner for _, owner in causes} == {"bull", "bear"}
 
 
+@pytest.mark.slow
 def test_a_killed_desk_and_a_backtest_reward_the_same(
     run: Run, fresh: Path, scripted: Callable[[Wish], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

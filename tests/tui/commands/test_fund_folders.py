@@ -94,6 +94,7 @@ def test_commentary_and_imported_figures_are_remembered_deep_once_they_are_known
     assert {row["kind"] for row in without} == {"macro"}
 
 
+@pytest.mark.slow
 def test_an_audit_reads_commentary_and_catches_access_that_is_a_week_early(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

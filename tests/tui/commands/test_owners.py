@@ -163,6 +163,7 @@ def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
     assert {row["owner"] for one in again["decisions"] for row in one["now"]["answers"]} == set(OWNERS)
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_books_were_allocated_goes_on_with_them(
     run: Run, paperdesk_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

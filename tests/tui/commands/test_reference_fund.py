@@ -75,6 +75,7 @@ def test_a_published_file_is_imported_and_guides_training_alone(run: Run, folder
     assert changed, "its trades change what the warm-up does"
 
 
+@pytest.mark.slow
 def test_the_audit_proves_that_the_test_never_sees_holdings(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

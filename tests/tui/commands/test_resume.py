@@ -24,6 +24,7 @@ __all__ = ["desk", "service"]
 DAY = ("--daily", "--session", "2025-03-11", "--json")
 
 
+@pytest.mark.slow
 def test_a_run_that_another_process_plays_is_not_gone_on_with(desk: Desk, service: Counting, run: Run) -> None:
     desk()
     asked, goes_on = threading.Event(), threading.Event()

@@ -112,6 +112,7 @@ def test_its_texts_are_short() -> None:
     assert all(len(step.text) <= 56 * 4 and len(step.title) < 20 for step in STEPS)
 
 
+@pytest.mark.slow
 async def test_a_desk_that_has_decided_nothing_is_shown_by_its_history(backtested: Path) -> None:
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
