@@ -104,3 +104,10 @@ def exchange_of(calendars: Sequence[Calendar]) -> Calendar | None:
 def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
     placed = ((bars.index(fill.session), fill) for fill in fills)
     return tuple(Marker(row, fill.side.value, float(fill.price)) for row, fill in placed if row is not None)
+
+
+def last_to_decide(calendar: Calendar, symbols: Iterable[Symbol], now: datetime) -> date:
+    """The session that a run at a moment decides for."""
+    from engine.market.trading_hours import session_to_decide
+
+    return session_to_decide(calendar, symbols, None, now)

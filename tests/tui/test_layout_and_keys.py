@@ -16,6 +16,7 @@ from tui.keys import SCREENS, bindings, groups, hints
 from tui.plain_text import one_line, printable
 from tui.screens.frame import Layout, layout_of
 from tui.widgets.column_widths import LEAST, Column, column_widths
+from tui.widgets.desk_tables import WATCHLIST
 
 
 @given(st.integers(0, 400), st.integers(0, 200))
@@ -71,6 +72,10 @@ def test_a_table_cuts_texts_before_figures(columns: list[tuple[int, bool, int]],
     kept = [n for n, column in enumerate(shown) if not column.drop_order]
     least = sum(natural[n] if shown[n].right else min(natural[n], LEAST) for n in kept) + len(kept)
     assert sum(width + 1 for width in widths if width) <= max(room, least)
+
+
+def test_the_watchlist_has_the_shares_that_are_held_beside_the_longest_signal() -> None:
+    assert column_widths(WATCHLIST, [len("WRNN-USD"), 7, 7, len(" 36.0544"), len("BUY  10")], 42) == [8, 7, 7, 8, 7]
 
 
 def test_a_coin_s_market_is_always_open() -> None:

@@ -24,6 +24,10 @@ GREYS = {0, 7, 8, 15, 16, 59, 102, 145, 188, *range(231, 256)}
 """Colours of the palette of 256 that are greys."""
 
 
+CHANGED = "SETTINGS CHANGED"
+"""What the shell says after the app where the terminal's settings (stty) are not those of before."""
+
+
 class Terminal:
     """One tmux session with the app in it."""
 
@@ -34,7 +38,10 @@ class Terminal:
         # A shell may export its size; the app has to follow its window all the same.
         environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 {variables} PAPERDESK_HOME={home}"
         size = ["-x", str(columns), "-y", str(rows)]
-        self._run("new-session", "-d", *size, "-c", str(REPO), f"{environment} {program}; echo ENDED $?; sleep 60")
+        compared = (
+            f'before=$(stty -g); {environment} {program}; code=$?; [ "$before" = "$(stty -g)" ] || echo {CHANGED}; '
+        )
+        self._run("new-session", "-d", *size, "-c", str(REPO), f"{compared}echo ENDED $code; sleep 60")
         self._run("set", "-g", "status", "off")
         self._run("set", "-g", "window-size", "manual")
 
@@ -72,11 +79,11 @@ class Terminal:
         return int(Path(f"/proc/{shell}/task/{shell}/children").read_text().split()[0])
 
     def until(self, holds: Callable[[str], bool], seconds: float = 600) -> str:
-        """Polls until the screen is as wanted; never with a traceback on it."""
+        """Poll until the screen is as wanted; never with a traceback on it, nor with other settings of the terminal."""
         deadline = time.monotonic() + seconds
         while True:
             text = self.text()
-            assert "Traceback" not in text, text
+            assert "Traceback" not in text and CHANGED not in text, text
             if holds(text):
                 return text
             assert time.monotonic() < deadline, text
@@ -278,13 +285,13 @@ def test_an_open_app_follows_the_daily_runs_of_another_process(
 
 
 def last_two_sessions(home: Path) -> tuple[str, str]:
-    """The last completed sessions of the exchange, as a run of now takes them."""
+    """The session that a run of now decides for, and the one before."""
     program = (
-        "from datetime import timedelta; from engine.clock import LiveClock; from engine import places; "
-        "from engine.market.trading_hours import exchange_calendar; "
+        "from engine.clock import LiveClock; from engine import places; "
+        "from engine.market.trading_hours import exchange_calendar, previous_session, session_to_decide; "
         "calendar = exchange_calendar('XNYS', places.session_table()); "
-        "last = calendar.last_closed(LiveClock().now()); "
-        "print(*calendar.sessions(last - timedelta(days=9), last)[-2:])"
+        "last = session_to_decide(calendar, ['WRNN-USD'], None, LiveClock().now()); "
+        "print(previous_session(calendar, last), last)"
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(home)}
     found = subprocess.run(

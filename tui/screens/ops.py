@@ -20,6 +20,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.operations import Operations
 from tui import amounts
 from tui.keys import OPS, bindings
+from tui.market_view import last_to_decide
 from tui.run_text import halt_words
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen, log_text
@@ -84,7 +85,7 @@ class OpsScreen(FramedScreen):
         if lines != self._logged:
             self._logged = lines
             self.query_one("#log", TextPane).show(log_text(lines))
-        if (schedule := _schedule(view, view.now)) != self._scheduled:
+        if (schedule := schedule_text(view, view.now)) != self._scheduled:
             self._scheduled = schedule
             self.query_one("#schedule", Static).update(schedule)
         shown = (view.sources[0], len(view.desk.lines), view.desk.running)
@@ -175,12 +176,12 @@ class OpsScreen(FramedScreen):
         models.border_subtitle = spent if limit is None else f"today {spent} of ${amounts.money(limit)}"
 
 
-def _schedule(view: Snapshot, now: datetime) -> str:
-    """The next run of the app, or the command that runs the desk; and the sessions that no run came for."""
+def schedule_text(view: Snapshot, now: datetime) -> str:
+    """The session that is to be decided, or is, and the app's next run or the command that runs the desk."""
     services = view.services
     if services is None or view.market is None or view.market.calendar is None:
         return ""
-    closed = view.market.calendar.last_closed(now)
+    closed = last_to_decide(view.market.calendar, services.symbols, now)
     decided = view.desk.session
     state = f"session {closed} is decided" if decided == closed else f"session {closed} is due"
     coming = services.next_run(view.market.calendar, now)

@@ -33,7 +33,7 @@ class Column:
 
 def column_widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int]:
     """A width per column, 0 for dropped ones, from the widths of their texts; one blank precedes each."""
-    room = width - 2  # the cursor's mark, and a blank at the end
+    room = width - 1  # the cursor's mark
     widths = [
         min(natural, column.max_width) if not column.stretch else max(column.min_width, 1)
         for natural, column in zip(natural, columns, strict=True)
@@ -44,9 +44,10 @@ def column_widths(columns: Sequence[Column], natural: Sequence[int], width: int)
         widths[n] = 0
     spare = room - (sum(w + 1 for w in widths if w) - 1)
     texts = [n for n, column in enumerate(columns) if widths[n] and not column.right]
-    while spare < -1 and texts and widths[widest := max(texts, key=widths.__getitem__)] > LEAST:
+    while spare < 0 and texts and widths[widest := max(texts, key=widths.__getitem__)] > LEAST:
         widths[widest] -= 1  # a text can be cut and still be told, a figure cannot
         spare += 1
+    spare -= 1  # a blank at the end, where there is room for it
     filling = [n for n, column in enumerate(columns) if column.stretch and widths[n]]
     if spare > 0 and filling:
         widths[filling[0]] += spare

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from textual.pilot import Pilot
 
+from engine.market.trading_hours import exchange_calendar
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
+from tui.market_view import MarketView
+from tui.screens.ops import schedule_text
 from tui.screens.reading import ReadingScreen
+from tui.snapshot import Snapshot
 from tui.widgets.pane_text import TextPane
 
 
 def reading(pilot: Pilot[Any]) -> str:
     """The page over the screen; empty where there is none."""
     return pilot.app.screen.text.plain if isinstance(pilot.app.screen, ReadingScreen) else ""
+
+
+def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
+    stocks, coins = SimpleNamespace(symbols=("ORVL",)), SimpleNamespace(symbols=("ORVL", "WRNN-USD"))
+    for services, hour, due in ((stocks, 20, 27), (stocks, 22, 28), (coins, 22, 27), (coins, 24, 28)):
+        services.next_run = lambda calendar, now: None
+        view = Snapshot(services=cast(Any, services), market=MarketView(calendar=exchange_calendar()))
+        text = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour))
+        assert text.startswith(f" session 2025-01-{due} is due; r, or"), (services, hour)
 
 
 async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
