@@ -104,6 +104,10 @@ def _age(seconds: float | None) -> str:
     return f"{seconds:.{0 if seconds >= 10 else 1}f}s"
 
 
+BOOKED = "; the desk's next run books it"
+"""The books are those of runs: what a feed says of an order is a hint alone."""
+
+
 def live_line(message: FeedMessage) -> Line | None:
     """A line for the log; None for what is no news to a person, such as a price."""
     match message:
@@ -111,7 +115,7 @@ def live_line(message: FeedMessage) -> Line | None:
             about = f"{' '.join(symbols)}: " if symbols else ""
             return Line(at, "info", one_line(f"{about}{headline}{f' ({source})' if source else ''}"))
         case OrderHint(order, event, at) if event in HINTS:
-            return Line(at, "trade", one_line(f"the broker says {event.replace('_', ' ')}: {order}"))
+            return Line(at, "trade", one_line(f"the broker says {event.replace('_', ' ')}: {order}{BOOKED}"))
         case FeedState(feed, delivery, since, detail):
             state = "is up" if delivery is Delivery.STREAM else delivery.name
             level = "info" if delivery is Delivery.STREAM else "warning"

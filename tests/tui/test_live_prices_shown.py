@@ -130,7 +130,7 @@ async def test_how_the_feed_is_cannot_be_missed_and_headlines_are_events(running
         feed.says(up(), Headline(("AAA-USD",), "[b]It rises[/b]", "wire", NOW), OrderHint("test-1", "fill", NOW))
         log = pilot.app.screen_stack[0].query_one(EventLog)
         await until(pilot, lambda: "[b]It rises[/b] (wire)" in log.as_text())
-        assert "the broker says fill: test-1" in log.as_text()
+        assert "the broker says fill: test-1; the desk's next run books it" in log.as_text()
         feed.says(up(delivery=Delivery.DOWN, detail="the connection was closed"))
         await until(pilot, lambda: "Feed DOWN" in bar(pilot))
         feed.says(up(delivery=Delivery.POLLING))

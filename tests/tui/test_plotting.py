@@ -100,6 +100,9 @@ async def test_the_widget_draws_and_takes_new_data(monkeypatch: pytest.MonkeyPat
             await pilot.pause(0.01)
         assert "QQQ 9.00" in plot.render_line(0).text
         assert {plot.render_line(y).cell_length for y in range(16)} == {60}
+        # Every cell lies on the screen's ground, those of the axes too: the terminal's own may be white.
+        grounds = {segment.style and segment.style.bgcolor for y in range(16) for segment in plot.render_line(y)}
+        assert grounds == {plot.rich_style.bgcolor}
 
 
 def test_a_narrow_legend_names_every_curve_rather_than_its_value() -> None:

@@ -67,8 +67,9 @@ class CurvePlot(TellsFailures, Widget):
             colour=not self.app.no_color,
             ascii_only=self.app.has_class("-plain"),
         )
-        lines = [Text.from_ansi(line, style=self.rich_style, end="") for line in drawn.split("\n")]
-        self._strips = [Strip(line.render(self.app.console), width) for line in lines]
+        lines = [Text.from_ansi(line, end="").render(self.app.console) for line in drawn.split("\n")]
+        # A text without any colour of its own renders without its base style too.
+        self._strips = [Strip(Segment.apply_style(line, self.rich_style), width) for line in lines]
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
