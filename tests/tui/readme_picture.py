@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from datetime import date
 from pathlib import Path
@@ -15,8 +17,10 @@ SESSIONS = (
     *(date(2025, 2, day) for day in (24, 25, 26, 27, 28)),
     *(date(2025, 3, day) for day in (3, 4, 5, 6, 7, 10, 11, 12, 13)),
 )
-SCREENS = {"2": "chart", "3": "agents", "4": "book", "5": "decisions", "6": "memory", "8": "arena", "9": "ops"}
+NAMES = ("chart", "agents", "book", "decisions", "memory", "backtest", "arena", "ops")
+SCREENS = {str(key): name for key, name in enumerate(NAMES, 2)}
 """The screens by key; the Desk is drawn twice, in the present and in the past."""
+BACKTEST = ("backtest", "--symbols", "ORVL,HLXM", "--from", "2025-01-02", "--to", "2025-03-13")
 
 
 def keep(app: Any, name: str) -> None:
@@ -39,6 +43,8 @@ async def draw() -> None:
     config = Config()
     for session in SESSIONS:
         await run_daily(services(config), session)
+    program = [sys.executable, "-c", "from tui.cli import main; main()", *BACKTEST]
+    subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
     spec = ArenaSpec(run="arena", preset="ssw", agents="controls", seed=7)
     await asyncio.to_thread(run_arena, services(config), spec)
     app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None, images=Path())
