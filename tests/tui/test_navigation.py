@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 from tui.keys import SCREENS
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.navigation_bars import Hints, Tabs
+from tui.widgets.table import Cell, Column, Row, Table
 
 EVENTS = 4
 """Rows of the newest events, under the panes of the Desk."""
@@ -123,3 +124,15 @@ async def test_a_free_desk_is_left_at_once(running: Running) -> None:
         await shown(pilot)
         await pilot.press("q")
         await until(pilot, lambda: pilot.app._exit)
+
+
+async def test_no_figure_lies_under_a_scrollbar(running: Running) -> None:
+    async with running((80, 24)) as pilot:
+        await pilot.press("7")
+        table = pilot.app.screen.query_one("#results", Table)
+        table.set_columns((Column(title="A", max_width=9), Column(title="B", right=True, drop_order=1)))
+        figure = "9" * (table.size.width - 5)
+        table.show([Row(str(n), (Cell("x"), Cell(figure))) for n in range(40)])
+        await until(pilot, lambda: table.show_vertical_scrollbar)
+        shown_row = table.render_line(3).text
+        assert len(shown_row) == table.size.width - 1 and ("9" not in shown_row or figure in shown_row)

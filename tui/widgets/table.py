@@ -262,7 +262,7 @@ class Table(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return the heading, a row, or the text of an empty table."""
-        width = self.size.width
+        width = self.scrollable_content_region.width  # without the scrollbar
         if width < 1:
             return Strip.blank(0)
         base = self.rich_style
