@@ -112,6 +112,13 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 30, 50)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """A process that ends would search all that its tests have left several times."""
+    gc.collect()  # what was not closed is still told
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def sessions_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The table of XNYS's sessions, which a program otherwise computes anew in every new home."""

@@ -27,7 +27,7 @@ def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collections]:
     yield keep_collections_short()
     gc.callbacks[:] = before
     gc.set_threshold(*usual)
-    gc.unfreeze()
+    gc.freeze()  # as tests/conftest.py has it
 
 
 def test_what_survives_is_set_aside_until_nobody_presses_a_key(collections: Collections) -> None:

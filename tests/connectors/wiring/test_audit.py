@@ -117,7 +117,8 @@ def test_a_recall_that_looks_past_its_step_is_caught_by_a_planted_memory(monkeyp
     assert found.inputs["memory"].from_the_future
 
 
-@pytest.mark.parametrize("written_later", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("written_later", [True, False])
 def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.MonkeyPatch, written_later: bool) -> None:
     """Each kind by itself: one that is written after the cut, and one that is written before and known after it."""
     honest = LayerRows.hidden

@@ -451,6 +451,7 @@ def test_finmem_knows_its_asset_in_every_bench_and_risks_more_while_the_price_ri
         assert {"risk-seeking", "risk-averse"} <= {r.view.facts.risk.split()[3] for r in told}
 
 
+@pytest.mark.slow
 def test_a_kept_run_has_a_journal_and_comes_to_the_same(folder: Path, plain: Bench, paperdesk_home: Path) -> None:
     kept = run("finagent", folder, keep=True)
     assert kept.cells == plain.cells

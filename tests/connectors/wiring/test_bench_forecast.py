@@ -75,6 +75,7 @@ def test_the_estimate_is_near_what_is_asked_then(folder: Path) -> None:
     assert float(estimate.cost) == pytest.approx(float(dollars), rel=0.02)
 
 
+@pytest.mark.slow
 def test_repeats_and_models_add_up(folder: Path) -> None:
     once = forecast(services(Config()), prepared(folder, PAID).jobs).models[PAID]
     found = forecast(services(Config()), prepared(folder, PAID, "openai:unheard-of", "offline", repeats=3).jobs)
@@ -91,7 +92,8 @@ def test_a_run_without_data_asks_nothing_and_is_counted(folder: Path) -> None:
     assert (found.models, found.runs, found.unknown) == ({}, 2, 2)
 
 
-@pytest.mark.parametrize("answers", [60, pytest.param(10**6, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("answers", [60, 10**6])
 def test_what_is_recorded_is_not_paid_again(folder: Path, answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before = forecast(services(Config()), prepared(folder, PAID).jobs).models[PAID]
     left = [answers]
@@ -136,7 +138,8 @@ class Counting(OfflineModel):
         return await super().answer(request, on_delta)
 
 
-@pytest.mark.parametrize("sees", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sees", [True, False])
 def test_a_model_is_rehearsed_with_charts_only_where_it_is_shown_them(
     folder: Path, sees: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

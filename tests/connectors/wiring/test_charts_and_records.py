@@ -58,6 +58,7 @@ def answers(reader: JournalReader, symbol: str | None = None) -> Sequence[Answer
     return [answer for made in reader.decisions(symbol=symbol) for answer in reader.answers(made.key)]
 
 
+@pytest.mark.slow
 def test_every_trade_of_the_sessions_shown_is_drawn(shown: JournalReader) -> None:
     most = 0
     for symbol in (SHARE, COIN):

@@ -33,6 +33,8 @@ from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
 from tests.snapshots import snapshot
 
+pytestmark = pytest.mark.slow
+
 COIN, SMALL = "WRNN-USD", "MITE-USD"
 """The demo market's coin, and one at a millionth of its price."""
 EVENING = datetime(2021, 3, 31, 20, 5, tzinfo=UTC)
@@ -83,7 +85,7 @@ def desk(folder: Path, symbols: Sequence[str]) -> Config:
     return Config.model_validate(plain)
 
 
-@pytest.fixture(params=[pytest.param(Decimal(0), marks=pytest.mark.slow), Decimal("0.0025")], ids=["free", "with fees"])
+@pytest.fixture(params=[Decimal(0), Decimal("0.0025")], ids=["free", "with fees"])
 def rate(request: pytest.FixtureRequest) -> Decimal:
     """What a trade costs, as a part of its amount."""
     return Decimal(request.param)
@@ -160,7 +162,6 @@ def test_shares_and_coins_keep_journal_and_broker_equal_over_nights_weekends_and
     assert_lived(symbols, rate, least=12)
 
 
-@pytest.mark.slow
 def test_a_desk_of_coins_alone_runs_every_day(sandbox: SandboxServer, written: Path, rate: Decimal) -> None:
     symbols = (COIN, SMALL)
     config, seen = desk(written, symbols), list[date]()

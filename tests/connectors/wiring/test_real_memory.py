@@ -31,6 +31,8 @@ from engine.reports.documents.backtest import fingerprint
 from memory.live_index import ScoredRecord
 from memory.record import Layer, MemoryRecord
 
+pytestmark = pytest.mark.slow
+
 SPEC = RunSpec(
     symbols=("MSFT", "JNJ", "HON"),
     first=date(2020, 10, 1),
@@ -84,14 +86,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(SPEC, id="week"), pytest.param(WHOLE, id="whole", marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=[pytest.param(SPEC, id="week"), pytest.param(WHOLE, id="whole")])
 def season(request: pytest.FixtureRequest, real_data: Path, home: Path) -> Ran:
     return ran(request.param, real_data, home, f"until-{request.param.last}")
 
 
-@pytest.mark.slow
 def test_every_layer_holds_records_at_the_end(season: Ran) -> None:
     assert {standing.layer for standing in season.alive} == set(Layer)
     kinds = {record.kind for record in season.records}
@@ -142,7 +141,6 @@ def test_lessons_name_real_events(season: Ran) -> None:
     assert named["real"] > 40, named
 
 
-@pytest.mark.slow
 def test_the_same_run_twice_remembers_the_same(real_data: Path, home: Path) -> None:
     short = replace(SPEC, symbols=("MSFT", "HON"), warm_up_from=date(2020, 9, 16))
     one, two = (ran(short, real_data, home, name) for name in ("one", "two"))
@@ -164,7 +162,6 @@ def in_the_last_month(season: Ran) -> list[tuple[Symbol, int, Recalled]]:
     ]
 
 
-@pytest.mark.slow
 def test_finmems_long_memory_is_long(real_data: Path, home: Path) -> None:
     """Reports live as long as their layers say, and the agent's own words take no place of theirs [I1]."""
     season = ran(replace(WHOLE, preset="finmem"), real_data, home, "finmem")
@@ -178,7 +175,6 @@ def test_finmems_long_memory_is_long(real_data: Path, home: Path) -> None:
     assert {standing.layer for standing in season.alive} == set(Layer)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("season", [WHOLE], indirect=True, ids=["whole"])
 def test_the_desk_recalls_reports_of_earlier_quarters(season: Ran) -> None:
     recalled = in_the_last_month(season)
@@ -189,7 +185,6 @@ def test_the_desk_recalls_reports_of_earlier_quarters(season: Ran) -> None:
     assert any(kind == "10-K" and age > 120 for age, kind in aged)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("season", [WHOLE], indirect=True, ids=["whole"])
 def test_the_whole_window_comes_out_again_and_sees_no_future(season: Ran, real_data: Path, home: Path) -> None:
     again = ran(WHOLE, real_data, home, "again")

@@ -167,6 +167,7 @@ def only_later(run: Ran, decision: Decision) -> set[tuple[str, ...]]:
     return later - known
 
 
+@pytest.mark.slow
 def test_the_days_real_news_enters_the_decisions_and_no_later_news_does(news: Ran) -> None:
     quoting: dict[str, int] = {}
     reported = 0

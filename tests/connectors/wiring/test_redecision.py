@@ -122,7 +122,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.app.recorded_turns.load_run", load)
 
 
-EVERY = pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)], ids="each {}".format)
+EVERY = pytest.mark.parametrize("every", [4, 1], ids="each {}".format)
 """A quarter of the decisions in the usual suite, all of them in the long one."""
 
 
@@ -150,6 +150,7 @@ def digest(home: Path) -> dict[str, str]:
     return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.usefixtures("loaded_once")
 def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtested: Path, every: int) -> None:
@@ -171,6 +172,7 @@ def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[st
     assert digest(homes["desk"]) == before
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.usefixtures("loaded_once")
 def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_same(real_data: Path, every: int) -> None:

@@ -241,6 +241,7 @@ def test_income_and_news_of_shocks_reach_every_agent(run: Run, traders: Traders,
     assert Decimal(dividends[1]["amount"]) > Decimal(dividends[2]["amount"]) > 0
 
 
+@pytest.mark.slow
 def test_repeats_rotate_seats_and_pair_differences(run: Run, fresh: Path) -> None:
     call = ("arena", "--preset", "ssw", "--agents", "controls", "--seed", "3", "--repeats", "4", "--run", "arena-r")
     document = run(*call, "--json").json

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
@@ -91,6 +92,7 @@ async def test_a_new_arena_is_played_beside_the_app(desk: Path) -> None:
         assert (day(pilot).count, day(pilot).document["preset"]) == (2, "ssw")
 
 
+@pytest.mark.slow
 async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: Run, running: Running) -> None:
     played = ("arena", "--agents", "controls", "--days", "2")
     for name in ("earlier", "left"):

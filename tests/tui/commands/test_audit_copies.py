@@ -92,6 +92,7 @@ def test_agents_decide_the_same_on_copies(folder: Path, run: Run) -> None:
     assert (said.code, said.json["folder_copies"]) == (0, None)
 
 
+@pytest.mark.slow
 def test_stamps_before_the_release_are_flagged_and_do_not_count(folder: Path, run: Run) -> None:
     (folder / "news").mkdir()
     (folder / "filings").mkdir()

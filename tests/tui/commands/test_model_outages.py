@@ -496,9 +496,9 @@ def test_a_retry_after_slows_every_caller(service: Service, run: Run) -> None:
     first = Fail(429, "slow down", headers=(("retry-after", "0.6"),))
     service.trouble = lambda number: first if number == 1 else None
     assert run(*DAY).code == 0
-    # What the other symbol's analysis asked at the same time was under way already.
+    # Questions of the same moment were under way already, as many as an endpoint is asked at once.
     began, *others = service.times
-    assert sum(moment - began < 0.5 for moment in others) <= 1
+    assert sum(moment - began < 0.5 for moment in others) < 4 <= len(others)
 
 
 def test_after_five_equal_failures_nothing_more_is_asked(service: Service, run: Run) -> None:
@@ -527,7 +527,7 @@ async def test_a_watch_says_the_code_and_decides_when_the_model_is_back(
     watching = asyncio.create_task(desk_watch.DeskWatch(configured, hear).run())
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(watching, 600)
-    gc.collect()  # a connection that is not closed is an error of this test
+    gc.collect(1)  # a connection that is not closed is an error of this test
     (error,) = [one.text for one in heard if isinstance(one, Noticed) and one.level == "error"]
     assert "unavailable: boom (HTTP 500)" in error and error.endswith("(code 75)")
     with JournalReader(places.desk_journal("demo")) as reader:

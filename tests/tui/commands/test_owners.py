@@ -126,9 +126,8 @@ def test_a_backtest_gives_every_owner_opinions_outcomes_and_memories(run: Run, m
     assert run("journal", "check", "--run", first["run"]).code == 0
 
 
-@pytest.mark.parametrize(
-    "mode", ["weighted", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("vote", "books"))], indirect=True
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["weighted", "vote", "books"], indirect=True)
 def test_a_desk_keeps_its_owners_from_one_run_to_the_next(
     run: Run, mode: str, preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

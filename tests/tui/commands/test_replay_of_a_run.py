@@ -108,6 +108,7 @@ def test_a_decision_is_taken_again_with_the_models_of_its_run(
     assert again.code == 0 and again.json["same_throughout"] and service.requests == []
 
 
+@pytest.mark.slow
 def test_a_question_that_the_models_of_the_run_never_had_is_said_in_one_line(
     run: Run, service: Opinionated, configured: Configured, recorded: dict[str, dict[str, Any]]
 ) -> None:
