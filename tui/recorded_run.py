@@ -74,10 +74,10 @@ def curves(run: BacktestState, others: Sequence[BacktestState], *, falls: bool =
         beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
     axis = sorted({*own, *beside.get(run.baseline_name, ())})
     shown = {name: values for name, values in beside.items() if any(day in values for day in axis)}
-    series = {
-        one_line(name): [(_falls(values) if falls else values).get(day) for day in axis]
-        for name, values in ({run.name: own} | shown).items()
-    }
+    drawn = {run.name: own} | shown
+    if falls:
+        drawn = {name: _falls(values) for name, values in drawn.items()}
+    series = {one_line(name): [values.get(day) for day in axis] for name, values in drawn.items()}
     return PlotData(series, [day.isoformat() for day in axis])
 
 

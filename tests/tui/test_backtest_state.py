@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+import pytest
+
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
+from tui import recorded_run
 from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
 from tui.widgets.run_results import progress_text
 
@@ -97,3 +100,13 @@ def test_progress_shows_whole_figures_or_none() -> None:
     lines = {width: progress_text(state, width, True).plain.split("\n")[1] for width in range(60)}
     assert all(len(line) <= width for width, line in lines.items())
     assert lines[20] == "equity 100,500" and lines[59] == "equity 100,500   trades 0   test 2024-03-01"
+
+
+def test_a_fall_is_computed_once_for_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, computed = (100.0, 80.0, 120.0, 90.0), []
+    compute = recorded_run._falls
+    monkeypatch.setattr(recorded_run, "_falls", lambda curve: computed.append(len(curve)) or compute(curve))
+    curve = tuple((DAY + timedelta(days=day), value) for day, value in enumerate(values))
+    state = BacktestState(name="first", spec=SPEC, curve=curve)
+    assert recorded_run.curves(state, (), falls=True).series["first"] == pytest.approx([0.0, -20.0, 0.0, -25.0])
+    assert computed[0] == len(values) and len(computed) <= 2  # the run's and its baseline's
