@@ -19,7 +19,7 @@ paper-demo: $(VENV)/.runtime ## play ten sessions of paper trading against a loc
 	@PAPERDESK_HOME=$$(mktemp -d "$${TMPDIR:-/tmp}/paperdesk-demo.XXXXXX") PAPERDESK_MODELS__DEFAULT=offline \
 	  $(BIN)/paperdesk sandbox --sessions 10
 
-test: $(VENV)/.dev ## install what tests need and run them (JOBS=4 for four at a time; default: one per core)
+test: $(VENV)/.dev ## install what tests need and run them (JOBS=2 for two at a time; default: two more than cores)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 test-long: $(VENV)/.dev ## run the tests that take minutes (kills, golden results, 10,000 lives of a desk), and properties on all examples
