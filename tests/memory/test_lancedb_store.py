@@ -265,6 +265,7 @@ print([scored.record.text for scored in memory.scored_records(3)])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_where_there_is_no_room_nothing_is_lost(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -172,6 +172,7 @@ def test_texts_of_the_users_own_are_listed_as_undated(paperdesk_home: Path, caps
     assert (made["undated_texts"], made["training"]) == ([], None)
 
 
+@pytest.mark.slow
 def test_texts_that_tell_a_later_close_are_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = with_split(tmp_path, 2)
     texts = [

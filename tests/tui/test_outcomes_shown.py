@@ -77,6 +77,7 @@ def why(capsys: pytest.CaptureFixture[str], made: Decision, *more: str) -> dict[
     return document
 
 
+@pytest.mark.slow
 def test_closes_are_counted_in_the_symbols_own_sessions_held_or_not(
     home: Market, capsys: pytest.CaptureFixture[str]
 ) -> None:

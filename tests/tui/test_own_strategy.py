@@ -191,6 +191,7 @@ class Reads:
 )
 
 
+@pytest.mark.slow
 def test_the_audit_catches_a_strategy_that_opens_the_data_itself(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

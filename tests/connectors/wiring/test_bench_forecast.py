@@ -63,6 +63,7 @@ def test_rules_and_replays_cost_nothing(folder: Path) -> None:
     assert is_free(services(recorded), job)
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near_what_is_asked_then(folder: Path) -> None:
     found = forecast(services(Config()), prepared(folder, PAID).jobs)
     (estimate,) = found.models.values()

@@ -83,6 +83,7 @@ def parity(config: Config, session: date | None = None) -> Parity:
         return check_parity(services(config), reader, session)
 
 
+@pytest.mark.slow
 def test_every_day_replays_to_the_same_and_changed_data_are_told(written: Path, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()

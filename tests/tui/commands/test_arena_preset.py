@@ -37,6 +37,7 @@ def answers(symbol: str, session: str) -> list[Any]:
         return [(one.agent, one.prompt_hash, one.answer) for one in reader.answers(made.key)]
 
 
+@pytest.mark.slow
 def test_every_symbol_takes_its_order_out_of_one_answer(run: Run, fresh: Path) -> None:
     document = backtest(run)
     by_session: dict[str, dict[str, Any]] = {}

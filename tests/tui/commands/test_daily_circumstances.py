@@ -293,6 +293,7 @@ def test_a_symbol_that_is_held_and_renamed_halts_the_desk_with_both_names(run: R
     assert "| halted: " in report and "## Differences" in report
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_data")
 def test_a_renamed_symbol_is_fetched_once_it_is_adopted(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch

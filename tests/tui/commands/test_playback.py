@@ -100,6 +100,7 @@ async def test_a_history_plays_to_its_end_and_stops(desk: Path) -> None:
         assert (await arrived(pilot)).desk.session == SESSIONS[2]
 
 
+@pytest.mark.slow
 async def test_a_backtest_that_finished_here_is_the_history_of_its_screens(desk: Path) -> None:
     fields = {"decides": "buy-and-hold", "symbols": "ORVL", "first": "2025-03-03", "last": "2025-03-14"}
     async with opened() as pilot:

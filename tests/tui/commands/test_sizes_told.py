@@ -40,6 +40,7 @@ def test_sizes_agree_from_the_question_to_the_trade(preset: str, run: Run, fresh
             assert abs(100 * traded / value - steps[-1]) < max(Decimal("0.1"), steps[-1] * Decimal("0.05"))
 
 
+@pytest.mark.slow
 def test_finagent_is_asked_for_an_action_and_neither_for_a_size_nor_for_a_rule(run: Run, fresh: Path) -> None:
     document = run("backtest", "--preset", "finagent", *WINDOW, "TMBK", "--to", "2024-04-05").json
     shown = trails(run, document)
