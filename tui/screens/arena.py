@@ -28,6 +28,7 @@ from tui.widgets.table import Table
 
 PARTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
+NONE = "none yet: ctrl+r plays one"
 DEMO = ("paper", "nine", 20, 7)
 """The arena that a demo desk plays where none was played yet: its personas are answered by rules and cost nothing."""
 
@@ -83,13 +84,14 @@ class ArenaScreen(FramedScreen):
                 yield Table(
                     arena_tables.ARENAS,
                     title="Arenas",
-                    empty="none yet:\nctrl+r plays one",
+                    empty=NONE,
                     id="arenas",
                     classes="pane",
                 )
 
     def on_mount(self) -> None:
         """Focus the list of arenas."""
+        self.query_one("#quoted").border_title, self.query_one("#wealth").border_title = "Price", "Wealth"
         self.focus_pane("arenas")
 
     def has_room_for(self, pane: Widget) -> bool:
@@ -112,7 +114,7 @@ class ArenaScreen(FramedScreen):
         services = self._view.services
         assert services is not None
         names = await asyncio.to_thread(services.arenas)
-        self.query_one("#arenas", Table).show(arena_tables.arenas(names), "none yet:\nctrl+r plays one")
+        self.query_one("#arenas", Table).show(arena_tables.arenas(names), NONE)
         if self.day is not None:
             return
         trouble = ""
