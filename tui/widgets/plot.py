@@ -77,6 +77,6 @@ class CurvePlot(TellsFailures, Widget):
         if self.data.series:
             strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
         else:
-            text = " the curve begins with the first session" if y == self.size.height // 2 else ""
+            text = " begins with the first session" if y == self.size.height // 2 else ""
             strip = Strip([Segment(text, self.rich_style + Style(dim=True))])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
