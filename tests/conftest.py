@@ -88,6 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
         if name not in _KEPT and (name in _UNSET or name.startswith(_UNSET_PREFIXES)):
             patch.delenv(name)
+    patch.setenv("TERM", "xterm-256color")  # the terminal of whoever runs them decides nothing
     # One process per core works already: threads of numpy's libraries would only wait for one another.
     for name in _ONE_THREAD:
         patch.setenv(name, "1")

@@ -392,3 +392,15 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
         await pilot.press("q")
         await until(pilot, lambda: not app._running)
     assert app.return_value == ""
+
+
+async def test_without_colour_a_chart_and_a_table_that_fill_less_than_their_pane_are_drawn(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with running() as pilot:
+        for key in ("2", "4", "7", "8", "1"):
+            await pilot.press(key)
+            assert pilot.app.screen._compositor.render_strips()
+        await pilot.press("2", "x")
+        assert pilot.app.screen._compositor.render_strips()

@@ -97,7 +97,7 @@ class CandleChart(Widget, can_focus=True):
         if self._drawn is None or self._drawn[0] is not form[0] or self._drawn[1:] != form[1:]:
             self._strips = render_candles(self.data, *self.size, *form[2:])
             self._drawn = form
-        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width)
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
     def notify_style_update(self) -> None:
         """Take the colours again after a change of theme or class."""

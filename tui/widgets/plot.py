@@ -75,7 +75,7 @@ class CurvePlot(TellsFailures, Widget):
     def render_line(self, y: int) -> Strip:
         """Return a row of the newest drawing, cut or padded to the current size."""
         if self.data.series:
-            strip = self._strips[y] if y < len(self._strips) else Strip.blank(0)
+            strip = self._strips[y] if y < len(self._strips) else Strip.blank(0, self.rich_style)
         else:
             text = " begins with the first session" if y == self.size.height // 2 else ""
             strip = Strip([Segment(text, self.rich_style + Style(dim=True))])

@@ -264,7 +264,7 @@ class Table(ScrollView, can_focus=True):
         """Return the heading, a row, or the text of an empty table."""
         width = self.scrollable_content_region.width  # without the scrollbar
         if width < 1:
-            return Strip.blank(0)
+            return Strip.blank(0, self.rich_style)
         base = self.rich_style
         if y == 0:
             return self._heading(width, base)
