@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from engine.app.desk_runner import OpenDesk
+    from engine.app.open_desk import OpenDesk
     from engine.domain.decision import Decision
     from engine.domain.known_symbol import KnownSymbol
     from engine.domain.live import MinuteBar

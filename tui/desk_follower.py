@@ -33,7 +33,8 @@ from tui.visits import Visit, greeting, last_visit, offers_tour
 if TYPE_CHECKING:
     from datetime import date
 
-    from engine.app.desk_runner import DeskRunner, OpenDesk
+    from engine.app.desk_runner import DeskRunner
+    from engine.app.open_desk import OpenDesk
     from engine.market.as_of import Market
     from engine.ports import Calendar
 

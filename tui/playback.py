@@ -26,7 +26,7 @@ from tui.state import DeskState, opening_state
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from engine.app.desk_runner import OpenDesk
+    from engine.app.open_desk import OpenDesk
     from engine.domain.market import Symbol
     from engine.market.as_of import Market
     from engine.messages.events import Event

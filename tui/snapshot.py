@@ -15,7 +15,7 @@ from tui.market_view import MarketView
 from tui.state import DeskState
 
 if TYPE_CHECKING:
-    from engine.app.desk_runner import OpenDesk
+    from engine.app.open_desk import OpenDesk
     from engine.messages.commands import PlaceOrder
     from engine.reports.documents.records import Records
 

@@ -1,4 +1,4 @@
-"""The running desk of the app: its data, journal and runs; commands in, events out, one cycle at a time.
+"""The running desk of the app: commands in, events out, one cycle at a time.
 
 It lives on an event loop of its own (the app gives it a thread), so that nothing it does holds up a screen.
 """
@@ -7,52 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import replace
-from datetime import date, datetime
-from decimal import Decimal
 from pathlib import Path
 
-from engine import places
-from engine.app.arena_record import load_document, played_arenas
-from engine.app.demo_history import demo_history
-from engine.app.demo_time import DemoTime, begin, begins_after
-from engine.app.desk_context import Finished, desk_clock, desk_context
-from engine.app.desk_journal import DeskJournal, desk_lock
-from engine.app.desk_watch import DeskWatch, desk_schedule
-from engine.app.gated_model import Gate, Gated
-from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
-from engine.app.models import Through, build_models
+from engine.app.gated_model import Gate
 from engine.app.own_order_queue import OwnOrderQueue
-from engine.app.own_orders import order_ticket, place_order
-from engine.app.recorded_backtests import RecordedBacktests
-from engine.app.rehearsal.certificate import RehearsalCheck
-from engine.app.run_spec import cost_settings, default_spec
-from engine.app.runs import run_daily, submit_approved
-from engine.app.session_minutes import SessionMinutes
-from engine.app.stored_memory import select_memory
-from engine.app.symbol_index import SymbolIndex
-from engine.app.waiting_orders import limited_edit
-from engine.clock import SyncedClock
-from engine.domain.chart import ChartSpec
-from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
-from engine.domain.run import RunSpec
-from engine.errors import CredentialsRefused, InvariantBroken, MissingData, PaperdeskError, TryAgainLater
+from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater
 from engine.execution import controls
-from engine.journal.database import older_version, refuse_older
-from engine.journal.store import bring_up_to_date
-from engine.market.as_of import Market
-from engine.market.point_in_time import MarketAsOf
 from engine.messages.bus import Bus
 from engine.messages.commands import (
     Approve,
     Command,
     Edit,
     Halt,
-    MemoryChange,
     OrderCommand,
     Pause,
     PlaceOrder,
@@ -65,19 +35,8 @@ from engine.messages.commands import (
     Veto,
 )
 from engine.messages.events import Noticed, Publish
-from engine.ports import Calendar, Clock, LiveFeed
-from engine.preset import load_preset
-from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
+from engine.ports import Clock
 from engine.reports.documents.own_order import Ticket
-from engine.reports.documents.records import Records
-from engine.reports.documents.row_json import Row
-from engine.reports.documents.set_up import Finding
-from engine.reports.settings_text import costs_text, short_costs
-from engine.services import Services
-from engine.session.schedule import next_run
-
-TakeTurn = Callable[[Callable[[Gate], Awaitable[None]]], Awaitable[None]]
-"""A way to have work done as a cycle, once no other is at work; raises what the work raises."""
 
 PATIENCE = 1.5
 """Seconds that a cycle has to end once it is cancelled; quitting takes at most two."""
@@ -261,202 +220,3 @@ class DeskRunner:
 
     def _notice(self, level: str, text: str) -> None:
         self._bus.publish(Noticed("", self._clock.now(), level, text))
-
-
-class OpenDesk:
-    """The configured desk for an app.
-
-    desk: its name.
-    symbols: in the order in which they are decided.
-    label: the label of the model that decides, such as `rules, not a language model`.
-    steps: the questions that its agents are asked about a symbol, in order, by their names in events.
-    journal: the journal's file, which is not there before the first run.
-    clock: this machine's, the broker's, or a demo desk's own.
-    history: the recorded history of a demo desk; None for every other desk.
-    has_own_clock: True for a demo desk, which goes on to its next session when it is asked to.
-    follows_broker: True where the clock is a local broker's, which may be moved at any time.
-    feed: live prices and news; None where there are none.
-    watches: True where its cycles run on a schedule while it is open.
-    mode: auto, ask or observe.
-    default_backtest: the backtest that the form proposes.
-    default_costs: fills, slippage and commission of that backtest, in a few words.
-    costs: those of the desk's own orders.
-    rehearsal: says why the desk may not trade its account before a rehearsal.
-    backtests: those of any day that lie on this machine.
-    session_minutes: bars of a minute, where the broker has them.
-    symbol_index: every symbol that the desk knows of.
-    benchmark: the index fund that the account is compared with; None where the data has none, and before `market`.
-    undo_seconds: for so long an answer on an order can be undone before it is carried out.
-    notify: True where orders that wait are announced outside of the screen.
-    """
-
-    def __init__(self, services: Services, *, demo: bool = False, read_only: bool = False) -> None:
-        """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
-        prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
-        `read_only` no journal is brought up to date, and no cycle runs on a schedule. Raises UsageError or ConfigError
-        for a desk that could not run, TryAgainLater where an older journal is in use, OutdatedJournal for one that is
-        only read, MissingData without prices, and as MarketFetch does."""
-        config, preset = services.config, load_preset(services.config.desk.preset)
-        self._services = services
-        self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
-        self.label, self.steps = build_models(services, preset).label, preset.questions
-        self.journal = places.desk_journal(services.desk)
-        if read_only:
-            refuse_older(self.journal)
-        elif older_version(self.journal) is not None:
-            with desk_lock(self.desk):
-                bring_up_to_date(self.journal)
-        if demo:
-            begin(services)
-        self.history = demo_history(services) if demo else None
-        self._demo = None if begins_after(services) is None else DemoTime(services)
-        self.has_own_clock = self._demo is not None
-        self.clock: Clock = desk_clock(services) if self._demo is None else self._demo.clock
-        service = services.broker
-        self.follows_broker = service is not None and services.goes_by_broker and service.settings.is_local
-        self.feed: LiveFeed | None = None
-        with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
-            self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
-        self.watches = config.watch.in_app and not read_only
-        bring_prices(services)
-        self.default_backtest = default_spec(services)
-        self.default_costs = short_costs(cost_settings(services, self.default_backtest))
-        self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
-        self.rehearsal = RehearsalCheck(services)
-        self.backtests = RecordedBacktests(services, read_only=read_only)
-        self.session_minutes = SessionMinutes(services)
-        self.symbol_index = SymbolIndex(services)
-        self.benchmark: Symbol | None = None
-        self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
-
-    def costs_of(self, spec: RunSpec) -> str:
-        """Fills, costs and cash that a backtest would have. Raises UsageError for a convention or a preset that there
-        is not."""
-        return costs_text(cost_settings(self._services, spec))
-
-    @property
-    def usd_per_day(self) -> Decimal:
-        """The limit of what models may cost in a day (UTC)."""
-        return self._services.config.budget.usd_per_day
-
-    def findings(self) -> tuple[Finding, ...]:
-        """The checks of `paperdesk doctor` that ask no service; takes seconds."""
-        from engine.app.doctor import desk_findings
-
-        return tuple(desk_findings(self._by_clock(), connect=False))
-
-    def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
-        """When the open app runs the next cycle by itself; None where it waits for a key. Raises MissingData where the
-        calendar ends."""
-        return next_run(calendar, desk_schedule(self._services), now).at if self.watches else None
-
-    async def sync(self) -> None:
-        """Set the desk's clock by the broker's where that is the desk's time: a local broker's is moved by hand."""
-        service = self._services.broker
-        theirs = await asyncio.to_thread(service.time) if service is not None and self.follows_broker else None
-        if theirs is not None and isinstance(self.clock, SyncedClock):
-            self.clock.sync(theirs)
-
-    async def market(self) -> Market:
-        """All data of the desk's symbols through the last completed session; read anew at every call."""
-        self.benchmark = await self.symbol_index.benchmark()
-        with DeskJournal(self.desk) as journal:
-            if self._demo is not None:
-                self._demo.follow(journal.reader)
-            context = desk_context(self._by_clock(), journal)
-            held = held_symbols(journal.reader)
-        return await load_desk(self._services, context.session, held)
-
-    def configuration(self) -> Row:
-        """Every value of the configuration that is in force, by section, as it may be seen by anybody."""
-        return self._services.config.shown()
-
-    def memories(self, run: str | None, session: date | None) -> Row:
-        """The memories of the desk, or of a backtest, alive at a session's end (None: now). Raises MissingData
-        where nothing is remembered, and what opening a memory raises."""
-        selected = select_memory(self._services, run)
-        if selected.missing:
-            raise MissingData(selected.missing)
-        chosen, today = MemoryFilter(session=session), self.clock.now().date()
-        with selected.stored.opened() as memory:
-            return list_document(selected.head, memory, selected.stored.calendar, chosen, today=today)
-
-    def lifeline(self, run: str | None, memory_id: str) -> Row:
-        """Every change of a memory. Raises as `memories` does."""
-        selected = select_memory(self._services, run)
-        with selected.stored.opened() as memory:
-            return lifeline_document(selected.head, memory, selected.stored.calendar, memory_id)
-
-    def change_memory(self, memory_id: str, change: MemoryChange, reason: str) -> Row:
-        """Pin a memory of the desk, forget it, or take that back. Raises as the use case does."""
-        from engine.app.memory_control import change_memory
-
-        return change_memory(self._services, memory_id, change, reason=reason, now=self.clock.now())
-
-    def arenas(self) -> tuple[str, ...]:
-        """The ids of arenas that were played, the latest first."""
-        return played_arenas()
-
-    def arena(self, run: str) -> Row:
-        """The document of an arena. Raises MissingData and MalformedData."""
-        return load_document(run)
-
-    def paint(self, chart: ChartSpec) -> bytes:
-        """A chart as the PNG that a model is shown; takes a second."""
-        return asyncio.run(self._services.open_painter().paint(chart))
-
-    async def run_market(self, spec: RunSpec) -> Market:
-        """All data of a backtest's window. Raises what the source raises."""
-        return await load_run(self._services, spec)
-
-    def closes(self, records: Records, symbols: Sequence[Symbol]) -> MarketAsOf | None:
-        """The prices of symbols up to the last close of some records, as `paperdesk why` counts them."""
-        return known_closes(self._services, records, symbols)
-
-    def next_session(self) -> str:
-        """Have a demo desk's clock go on to the end of the session after the last one that it decided; return the
-        reason why it cannot, or an empty text. Raises what JournalReader raises."""
-        if self._demo is None:
-            return "only a demo desk goes on by a key: this one goes by the sessions of its market"
-        with DeskJournal(self.desk) as journal:
-            return self._demo.go_on(journal.reader)
-
-    async def run_cycle(self, publish: Publish, gate: Gate, only: Symbol | None = None) -> None:
-        """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from
-        RunStarted to RunFinished; `gate` is awaited before every question to a model. What is decided already is
-        noticed and left alone. Raises PaperdeskError."""
-        done = await run_daily(self._by_clock(), publish=publish, through=lambda model: Gated(model, gate), only=only)
-        if isinstance(done, Finished):
-            following = "n runs the next session" if self.has_own_clock else "the next cycle follows its next session"
-            what = str(done.session) if only is None else f"{only} on the close of {done.session}"
-            publish(Noticed(done.run, self.clock.now(), "info", f"{what} is decided already; {following}"))
-
-    async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
-        """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises
-        PaperdeskError for what only a person can mend."""
-
-        async def turn(work: Callable[[Through], Awaitable[None]]) -> None:
-            await take_turn(lambda gate: work(lambda model: Gated(model, gate)))
-
-        await DeskWatch(self._services, publish, on_message, turn).run()
-
-    def edit(self, order_id: str, size: OrderSize) -> Edit:
-        """The edit that gives an open order another size. Raises as `limited_edit` does."""
-        return limited_edit(self._services, order_id, size)
-
-    def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """An order of the operator's own before it is given. Raises as `order_ticket` does."""
-        return order_ticket(self._services, wanted)
-
-    async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:
-        """Place an order of the operator's own. Raises as `place_order` does."""
-        return await place_order(self._by_clock(), wanted, publish)
-
-    async def submit(self, publish: Publish) -> None:
-        """Send the orders that the journal has as approved, and end those that are vetoed or too late. Raises
-        PaperdeskError, TryAgainLater where a run is at work."""
-        await submit_approved(self._by_clock(), publish)
-
-    def _by_clock(self) -> Services:
-        """The services by the desk's clock."""
-        return replace(self._services, clock=self.clock)

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 from typing import Never
 
 from engine.app.demo_history import DemoHistory
-from engine.app.desk_runner import Publish, TakeTurn
 from engine.app.gated_model import Gate
+from engine.app.open_desk import Publish, TakeTurn
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory

@@ -35,7 +35,7 @@ async def draw() -> None:
     from connectors.wiring.services import services
     from engine.app.arena import run_arena
     from engine.app.arena_record import ArenaSpec
-    from engine.app.desk_runner import OpenDesk
+    from engine.app.open_desk import OpenDesk
     from engine.app.runs import run_daily
     from engine.config import Config
     from tui.app import PaperdeskApp

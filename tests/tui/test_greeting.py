@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app.desk_runner import OpenDesk
+from engine.app.open_desk import OpenDesk
 from engine.config import Config
 from engine.journal.reader import JournalReader
 from tui.amounts import percent

@@ -19,8 +19,8 @@ import pytest
 from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
-from engine.app.desk_runner import OpenDesk
 from engine.app.market_data import known_closes, load_run
+from engine.app.open_desk import OpenDesk
 from engine.config import Config
 from engine.domain.decision import Decision
 from engine.domain.market import from_nano

@@ -14,7 +14,7 @@ from engine.errors import UsageError
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from engine.app.desk_runner import OpenDesk
+    from engine.app.open_desk import OpenDesk
     from engine.domain.run import Result, RunSpec
     from engine.messages.events import Event
     from tui.app_settings import AppSettings
@@ -103,7 +103,7 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     """The configured desk, which runs cycles by itself where the configuration says so, or the demo desk, whose time
     begins when it is first opened and whose history is made then. With `read_only` neither happens. The heavy imports
     happen here, in the desk's thread. Raises ConfigError."""
-    from engine.app.desk_runner import OpenDesk
+    from engine.app.open_desk import OpenDesk
 
     return OpenDesk(invocation.services(), demo=not (read_only or invocation.configured), read_only=read_only)
 

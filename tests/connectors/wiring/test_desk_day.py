@@ -18,7 +18,7 @@ from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import desk_lock
-from engine.app.desk_runner import OpenDesk
+from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult

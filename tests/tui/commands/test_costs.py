@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_context import Finished
-from engine.app.desk_runner import OpenDesk
+from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.journal.entries import RunEntry

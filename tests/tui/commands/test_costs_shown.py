@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app.desk_runner import OpenDesk
+from engine.app.open_desk import OpenDesk
 from engine.config import load_config
 from tests.tui.commands.conftest import OpenBroker
 from tests.tui.conftest import opened, shown, until

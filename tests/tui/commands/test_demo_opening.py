@@ -39,7 +39,7 @@ def made(backtested: Path, now: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
     with JournalReader(places.run_journal(BACKTEST)) as reader:
         spec = reader.run(BACKTEST).spec
     assert spec is not None
-    monkeypatch.setattr("engine.app.desk_runner.demo_history", lambda services: DemoHistory(spec, True))
+    monkeypatch.setattr("engine.app.open_desk.demo_history", lambda services: DemoHistory(spec, True))
     monkeypatch.setattr(demo_opening, "PLAYED", 3)
     yield
 

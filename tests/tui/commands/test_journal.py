@@ -13,7 +13,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.app.desk_journal import desk_lock
-from engine.app.desk_runner import OpenDesk
+from engine.app.open_desk import OpenDesk
 from engine.app.run_inventory import stored_runs
 from engine.clock import BacktestClock
 from engine.config import load_config

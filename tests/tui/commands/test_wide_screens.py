@@ -77,7 +77,7 @@ async def test_no_pane_of_a_large_screen_is_mostly_blank(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The history of sixty sessions is a backtest in a process of its own; another one stands for it.
-    monkeypatch.setattr("engine.app.desk_runner.demo_history", lambda services: None)
+    monkeypatch.setattr("engine.app.open_desk.demo_history", lambda services: None)
     async with opened((200, 60)):
         pass  # from now on the desk goes by its own time, ten sessions ago
     assert (await asyncio.to_thread(run, "--daily")).code == 0
