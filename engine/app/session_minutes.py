@@ -30,7 +30,8 @@ class SessionMinutes:
 
     def bars(self, symbol: Symbol, now: datetime) -> Sequence[MinuteBar]:
         """The bars from the open of the session up to `now`, by the broker's time, as it had them at the beginning of
-        this minute; takes a request. Raises MissingData for a desk without live data, and what the service raises."""
+        this minute; takes a request. Raises MissingData for a desk without live data, and before the first trade of
+        the session, and what the service raises."""
         if not self.available:
             raise MissingData(NONE)
         minute = now.replace(second=0, microsecond=0)
@@ -39,6 +40,8 @@ class SessionMinutes:
             calendar = self._services.calendar_for(symbol)
             begins = calendar.opens_at(last_opened(calendar, now))
             kept = self._kept[symbol] = minute, asyncio.run(self._requested(symbol, begins, now))
+        if not kept[1]:
+            raise MissingData("no trade in this session yet")
         return kept[1]
 
     async def _requested(self, symbol: Symbol, first: datetime, last: datetime) -> Sequence[MinuteBar]:

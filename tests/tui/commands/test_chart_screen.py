@@ -14,8 +14,10 @@ from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
 from engine import places
+from engine.app.session_minutes import SessionMinutes
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
+from engine.domain.live import MinuteBar
 from engine.domain.order import Fill, Side
 from engine.domain.run import RunKind, RunOutcome
 from engine.journal.entries import RunEntry
@@ -183,6 +185,23 @@ async def test_minutes_of_the_session_come_from_live_data(running: Running, sand
         assert list(later.close[:59]) == list(minutes.close[:59])
         await pilot.press("l")
         assert (await titled(pilot, "ORVL 1D")).days[-1] == date(2024, 3, 1), "the session is forming at live prices"
+
+
+async def test_before_the_first_trade_of_a_session_it_says_so(
+    running: Running, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def none_yet(*_: object) -> tuple[MinuteBar, ...]:
+        return ()
+
+    monkeypatch.setattr(SessionMinutes, "_requested", none_yet)
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        await until(pilot, lambda: bool(pilot.app.bridge.snapshot().market))  # type: ignore[attr-defined]
+        await pilot.press("2")
+        days = await titled(pilot, "ORVL 1D")
+        await pilot.press("h")
+        said = pilot.app._notifications
+        await until(pilot, lambda: any("no trade in this session yet" in one.message for one in said))
+        assert candles(pilot).title == days.title
 
 
 async def test_trades_and_decisions_are_on_the_bars(desk: Path) -> None:
