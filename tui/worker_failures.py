@@ -1,4 +1,4 @@
-"""Exceptions of workers, which Textual keeps to itself: told in a line over the screen, and in the log."""
+"""Exceptions of workers, which Textual keeps to itself: shown in a line over the screen, and in the log."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tui.bridge import DeskApp
 from tui.plain_text import one_line
 
 
-class TellsFailures:
-    """A screen or widget with workers: what one of them fails with, and did not say itself, is told. Textual sends the
+class ShowsFailures:
+    """A screen or widget with workers: what one of them fails with, and did not say itself, is shown. Textual sends the
     state of a worker to the screen or widget that began it, and to no other."""
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Tell the exception of a worker."""
+        """Show the exception of a worker."""
         error = event.worker.error
         if event.state is WorkerState.ERROR and error is not None:
             known = isinstance(error, PaperdeskError)

@@ -200,7 +200,6 @@ def completed_at(calendar: Calendar, symbols: Iterable[Symbol], session: date) -
 
 
 @cache
-@cache
 def _computed(name: str) -> ExchangeCalendar:
     import exchange_calendars
     from exchange_calendars.errors import CalendarError

@@ -394,7 +394,7 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
     assert app.return_value == ""
 
 
-async def test_without_colour_a_chart_and_a_table_that_fill_less_than_their_pane_are_drawn(
+async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
@@ -402,5 +402,3 @@ async def test_without_colour_a_chart_and_a_table_that_fill_less_than_their_pane
         for key in ("2", "4", "7", "8", "1"):
             await pilot.press(key)
             assert pilot.app.screen._compositor.render_strips()
-        await pilot.press("2", "x")
-        assert pilot.app.screen._compositor.render_strips()

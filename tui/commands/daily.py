@@ -137,11 +137,10 @@ def _lines(document: Document, symbol: str | None) -> Iterator[str]:
     if document["paused"] is not None:
         yield f"{console.bold('PAUSED')} {halt_words(document['paused'])}: no cycle begins until `paperdesk resume`."
     if document["outcome"] == NOTHING_TO_DO:
-        if symbol is not None:
-            yield f"Nothing to do: the desk {desk} has decided {symbol} for {session} already (run {document['run']})."
-            return
-        yield f"Nothing to do: the desk {desk} has decided for {session} already (run {document['run']})."
-        yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."
+        what = f"decided {symbol}" if symbol else "decided"
+        yield f"Nothing to do: the desk {desk} has {what} for {session} already (run {document['run']})."
+        if symbol is None:
+            yield "See `paperdesk status`, `paperdesk decisions`, `paperdesk orders`."
         return
     width = min(console.width, 100)
     alone = f", {document['symbol']} alone" if document["symbol"] else ""

@@ -23,7 +23,7 @@ from tui.bridge import DeskApp
 from tui.first_configuration import symbols_of
 from tui.first_run import Question, configuration, keep, keys_of, questions
 from tui.subcommand import run_command
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 LATER = "Data"
 """The area of the doctor's findings that fails until the prices are fetched."""
@@ -32,7 +32,7 @@ NARROW = 90
 """Columns from which the answers stand beside the question."""
 
 
-class FirstRunScreen(TellsFailures, ModalScreen[None]):
+class FirstRunScreen(ShowsFailures, ModalScreen[None]):
     """The answers so far on the left, one question on the right; then what is being done, line by line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -23,7 +23,7 @@ from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted
@@ -62,7 +62,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(TellsFailures, SearchKeys):
+class FramedScreen(ShowsFailures, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""

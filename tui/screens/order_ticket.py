@@ -22,7 +22,7 @@ from tui.bridge import DeskApp
 from tui.order_size import SIZE_HINT, order_size
 from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 KEYS = "enter sends   tab next field   space side   esc cancels"
 LOW = [(0, "-low"), (20, "-high")]
@@ -62,7 +62,7 @@ class SideChoice(Static, can_focus=True):
         self.update(Content.assemble(*parts))
 
 
-class OrderTicket(TellsFailures, ModalScreen[PlaceOrder]):
+class OrderTicket(ShowsFailures, ModalScreen[PlaceOrder]):
     """A ticket that says PAPER. Ends with the order once its limits allow it, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

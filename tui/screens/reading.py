@@ -15,7 +15,7 @@ from textual.widgets import Static
 from tui.keys import Key, groups, pane_bindings
 from tui.state import Line
 from tui.widgets.screen_bars import LEVEL_INKS
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 
 def log_text(lines: Sequence[Line]) -> Content:
@@ -43,7 +43,7 @@ def help_text(table: Sequence[Key]) -> Content:
     return Content.assemble(*parts)
 
 
-class ReadingScreen(TellsFailures, ModalScreen[None]):
+class ReadingScreen(ShowsFailures, ModalScreen[None]):
     """A page of text in a frame, over another screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]

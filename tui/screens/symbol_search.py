@@ -20,7 +20,7 @@ from tui.keys import pane_bindings
 from tui.plain_text import one_line
 from tui.symbol_search import matching
 from tui.widgets.table import Cell, Column, Row, Table
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 COLUMNS = (
     Column(title="SYM", max_width=12),
@@ -30,7 +30,7 @@ COLUMNS = (
 NONE_FITS = "no symbol that the desk knows fits:\npaperdesk fetch or import brings more"
 
 
-class SymbolSearchScreen(TellsFailures, ModalScreen[str]):
+class SymbolSearchScreen(ShowsFailures, ModalScreen[str]):
     """A line to type, and the symbols that fit it. Ends with the chosen one, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("search")]

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tui.plain_text import Line
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 INKS = {
     "strong": "bold",
@@ -40,7 +40,7 @@ class FoldTitle(Static, can_focus=True):
         self.parent.toggle()
 
 
-class Fold(TellsFailures, Vertical):
+class Fold(ShowsFailures, Vertical):
     """A part of a page under its title; closed at first."""
 
     class Written(Message):

@@ -13,10 +13,10 @@ from textual.widgets import Input, Static
 
 from engine.domain.run import RunSpec
 from tui.backtest_form import FIELDS, deciders, filled, values_of
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 
-class FormPane(TellsFailures, VerticalScroll, can_focus=False):
+class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
     """Fields under labels."""
 
     def compose(self) -> ComposeResult:

@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.widgets.plotting import equity_plot
-from tui.worker_failures import TellsFailures
+from tui.worker_failures import ShowsFailures
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class PlotData:
     labels: Sequence[str] = ()
 
 
-class CurvePlot(TellsFailures, Widget):
+class CurvePlot(ShowsFailures, Widget):
     """A plot that fills its widget. The current drawing remains until the next one is ready; a drawing is dropped when
     newer data or another size arrives before it is ready."""
 
