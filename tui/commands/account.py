@@ -169,7 +169,10 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
 def _equity_plots(rows: Sequence[Document]) -> Iterator[str]:
     """Value and drawdown as curves, where a person looks."""
     console = standard_output()
-    if not console.is_terminal or len(rows) < 2:
+    if not console.is_terminal:
+        return
+    if len(rows) < 2:
+        yield console.dim("A curve needs two sessions.")
         return
     from tui import amounts
     from tui.widgets.plotting import equity_plot

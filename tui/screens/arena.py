@@ -69,8 +69,8 @@ class ArenaScreen(FramedScreen):
         """Mount curves, tables and texts."""
         with Horizontal(id="arena"):
             with Vertical(classes="column half"):
-                yield CurvePlot(id="quoted", classes="pane")
-                yield CurvePlot(id="wealth", classes="pane")
+                yield CurvePlot(id="quoted", classes="pane", point="day")
+                yield CurvePlot(id="wealth", classes="pane", point="day")
                 yield Table(arena_tables.AGENTS, title="Agents", empty="no arena yet", id="traders", classes="pane")
             with Vertical(classes="column half"):
                 with Container(id="trading", classes="column"):

@@ -59,7 +59,7 @@ class ChartScreen(OwnOrderKeys):
         with Vertical(id="charted", classes="column"):
             yield CandleChart(id="candles", classes="pane")
             yield TextPane(title="Bar", id="bar", classes="pane")
-            yield CurvePlot(id="indicator", classes="pane")
+            yield CurvePlot(id="indicator", classes="pane", point="bar")
 
     def on_mount(self) -> None:
         """Focus the candles."""

@@ -61,7 +61,7 @@ class OpsScreen(FramedScreen):
                 yield Table(ops_tables.MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
                 yield Table(ops_tables.RATES, title="Rates", empty="no call today", id="rates", classes="pane")
                 yield Table(ops_tables.RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
-                yield CurvePlot(id="durations", classes="pane")
+                yield CurvePlot(id="durations", classes="pane", point="run")
 
     def on_mount(self) -> None:
         """Focus the runs."""

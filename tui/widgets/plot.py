@@ -27,10 +27,11 @@ class PlotData:
 
 class CurvePlot(ShowsFailures, Widget):
     """A plot that fills its widget. The current drawing remains until the next one is ready; a drawing is dropped when
-    newer data or another size arrives before it is ready."""
+    newer data or another size arrives before it is ready. `point` is what a point of the curves stands for."""
 
-    def __init__(self, *, id: str = "curve", classes: str = "") -> None:
+    def __init__(self, *, id: str = "curve", classes: str = "", point: str = "session") -> None:
         super().__init__(id=id, classes=classes)
+        self.point = point
         self.data = PlotData()
         self._strips: list[Strip] = []
 
@@ -64,6 +65,7 @@ class CurvePlot(ShowsFailures, Widget):
             self.data.labels,
             width,
             height,
+            point=self.point,
             colour=not self.app.no_color,
             ascii_only=self.app.has_class("-plain"),
         )
@@ -77,6 +79,6 @@ class CurvePlot(ShowsFailures, Widget):
         if self.data.series:
             strip = self._strips[y] if y < len(self._strips) else Strip.blank(0, self.rich_style)
         else:
-            text = " begins with the first session" if y == self.size.height // 2 else ""
+            text = f" begins with the first {self.point}" if y == self.size.height // 2 else ""
             strip = Strip([Segment(text, self.rich_style + Style(dim=True))])
         return strip.adjust_cell_length(self.size.width, self.rich_style)

@@ -57,22 +57,27 @@ def equity_plot(
     width: int,
     height: int,
     *,
+    point: str = "session",
     colour: bool,
     ascii_only: bool = False,
 ) -> str:
     """Curves over a common axis as `height` lines of `width` characters, joined by line feeds.
 
     `series` holds a sequence of values by name (None and NaN: nothing is drawn there), `labels` a text per place,
-    such as ISO dates. The first line names the curves with their last values. With `colour` the text carries
+    such as ISO dates. The first line names the curves with their last values; where none has two of them, the second
+    line says that they begin with the second `point`. With `colour` the text carries
     ANSI colour codes; without, every curve has a mark of its own, as it has with `ascii_only`.
     """
     if width < 1 or height < 1:
         return ""
     curves = [_curve(number, name, values) for number, (name, values) in enumerate(series.items())]
     if not any(curve.values for curve in curves):
-        return _framed(["nothing to draw"], width, height)
+        text = "nothing to draw" if any(map(len, series.values())) else f"begins with the first {point}"
+        return _framed([f" {text}"], width, height)
     pen = Pen(colour, ascii_only)
     legend = _legend(curves, width, pen)
+    if all(len(curve.places) < 2 for curve in curves):
+        return _framed([legend, f" begins with the second {point}"], width, height)
     if height < 6 or width < 16:
         return _framed([legend], width, height)
     with _figure:

@@ -88,6 +88,8 @@ def test_equity_is_drawn_where_a_person_looks_and_nowhere_else(
     last = run("equity", "--json").json["equity"][-1]
     assert f" value {Decimal(last['value']):,.2f}" in drawn and " drawdown, % " in drawn
     assert drawn.count("┤") > 4 and max(map(len, drawn.splitlines())) <= 90
+    of_one = run("equity", "--at", "2025-03-11").out
+    assert of_one.splitlines()[-1] == "A curve needs two sessions." and "┤" not in of_one
 
 
 def test_equity_measures_change_and_drawdown(run: Run, desk: Path) -> None:
