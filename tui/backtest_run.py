@@ -10,19 +10,16 @@ app sends `stop`, or `go on` after a question.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from datetime import date
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
 from typing import Any
 
+from engine.app.own_process import NICENESS, begin_process, leave_terminal
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.messages import events
@@ -39,8 +36,6 @@ function of a module, so that another process can import it."""
 STOP, GO_ON = "stop", "go on"
 GRACE = 3.0
 """Seconds between the request to stop and the use of force."""
-NICENESS = 10
-"""Priority that the process gives up, so that keys are answered while it computes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +187,7 @@ class BacktestProcess:
         self.state = BacktestState(name=name, spec=spec, costs=costs)
         self._target = target
         self._began = time.monotonic()
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
         self._lock = Lock()
         self._stopping: float | None = None
@@ -245,18 +240,11 @@ class BacktestProcess:
                 self._pipe = None
 
     def _serve(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        given = self._target, self.state.spec, theirs, NICENESS
-        process = context.Process(target=_child, args=given, name="paperdesk backtest", daemon=True)
         try:
-            # While the app draws, sys.stderr is a stand-in without a descriptor, which spawn cannot pass on.
-            with redirect_stderr(sys.__stderr__):
-                process.start()
+            ours, process = begin_process(_main, (self._target, self.state.spec, NICENESS), "backtest")
         except (OSError, ValueError) as error:
             self.state = replace(self.state, status=FAILED, error=f"the backtest cannot be started: {error}")
             return
-        theirs.close()
         with self._lock:
             self._process, self._pipe = process, ours
             if self._stopping is not None:
@@ -269,7 +257,7 @@ class BacktestProcess:
             lost = f"the backtest's process ended without a result (exit code {process.exitcode}): try again"
             self.state = replace(self.state, status=FAILED, error=lost)
 
-    def _receive(self, ours: Connection, process: multiprocessing.process.BaseProcess) -> None:
+    def _receive(self, ours: Connection, process: BaseProcess) -> None:
         while True:
             try:
                 if ours.poll(0.25):
@@ -284,15 +272,9 @@ class BacktestProcess:
                 return
 
 
-def _child(target: Target, spec: RunSpec, connection: Connection, niceness: int) -> None:
-    """The main function of the other process. Its output must not reach the terminal that the app draws on, and Ctrl+C
-    is the app's to answer."""
-    os.nice(niceness)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    silent = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(silent, descriptor)
-    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the whole process
+def _main(target: Target, spec: RunSpec, niceness: int, connection: Connection) -> None:
+    """The main function of the other process."""
+    leave_terminal(niceness)
     try:
         target(spec, connection)
     except (BrokenPipeError, ConnectionResetError):

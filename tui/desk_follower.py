@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -56,28 +56,34 @@ DeskOpener = Callable[[], "OpenDesk"]
 
 
 class OwnEvents(Bus):
-    """The bus of this process's runs, which remembers what it published until that is read from the journal too."""
+    """The bus of this desk's own runs. Each of their events is read from the journal too, before it is published or
+    after that: a run in a process of its own writes it before it is heard here. It is shown once, when published."""
 
     def __init__(self) -> None:
         super().__init__()
         self._unread: Counter[Event] = Counter()
+        self._held: list[Event] = []
 
     def publish(self, event: Event) -> None:
         """Pass an event to all subscriptions; never waits."""
-        if event.durable and event.run:
+        if event in self._held:
+            self._held.remove(event)
+        elif event.durable and event.run:
             self._unread[event] += 1
         super().publish(event)
 
-    def foreign(self, events: Iterable[Event]) -> list[Event]:
-        """The events of a journal that other processes have written. A run writes an event and publishes it in one
-        turn of the loop: what is its own is known here by the time that it is read."""
-        found = []
+    def foreign(self, events: Iterable[Event], *, at_work: bool) -> Sequence[Event]:
+        """The events of a journal that other processes have written. What is not published yet is held for as long as
+        a run of this desk is `at_work`: no other process runs the desk meanwhile."""
         for event in events:
             if self._unread[event] > 0:
                 self._unread[event] -= 1
             else:
-                found.append(event)
+                self._held.append(event)
         self._unread = +self._unread
+        if at_work:
+            return ()
+        found, self._held = self._held, []
         return found
 
 
@@ -298,7 +304,7 @@ class DeskFollower:
         """Show what other processes have written since the last look."""
         assert self._tail is not None
         growth: Growth = await asyncio.to_thread(self._tail.growth)
-        foreign = bus.foreign(growth.events)
+        foreign = bus.foreign(growth.events, at_work=self.runner is not None and self.runner.busy)
         for event in foreign:
             if isinstance(event, StepStarted | AgentAnswered) and event.run == self.desk.run:
                 self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened

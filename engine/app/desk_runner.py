@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 
-from engine.app.gated_model import Gate
+from engine.app.gated_model import PAUSE_SECONDS, Gate
 from engine.app.own_order_queue import OwnOrderQueue
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
@@ -40,8 +40,6 @@ from engine.reports.documents.own_order import Ticket
 
 PATIENCE = 1.5
 """Seconds that a cycle has to end once it is cancelled; quitting takes at most two."""
-PAUSE_SECONDS = 1.0
-"""Seconds between two looks at a pause, which another process may end."""
 
 
 class DeskRunner:

@@ -14,12 +14,12 @@ from datetime import date, datetime, timedelta
 from functools import partial
 
 from engine import places
+from engine.app.cycle_request import CycleRequest, CycleRunner, run_here
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
+from engine.app.gated_model import Gate
 from engine.app.market_data import held_symbols
-from engine.app.models import Through
-from engine.app.notification import notify_of, run_and_notify
-from engine.app.runs import interrupted_cycle, is_decided, run_intraday
+from engine.app.runs import interrupted_cycle, is_decided
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
@@ -34,7 +34,8 @@ from engine.session.context import DeskRunResult
 from engine.session.schedule import DAILY, Schedule, ScheduledRun, next_run
 
 OnMessage = Callable[[FeedMessage], None]
-TakeTurn = Callable[[Callable[[Through], Awaitable[None]]], Awaitable[None]]
+TakeTurn = Callable[[Callable[[Gate], Awaitable[None]]], Awaitable[None]]
+"""A way to have work done as a cycle, once no other is at work; raises what the work raises."""
 Work = Callable[[ScheduledRun], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[None]]
 Report = Callable[[str, str], None]
@@ -72,8 +73,12 @@ def _is_real_time(services: Services) -> bool:
     return services.broker is not None and services.broker.registration.is_real_time
 
 
-async def _at_once(work: Callable[[Through], Awaitable[None]]) -> None:
-    await work(lambda model: model)
+async def _open_gate() -> None:
+    """A gate that holds nothing up."""
+
+
+async def _at_once(work: Callable[[Gate], Awaitable[None]]) -> None:
+    await work(_open_gate)
 
 
 class DeskWatch:
@@ -85,13 +90,15 @@ class DeskWatch:
         publish: Publish,
         on_message: OnMessage = lambda message: None,
         take_turn: TakeTurn = _at_once,
+        run_cycle: CycleRunner = run_here,
     ) -> None:
         """`publish` gets the events of runs, and the watch's own as Noticed; `on_message` those of the feed.
-        `take_turn` has a cycle run when nothing else does, its models wrapped by what it gives."""
+        `take_turn` has a cycle run when nothing else does, and gives its gate."""
         self._services = services
         self._publish = publish
         self._on_message = on_message
         self._take_turn = take_turn
+        self._run_cycle = run_cycle
         self._clock: Clock = services.clock
         self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
@@ -151,17 +158,18 @@ class DeskWatch:
     def _is_paused(self) -> bool:
         return pause_of(places.desk_journal(self._services.desk)) is not None
 
-    async def _cycle(self, scheduled: ScheduledRun, through: Through) -> None:
+    async def _cycle(self, scheduled: ScheduledRun, gate: Gate) -> None:
         if scheduled.within_session and self._is_paused():
             self._notice("warning", f"left out, for the desk is paused: {described(scheduled)}")
             return
         if scheduled.within_session and self._is_decided(scheduled.session):
-            await self._within(scheduled.session, scheduled.number, through)
+            await self._within(scheduled.session, scheduled.number, gate)
             return
         # A close that was not decided yet comes first: its own cycle takes the place of the one within the session.
         last_error = self._failed[1] if self._failed[0] == scheduled.session else None
         try:
-            done = await run_and_notify(self._services, publish=self._publish, through=through, last_error=last_error)
+            request = CycleRequest(notify=True, last_error=last_error)
+            done = await self._run_cycle(self._services, request, self._publish, gate)
         except PaperdeskError as error:
             self._failed = scheduled.session, str(error)
             raise
@@ -174,15 +182,11 @@ class DeskWatch:
         with DeskJournal(self._services.desk) as journal:
             number = interrupted_cycle(journal.reader, done.session)
         if number is not None and not self._is_paused():
-            await self._within(done.session, number, through)
+            await self._within(done.session, number, gate)
 
-    async def _within(self, session: date, number: int, through: Through) -> None:
-        async def run(on_event: Publish, journal: DeskJournal) -> DeskRunResult | Finished:
-            return await run_intraday(
-                self._services, session, number, on_event, through=through, prices=self._prices, journal=journal
-            )
-
-        await notify_of(self._services, run, self._publish, session=session)
+    async def _within(self, session: date, number: int, gate: Gate) -> None:
+        request = CycleRequest(notify=True, within=(session, number), prices=self._prices)
+        await self._run_cycle(self._services, request, self._publish, gate)
 
     def _is_decided(self, session: date) -> bool:
         with DeskJournal(self._services.desk) as journal:

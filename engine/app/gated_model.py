@@ -9,6 +9,8 @@ from engine.ports import LanguageModel
 
 Gate = Callable[[], Awaitable[None]]
 """A wait while the desk is paused; awaited before every question to a model."""
+PAUSE_SECONDS = 1.0
+"""Seconds between two looks at a pause, which another process may end."""
 
 
 class Gated:

@@ -70,17 +70,26 @@ async def load_window(
     return market
 
 
-async def load_desk(services: Services, session: date, held: Sequence[Symbol], late: Collection[Symbol] = ()) -> Market:
+async def load_desk(
+    services: Services,
+    session: date,
+    held: Sequence[Symbol],
+    late: Collection[Symbol] = (),
+    *,
+    prices_only: bool = False,
+) -> Market:
     """The data of a desk's symbols, and of those that it holds or has ordered beside them; of `late` symbols as far as
-    there is any. Raises MissingData for a gap in the history that the session's decision needs."""
+    there is any. With `prices_only` without news, filings and macro series, which take most of the time. Raises
+    MissingData for a gap in the history that the session's decision needs."""
     source = services.open_source(services.data, session)
-    macro = await load_macro(services, services.data, session)
     symbols = [
         one for one in dict.fromkeys((*services.symbols, *held)) if one not in late or await _bars_of(source, one)
     ]
-    market = await load_market(
-        source, source, source, symbols, services.calendar_for, macro=macro, commentary=await source.commentary()
-    )
+    if prices_only:
+        market = await load_market(source, None, None, symbols, services.calendar_for)
+    else:
+        macro, said = await load_macro(services, services.data, session), await source.commentary()
+        market = await load_market(source, source, source, symbols, services.calendar_for, macro=macro, commentary=said)
     for symbol in services.symbols:
         history = market.histories.get(symbol)
         if history is not None and len(history):

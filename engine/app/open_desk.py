@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -11,19 +11,20 @@ from decimal import Decimal
 
 from engine import places
 from engine.app.arena_record import load_document, played_arenas
+from engine.app.cycle_request import CycleRequest, CycleRunner, run_here
 from engine.app.demo_history import demo_history
 from engine.app.demo_time import DemoTime, begin, begins_after
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
-from engine.app.desk_watch import DeskWatch, desk_schedule
-from engine.app.gated_model import Gate, Gated
+from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
+from engine.app.gated_model import Gate
 from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
-from engine.app.models import Through, build_models
+from engine.app.models import build_models
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
 from engine.app.run_spec import cost_settings, default_spec
-from engine.app.runs import run_daily, submit_approved
+from engine.app.runs import submit_approved
 from engine.app.session_minutes import SessionMinutes
 from engine.app.stored_memory import select_memory
 from engine.app.symbol_index import SymbolIndex
@@ -56,9 +57,6 @@ from engine.reports.settings_text import costs_text, short_costs
 from engine.services import Services
 from engine.session.schedule import next_run
 
-TakeTurn = Callable[[Callable[[Gate], Awaitable[None]]], Awaitable[None]]
-"""A way to have work done as a cycle, once no other is at work; raises what the work raises."""
-
 
 class OpenDesk:
     """The configured desk for an app.
@@ -87,14 +85,16 @@ class OpenDesk:
     notify: True where orders that wait are announced outside of the screen.
     """
 
-    def __init__(self, services: Services, *, demo: bool = False, read_only: bool = False) -> None:
+    def __init__(
+        self, services: Services, *, demo: bool = False, read_only: bool = False, run_cycle: CycleRunner = run_here
+    ) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
-        `read_only` no journal is brought up to date, and no cycle runs on a schedule. Raises UsageError or ConfigError
-        for a desk that could not run, TryAgainLater where an older journal is in use, OutdatedJournal for one that is
-        only read, MissingData without prices, and as MarketFetch does."""
+        `read_only` no journal is brought up to date, and no cycle runs on a schedule; `run_cycle` runs every cycle.
+        Raises UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
+        OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
-        self._services = services
+        self._services, self._run_cycle = services, run_cycle
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
         self.label, self.steps = build_models(services, preset).label, preset.questions
         self.journal = places.desk_journal(services.desk)
@@ -155,14 +155,14 @@ class OpenDesk:
             self.clock.sync(theirs)
 
     async def market(self) -> Market:
-        """All data of the desk's symbols through the last completed session; read anew at every call."""
+        """The prices of the desk's symbols through the last completed session; read anew at every call."""
         self.benchmark = await self.symbol_index.benchmark()
         with DeskJournal(self.desk) as journal:
             if self._demo is not None:
                 self._demo.follow(journal.reader)
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
-        return await load_desk(self._services, context.session, held)
+        return await load_desk(self._services, context.session, held, prices_only=True)
 
     def configuration(self) -> Row:
         """Every value of the configuration that is in force, by section, as it may be seen by anybody."""
@@ -222,7 +222,7 @@ class OpenDesk:
         """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from
         RunStarted to RunFinished; `gate` is awaited before every question to a model. What is decided already is
         noticed and left alone. Raises PaperdeskError."""
-        done = await run_daily(self._by_clock(), publish=publish, through=lambda model: Gated(model, gate), only=only)
+        done = await self._run_cycle(self._by_clock(), CycleRequest(only=only), publish, gate)
         if isinstance(done, Finished):
             following = "n runs the next session" if self.has_own_clock else "the next cycle follows its next session"
             what = str(done.session) if only is None else f"{only} on the close of {done.session}"
@@ -231,11 +231,7 @@ class OpenDesk:
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises
         PaperdeskError for what only a person can mend."""
-
-        async def turn(work: Callable[[Through], Awaitable[None]]) -> None:
-            await take_turn(lambda gate: work(lambda model: Gated(model, gate)))
-
-        await DeskWatch(self._services, publish, on_message, turn).run()
+        await DeskWatch(self._services, publish, on_message, take_turn, self._run_cycle).run()
 
     def edit(self, order_id: str, size: OrderSize) -> Edit:
         """The edit that gives an open order another size. Raises as `limited_edit` does."""

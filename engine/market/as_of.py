@@ -27,6 +27,7 @@ from engine.domain.market import (
     CorporateAction,
     Dropped,
     Filing,
+    FilingBatch,
     FundHolding,
     FundTrade,
     NewsBatch,
@@ -130,8 +131,8 @@ def last_opened(calendar: Calendar, now: datetime) -> date:
 
 async def load_market(
     bars: BarSource,
-    news: NewsSource,
-    filings: FilingSource,
+    news: NewsSource | None,
+    filings: FilingSource | None,
     symbols: Sequence[Symbol],
     calendar_of: Callable[[Symbol], Calendar],
     *,
@@ -139,8 +140,8 @@ async def load_market(
     commentary: NewsBatch | None = None,
     holdings: Mapping[str, Sequence[FundHolding]] | None = None,
 ) -> Market:
-    """Read the sources' data on symbols; `macro`, `commentary` and `holdings` are loaded already. Raises the sources'
-    errors."""
+    """Read the sources' data on symbols, those that there are; `macro`, `commentary` and `holdings` are loaded already.
+    Raises the sources' errors."""
     histories: dict[Symbol, PriceHistory] = {}
     actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
     items: dict[Symbol, Sequence[NewsItem]] = {}
@@ -153,8 +154,8 @@ async def load_market(
         on_file = await bars.actions(symbol)
         faults += price_faults(histories[symbol], on_file)
         actions[symbol] = in_effect(on_file)
-        batch = await news.news(symbol)
-        reported = await filings.filings(symbol)
+        batch = NewsBatch() if news is None else await news.news(symbol)
+        reported = FilingBatch() if filings is None else await filings.filings(symbol)
         items[symbol], reports[symbol] = batch.items, reported.items
         dropped += [*batch.dropped, *reported.dropped]
     calendars = {symbol: calendar_of(symbol) for symbol in symbols}

@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 
 from connectors.wiring.services import services
 from engine import places
+from engine.app.cycle_request import CycleProcess, CycleRunner, run_here
 from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import Config, load_config
@@ -77,8 +78,9 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
         await every_click_hits(pilot, "decisions", 8)
 
 
-async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config) -> None:
-    async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
+@pytest.mark.parametrize("run_cycle", [run_here, CycleProcess(partial(services, load_config(None).config))])
+async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config, run_cycle: CycleRunner) -> None:
+    async with running(open_desk=partial(OpenDesk, services(config), run_cycle=run_cycle)) as pilot:
         await until(pilot, lambda: desk_is_open(pilot))
         await pilot.press("r")
         await until(pilot, lambda: any("run done" in line for line in log(pilot)))

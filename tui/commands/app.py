@@ -102,10 +102,13 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
 def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     """The configured desk, which runs cycles by itself where the configuration says so, or the demo desk, whose time
     begins when it is first opened and whose history is made then. With `read_only` neither happens. The heavy imports
-    happen here, in the desk's thread. Raises ConfigError."""
+    happen here, in the desk's thread; a cycle has a process of its own. Raises ConfigError."""
+    from engine.app.cycle_request import CycleProcess
     from engine.app.open_desk import OpenDesk
 
-    return OpenDesk(invocation.services(), demo=not (read_only or invocation.configured), read_only=read_only)
+    demo = not (read_only or invocation.configured)
+    cycles = CycleProcess(invocation.services)
+    return OpenDesk(invocation.services(), demo=demo, read_only=read_only, run_cycle=cycles)
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from textual.pilot import Pilot
@@ -13,10 +14,12 @@ from textual.pilot import Pilot
 from connectors.wiring.services import services
 from engine import places
 from engine.app import demo_time
+from engine.app.desk_context import Finished
 from engine.config import load_config
 from engine.domain.run import RunOutcome
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
+from engine.messages.events import Event, Noticed
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.conftest import opened, shown, until
 from tui.commands.app import open_desk
@@ -110,6 +113,17 @@ def test_orders_of_a_demo_desk_wait_by_its_own_time(run: Run, fresh: Path, monke
     assert waiting and waiting[0]["session"] < str(SESSIONS[-1])
     stands = run("approve", waiting[0]["id"], "--json").json["orders"][0]["stands"]
     assert stands == "approved, acknowledged"
+
+
+async def test_the_app_runs_its_cycles_in_a_process_of_their_own(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Event] = []
+    there = AsyncMock(return_value=Finished("daily-demo-20250715", date(2025, 7, 15)))
+    monkeypatch.setattr("engine.app.cycle_request.in_own_process", there)
+    await open_desk(Invocation()).run_cycle(heard.append, AsyncMock())
+    there.assert_awaited_once()
+    assert [event.text for event in heard if isinstance(event, Noticed)] == [
+        "2025-07-15 is decided already; n runs the next session"
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "\udcff"])
