@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine import places
 from engine.account.activity import WITHIN
-from engine.account.disagreement import CASH, disagreement
+from engine.account.disagreement import CASH, disagreement, unexplained
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
 from engine.domain.brokerage import Difference
 from engine.domain.ledger import carried_forward
@@ -26,6 +26,7 @@ from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
+from engine.messages.events import Event
 from engine.ports import Calendar, Clock, Orders
 
 
@@ -53,16 +54,19 @@ def claim_account(path: Path, desk: str, account: str) -> None:
 
 
 ROUNDING = "rounding"
+NO_RUN = ""
+"""Enters an account's activity that is booked ahead of the run that it belongs to."""
 NEVER_SEEN = "the broker says that it has never seen it"
 NEVER_ARRIVED = "it never arrived at the broker, and its session has passed"
 
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """The writer of one run's reconciliation.
+    """The writer of one run's reconciliation, or of one ahead of a run.
 
     journal, reader: the desk's journal, to write and to read
     run: id of the run
+    ahead: True where the run has not come yet: it did not enter the activity itself, and publishes none of it
     kind: the broker's
     market: values positions at raw closes
     calendar: the desk's sessions
@@ -77,6 +81,20 @@ class Booking:
     market: Market
     calendar: Calendar
     clock: Clock
+    ahead: bool = False
+
+    def require_agreement(self, report: ReconciliationReport, desk: str, patience: timedelta) -> None:
+        """Raises BooksDisagree where both sides differ, EntryAwaited where an entry of the account's history may still
+        explain it within `patience`."""
+        if report.differences:
+            raise unexplained(
+                desk,
+                report.differences,
+                report.unbooked,
+                since=self.reader.awaited_since(),
+                now=self.clock.now(),
+                patience=patience,
+            )
 
     def orders(self, report: ReconciliationReport, session: date) -> None:
         """Write the states of our orders; one that never arrived expires once its session is not the latest."""
@@ -121,12 +139,15 @@ class Booking:
             self.journal.session_settled(self.run, point)
         return taken
 
-    def book(self, report: ReconciliationReport, adoptions: Sequence[Adoption] = ()) -> None:
-        """Book new activity, with the rest that rounding left and what a person has adopted."""
+    def book(
+        self, report: ReconciliationReport, adoptions: Sequence[Adoption] = (), events: Sequence[Event] = ()
+    ) -> None:
+        """Book new activity, with the rest that rounding left, what a person has adopted, and the events of it."""
         now, journal = self.clock.now(), self.journal
+        entered_by = NO_RUN if self.ahead else self.run
         with journal.together():
             for line in report.activity.all:
-                journal.activity(self.run, line.activity, booked=line.entry is not None)
+                journal.activity(entered_by, line.activity, booked=line.entry is not None)
                 if isinstance(line.entry, Fill):
                     journal.fill(self.run, line.entry, line.activity.id)
                 elif line.entry is not None:
@@ -142,6 +163,8 @@ class Booking:
                 )
             for adopted in adoptions:
                 journal.adopted(self.run, adopted, now)
+            for event in events:
+                journal.event(event)
 
     def due(self, books: EquityPoint, session: date) -> list[SettledSession]:
         """The books of every session after the last closed one, out of what the journal holds; nothing is written."""

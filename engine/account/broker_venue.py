@@ -10,7 +10,6 @@ from decimal import Decimal
 
 from engine.account.booking import Booking
 from engine.account.crypto_fees import less_fees
-from engine.account.disagreement import unexplained
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.account.valuation import crypto_warnings, value_warnings
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
@@ -91,15 +90,7 @@ class BrokerVenue:
             )
         self.claim(report.account.id)
         self.booking.orders(report, session)
-        if report.differences:
-            raise unexplained(
-                self.desk,
-                report.differences,
-                report.unbooked,
-                since=self.reader.awaited_since(),
-                now=self.booking.clock.now(),
-                patience=self.patience,
-            )
+        self.booking.require_agreement(report, self.desk, self.patience)
         self._fees_taken = report.expected
         self._seen(report.account, report.open_orders)  # after the differences: a stranger's order may have no price
         played = self._book(report, session)

@@ -98,8 +98,8 @@ class DeskContext:
             pause=asyncio.sleep,
         )
 
-    def booking(self, account: DeskAccount, run: str, market: Market) -> Booking:
-        """The booking of a run's findings in the desk's journal."""
+    def booking(self, account: DeskAccount, run: str, market: Market, *, ahead: bool = False) -> Booking:
+        """The booking of a run's findings in the desk's journal, `ahead` of the run or by it."""
         journal = self.journal.writer
         assert self.journal.reader is not None  # the writer has created the journal
         return Booking(
@@ -110,6 +110,7 @@ class DeskContext:
             market=market,
             calendar=self.calendar,
             clock=account.clock,
+            ahead=ahead,
         )
 
 

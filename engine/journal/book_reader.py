@@ -83,6 +83,12 @@ class BookReader(RowReader):
         """Trades of the account, or those allocated to an owner's `book`; of all of them with None."""
         return self._values(Fill, "fills", {"run": run, "order_id": order_id, "part": part, "book": book})
 
+    def fills_entered(self, run: str) -> tuple[Fill, ...]:
+        """The account's trades of a run but for those that were booked ahead of it."""
+        ahead = "SELECT 1 FROM activities WHERE id = fills.execution AND activities.run <> fills.run"
+        rows = f"SELECT * FROM fills WHERE run = ? AND book = '' AND NOT EXISTS ({ahead}) ORDER BY rowid"
+        return tuple(value_of(Fill, row) for row in self._rows(rows, run))
+
     def dated_fills(self, symbol: Symbol) -> tuple[tuple[datetime, Fill], ...]:
         """Trades of a symbol at a broker, each after its time (UTC) there."""
         rows = self._rows(

@@ -240,8 +240,8 @@ class DeskRecorder(JournalRecorder):
         return CycleResult(decided, orders, self.reader.opinions(run=self.run))
 
     def new_fills(self, settled: SettledSession) -> Sequence[Fill]:
-        """The fills that this run has booked: others were published by the run that booked them."""
-        own = frozenset(self.reader.fills(run=self.run))
+        """The fills that this run has booked: others were published when they were booked."""
+        own = frozenset(self.reader.fills_entered(self.run))
         return [fill for fill in settled.fills if fill in own]
 
     def opened(self, books: EquityPoint) -> None:

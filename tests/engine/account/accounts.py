@@ -17,10 +17,12 @@ from connectors.alpaca.orders import activity, broker_order, order_body, update_
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json
+from engine.account.ahead_of_run import book_ahead, session_to_close
 from engine.account.booking import Booking, claim_account
 from engine.account.broker_venue import BrokerVenue
 from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
+from engine.app.fills_booking import NO_PRICES
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import Symbol, is_crypto
@@ -268,6 +270,25 @@ class Desk:
                 broker="alpaca",
             )
             return asyncio.run(run_daily(run))
+
+    def book(self) -> bool:
+        """One booking ahead of the next run."""
+        clock, session = BrokerClockOf(self.local), self.session
+        with JournalWriter(self.journal) as journal, JournalReader(self.journal) as reader:
+            booking = Booking(
+                journal,
+                reader,
+                run=run_id(self.name, session_to_close(reader, XNYS, session)),
+                kind="alpaca",
+                market=NO_PRICES,
+                calendar=XNYS,
+                clock=clock,
+                ahead=True,
+            )
+            booked = book_ahead(
+                self.reconciler(reader), booking, session=session, patience=timedelta(), publish=self.events.append
+            )
+            return asyncio.run(booked)
 
 
 def assert_equal(desk: Desk) -> None:
