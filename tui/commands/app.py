@@ -102,13 +102,15 @@ def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppS
 def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     """The configured desk, which runs cycles by itself where the configuration says so, or the demo desk, whose time
     begins when it is first opened and whose history is made then. With `read_only` neither happens. The heavy imports
-    happen here, in the desk's thread; a cycle has a process of its own. Raises ConfigError."""
+    happen here, in the desk's thread; a cycle has a process of its own, and the configuration that the app was opened
+    with. Raises ConfigError."""
+    from connectors.wiring.services import services
     from engine.app.cycle_request import CycleProcess
     from engine.app.open_desk import OpenDesk
 
     demo = not (read_only or invocation.configured)
-    cycles = CycleProcess(invocation.services)
-    return OpenDesk(invocation.services(), demo=demo, read_only=read_only, run_cycle=cycles)
+    configured = partial(services, invocation.load().config)
+    return OpenDesk(configured(), demo=demo, read_only=read_only, run_cycle=CycleProcess(configured))
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:

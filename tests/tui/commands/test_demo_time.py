@@ -115,12 +115,17 @@ def test_orders_of_a_demo_desk_wait_by_its_own_time(run: Run, fresh: Path, monke
     assert stands == "approved, acknowledged"
 
 
-async def test_the_app_runs_its_cycles_in_a_process_of_their_own(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_app_runs_its_cycles_in_a_process_of_their_own_with_the_configuration_that_it_shows(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[Event] = []
     there = AsyncMock(return_value=Finished("daily-demo-20250715", date(2025, 7, 15)))
     monkeypatch.setattr("engine.app.cycle_request.in_own_process", there)
-    await open_desk(Invocation()).run_cycle(heard.append, AsyncMock())
-    there.assert_awaited_once()
+    desk = open_desk(Invocation())
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", '["ORVL"]')
+    await desk.run_cycle(heard.append, AsyncMock())
+    open_services = there.await_args.args[0].args[0]  # type: ignore[union-attr]
+    assert open_services().symbols == desk.symbols != ("ORVL",)
     assert [event.text for event in heard if isinstance(event, Noticed)] == [
         "2025-07-15 is decided already; n runs the next session"
     ]
