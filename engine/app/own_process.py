@@ -15,6 +15,7 @@ from contextlib import aclosing, redirect_stderr, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from threading import Lock
 from typing import Any, TypeVar
 
 from engine import errors
@@ -31,6 +32,7 @@ GRACE = 1.2
 """Seconds that cancelled work has to end before its process is ended."""
 ENDING = 0.02
 """Seconds between two looks at whether a process has ended."""
+_starting = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,9 @@ def begin_process(main: Callable[..., None], given: tuple[object, ...], name: st
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=main, args=(*given, theirs), name=f"paperdesk {name}", daemon=True)
-    # While an app draws, sys.stderr is a stand-in without a descriptor, which spawn cannot pass on.
-    with redirect_stderr(sys.__stderr__):
+    # While an app draws, sys.stderr is a stand-in without a descriptor, which spawn cannot pass on; two threads that
+    # put it back in the wrong order would leave the app without its stand-in.
+    with _starting, redirect_stderr(sys.__stderr__):
         process.start()
     theirs.close()
     return ours, process
