@@ -17,6 +17,7 @@ from tui.plain_text import one_line, printable
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
+    from engine.domain.run import EquityPoint
     from engine.reports.documents.opening import Opening
     from tui.market_view import Quote
 
@@ -99,10 +100,12 @@ class Books:
     """The desk's books at a close, in the quote currency.
 
     session: the session of the close.
+    since: the latest session after it in which something was booked, as a trade; None where nothing was.
     value: cash and positions.
     cash: not negative.
     held: the positions.
-    before: the value a session before, at live prices that at the close; None where not known.
+    before: the value a session before, at live prices or with what was booked `since` that at the close; None where
+        not known.
     peak: the highest value so far, None where not known. Deposits and withdrawals since count as if they had been made
         before both.
     live: the session of the live prices that the books are valued at; None at the close.
@@ -115,6 +118,7 @@ class Books:
     before: Decimal | None = None
     peak: Decimal | None = None
     live: date | None = None
+    since: date | None = None
 
     def at_quotes(self, quotes: Sequence[Quote], splits: Mapping[str, Sequence[date]]) -> Books:
         """The books at live prices, where a quote is of a session after the close that they were valued at, and in the
@@ -140,7 +144,8 @@ class Books:
         value = self.value + sum(earned, Decimal(0))
         live = max(one.session for one in quotes if one.session is not None)
         peak = None if self.peak is None else max(self.peak, value)
-        return replace(self, value=value, held=held, before=self.value, peak=peak, live=live)
+        before = self.value if self.since is None else self.before
+        return replace(self, value=value, held=held, before=before, peak=peak, live=live)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,19 +240,24 @@ def _opening_books(opening: Opening) -> Books | None:
     last = opening.books
     if last is None:
         return None
+    change, since = opening.change, opening.since
+    closed = _books_of(last)
+    peak = last.value / (1 + opening.fall) if opening.fall > -1 else None
+    if since is None:
+        before = None if change is None or change <= -1 else last.value / (1 + change)
+        return replace(closed, before=before, peak=peak)
+    share = 1 + since.deposits / last.value if last.value > 0 else Decimal(1)
+    peak = None if peak is None else max(peak * share, since.books.value)
+    before = last.value + since.deposits
+    return replace(_books_of(since.books), session=last.session, since=since.books.session, before=before, peak=peak)
+
+
+def _books_of(point: EquityPoint) -> Books:
     held = tuple(
-        Held(symbol, position.quantity, last.prices.get(symbol), position.average_cost)
-        for symbol, position in last.portfolio.positions.items()
+        Held(symbol, position.quantity, point.prices.get(symbol), position.average_cost)
+        for symbol, position in point.portfolio.positions.items()
     )
-    change = opening.change
-    return Books(
-        session=last.session,
-        value=last.value,
-        cash=last.portfolio.cash,
-        held=held,
-        before=None if change is None or change <= -1 else last.value / (1 + change),
-        peak=last.value / (1 + opening.fall) if opening.fall > -1 else None,
-    )
+    return Books(session=point.session, value=point.value, cash=point.portfolio.cash, held=held)
 
 
 def after(state: DeskState, event: Event) -> DeskState:
@@ -387,7 +397,8 @@ def _session_settled(state: DeskState, event: events.SessionSettled) -> DeskStat
     if old and old.session < event.session:
         earned = event.value - event.brought
         share = event.value / earned if event.brought and earned > 0 else Decimal(1)
-        before, peak = old.value * share, None if peak is None else peak * share
+        before = old.value * share if old.since is None else old.before
+        peak = None if peak is None else peak * share
     peak = max(event.value, event.value if peak is None else peak)
     return replace(
         state,

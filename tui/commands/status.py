@@ -48,7 +48,8 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
 @json_option
 @desk_options
 def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
-    """Lists what is held at the last close: shares, average cost, price, gain, and the part of the portfolio.
+    """Lists what is held, by the last close and every trade since: shares, average cost, price, gain, and the part of
+    the portfolio.
 
     \b
     Examples:
@@ -160,7 +161,7 @@ def _value(document: Document) -> str:
 
     change, whole, deposits = document["change"], document["total_return"], Decimal(document["brought_in"])
     parts = [
-        f"{amounts.money(Decimal(document['value']))} at {document['session']}",
+        f"{amounts.money(Decimal(document['value']))} at {document['session']}{_since_words(document)}",
         "" if change is None else f"{amounts.percent(change)} on the session",
         f"{amounts.percent(whole)} since the start" if whole is not None and document["initial_value"] else "",
         f"without deposits and withdrawals of {amounts.gain(deposits)}" if deposits else "",
@@ -172,7 +173,7 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
     if document["session"] is None:
         yield f"no session of {title} is closed yet"
         return
-    yield standard_output().bold(f"Positions of {title} at {document['session']}")
+    yield standard_output().bold(f"Positions of {title} at {document['session']}{_since_words(document)}")
     yield from _position_table(document)
     if document["yours"]:
         yield f"orders of your own are in {', '.join(document['yours'])}"
@@ -211,6 +212,15 @@ def _position_table(document: Document) -> Iterator[str]:
     for owner, book in document.get("per_owner", {}).items():
         figures = [amounts.money(Decimal(book[name])) for name in ("value", "cash")]
         yield f"book of {owner}: {figures[0]}, of it cash {figures[1]}"
+
+
+def _since_words(document: Document) -> str:
+    """What was booked after the close, in a few words."""
+    since = document["since"]
+    if since is None:
+        return ""
+    trades = f"{since['fills']} trade{'' if since['fills'] == 1 else 's'}"
+    return f", with {trades if since['fills'] else 'what was booked'} since"
 
 
 def _part(worth: Decimal | None, value: Decimal) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from engine.account.present_books import Since, since_close
 from engine.account.reconciliation import ReconciliationReport
 from engine.account.time_weighted import CloseComparison, Measured, beside, measured, net_deposits
 from engine.domain.decimal_text import money, plain
@@ -88,6 +89,15 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
         cash = reader.stretches(records.run or "").get(records.part)
         return measured(points, began=cash), begins if cash is None else cash
     return measured(points, net_deposits(reader.equity(), reader.cash_flows(), reader.adoptions())), begins
+
+
+def booked_since(records: Records, last: EquityPoint | None) -> Since | None:
+    """What a desk's account has come to since its last close; None where nothing was booked since, and for records that
+    are not all of a desk's."""
+    reader = records.reader
+    if reader is None or last is None or records.kind != "desk" or reader.account() is None:
+        return None
+    return since_close(last, reader.fills(), reader.cash_flows(), reader.adoptions())
 
 
 def in_an_account(records: Records) -> bool:

@@ -13,7 +13,7 @@ from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import MissingData
 from engine.journal.entries import OrderEntry
 from engine.market.point_in_time import MarketAsOf
-from engine.reports.documents.account import closes, measured_closes
+from engine.reports.documents.account import booked_since, closes, measured_closes
 from engine.reports.documents.records import Records
 from engine.reports.performance import BENCHMARK
 
@@ -66,8 +66,7 @@ class Book:
         then what it is compared with; None before a symbol's first bar.
     falls: the fraction from the highest growth at each close, not positive.
     invested: the fraction of the value that is in positions at each close, above 1 with borrowed cash.
-    cash: at the last close.
-    positions: at the last close.
+    cash, positions: at the last close, with what was booked since.
     orders: every order in its present state, the latest first.
     fills: every trade, the latest first.
     flows: cash that moved without a trade, the latest first.
@@ -98,6 +97,8 @@ def book_of(
         return Book()
     rows, _ = measured_closes(records, points)
     sessions = [point.session for point in points]
+    since = booked_since(records, points[-1] if points else None)
+    present = points if since is None else [*points, since.books]
     run, part = records.world, records.part
     return Book(
         sessions=sessions,
@@ -105,8 +106,8 @@ def book_of(
         curves={OWN: [float(row.growth) for row in rows], **_beside(market, symbols, fund, sessions)},
         falls=[float(row.fall) for row in rows],
         invested=[float(1 - point.portfolio.cash / point.value) if point.value else 0.0 for point in points],
-        cash=points[-1].portfolio.cash if points else Decimal(0),
-        positions=_positions(points),
+        cash=present[-1].portfolio.cash if points else Decimal(0),
+        positions=_positions(present),
         orders=reader.orders(run)[::-1],
         fills=reader.fills(run, part=part if run else None)[::-1],
         flows=reader.cash_flows(run, part if run else None)[::-1],

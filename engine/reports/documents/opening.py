@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from engine.account.present_books import Since
 from engine.domain.decision import Decision
 from engine.domain.order import Fill
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event
-from engine.reports.documents.account import measured_closes
+from engine.reports.documents.account import booked_since, measured_closes
 from engine.reports.documents.records import Records
 
 
@@ -23,6 +24,7 @@ class Opening:
     events: those of the last run, in order.
     last_event: the number of the journal's last event up to which they were read.
     books: the books at the last close.
+    since: what was booked after it; None where nothing was.
     change: the time-weighted change of the last session, a fraction.
     fall: the fraction, not positive, from the highest growth so far.
     decisions: every decision, in the order in which they were taken.
@@ -32,6 +34,7 @@ class Opening:
     events: tuple[Event, ...] = ()
     last_event: int = 0
     books: EquityPoint | None = None
+    since: Since | None = None
     change: Decimal | None = None
     fall: Decimal = ZERO
     decisions: tuple[Decision, ...] = ()
@@ -57,6 +60,7 @@ def opening_of(records: Records) -> Opening:
         # A run that is at work may have written on since its number was read.
         last_event=max([before, *(number for number, _ in events[-1:])]),
         books=points[-1] if points else None,
+        since=booked_since(records, points[-1] if points else None),
         change=None if last is None else last.change,
         fall=ZERO if last is None else last.fall,
         decisions=reader.decisions(),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from engine.account.present_books import Since
 from engine.domain.decimal_text import money
 from engine.domain.order import Fill, Side, is_own
 from engine.domain.portfolio import ZERO
@@ -17,7 +18,7 @@ from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
 from engine.ports import Calendar
 from engine.reports.documents import row_json
-from engine.reports.documents.account import measured_closes
+from engine.reports.documents.account import booked_since, measured_closes
 from engine.reports.documents.desk_settings import changed_since, settings_of
 from engine.reports.documents.operations import operation_rows
 from engine.reports.documents.records import Records
@@ -40,7 +41,7 @@ def status_document(
         stops, books = ("halted", "paused"), ("brought_in", "total_return", "value", "cash")
         return {
             **records.head,
-            **dict.fromkeys(("settings", "changed", *stops, "last_run", *books, "model", "operation")),
+            **dict.fromkeys(("settings", "changed", *stops, "last_run", "since", *books, "model", "operation")),
             "rehearsal": rehearsal_summary(records.desk),
             "positions": {},
             "open_orders": [],
@@ -80,8 +81,10 @@ def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> 
 
 
 def _value(records: Records, reader: JournalReader) -> Row:
-    """The books at the last close, and how they came there: `change` is that of the last session."""
+    """The books of this moment, and how those of the last close came there: `change` is that of its session, `since`
+    what was booked after it."""
     books, owners = last_books(records)
+    since = booked_since(records, books)
     points: Sequence[EquityPoint] = reader.equity(records.world, records.part)
     if books is not None:
         points = [point for point in points if point.session <= books.session]
@@ -90,11 +93,12 @@ def _value(records: Records, reader: JournalReader) -> Row:
     change = last.change if last is not None and len(rows) > 1 else None
     return {
         "session": None if books is None else str(books.session),
+        "since": _since(since),
         "initial_value": None if initial is None else money(initial),
         "brought_in": money(sum((row.deposits for row in rows), ZERO)),
         "change": None if change is None else float(change),
         "total_return": None if last is None else float(last.growth - 1),
-        **row_json.books(books),
+        **row_json.books(books if since is None else since.books),
         **row_json.per_owner(owners),
     }
 
@@ -125,17 +129,26 @@ def _model(calls: Sequence[CallCost]) -> Row:
 
 
 def positions_document(records: Records) -> Row:
-    """The books at the last close; null before the first. `frozen` are the symbols that its run gave no order, `yours`
-    the positions in which orders of the operator's own have traded since they were opened."""
-    books, owners = last_books(records)
+    """The books at the last close (`session`) with what was booked `since`; null before the first. `frozen` are the
+    symbols that its run gave no order, `yours` the positions in which orders of the operator's own have traded since
+    they were opened."""
+    closed, owners = last_books(records)
+    since = booked_since(records, closed)
+    books = closed if since is None else since.books
     return {
         **records.head,
-        "session": None if books is None else str(books.session),
+        "session": None if closed is None else str(closed.session),
+        "since": _since(since),
         **row_json.books(books),
         **row_json.per_owner(owners),
         "frozen": {} if records.reader is None else _frozen(records.reader, records.run),
         "yours": [] if books is None or records.reader is None else _yours(records.reader.fills(records.world), books),
     }
+
+
+def _since(since: Since | None) -> Row | None:
+    """The session and the number of trades since a close; null where nothing was booked."""
+    return None if since is None else {"session": str(since.books.session), "fills": since.fills}
 
 
 def _yours(fills: Sequence[Fill], books: EquityPoint) -> list[str]:
