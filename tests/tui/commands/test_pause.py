@@ -12,11 +12,12 @@ import pytest
 
 from connectors.wiring.services import services
 from engine import places
-from engine.app import desk_watch
+from engine.app import cycle_request, desk_watch
+from engine.app.cycle_request import CycleRequest
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import RunKind, RunOutcome
-from engine.execution.controls import pause, unpause
+from engine.execution.controls import Paused, pause, pause_of, unpause
 from engine.journal.reader import JournalReader
 from engine.messages.events import AgentAnswered, Event, RunFinished
 from engine.services import Services
@@ -117,6 +118,31 @@ def test_a_cycle_at_work_ends_after_its_present_answer_and_the_next_run_goes_on(
     assert getattr(done, "outcome", None) is RunOutcome.DONE
     with JournalReader(journal) as reader:
         assert len(reader.decisions(done.run)) == 4
+
+
+def test_a_cycle_in_a_process_of_its_own_waits_until_the_pause_is_over(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, answered, looks = places.desk_journal("demo"), list[Event](), list[int]()
+
+    def pausing(event: Event) -> None:
+        if isinstance(event, AgentAnswered):
+            answered.append(event)
+            if len(answered) == 3:
+                pause(journal, NOON, "from the app")
+
+    def looked(path: Path) -> Paused | None:
+        if (found := pause_of(path)) is not None:
+            looks.append(len(answered))
+            if len(looks) == 3:
+                unpause(path, NOON)
+        return found
+
+    monkeypatch.setattr(cycle_request, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(cycle_request, "pause_of", looked)
+    done = asyncio.run(cycle_request._run_there(configured, NOON, CycleRequest(), pausing))
+    assert looks == [3, 3, 3], "no question while it is paused"
+    assert (str(done.session), getattr(done, "outcome", None)) == (NEXT, RunOutcome.DONE)
 
 
 def test_a_demo_desk_with_a_clock_of_its_own_leaves_no_session_out_because_of_a_pause(run: Run, fresh: Path) -> None:
