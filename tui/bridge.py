@@ -291,11 +291,13 @@ class Bridge:
     ) -> tuple[DeskState, MarketView | None]:
         """The books and the market at the prices of the feed: the only place from which screens have them."""
         market = self._follower.market
-        seen = (market, desk.books, live.prices)
+        now = services.clock.now()
+        # The minute too: a price counts once its session has opened, also where the clock learns of that after it.
+        seen = (market, desk.books, live.prices, now.replace(second=0, microsecond=0))
         if market is None or not live.prices:
             return desk, market
         if self._priced is None or self._priced[0] != seen:
-            priced = at_prices(market, live.prices, services.clock.now())
+            priced = at_prices(market, live.prices, now)
             books = None if desk.books is None else desk.books.at_quotes(priced.quotes, priced.splits)
             self._priced = (seen, books, priced)
         return replace(desk, books=self._priced[1]), self._priced[2]

@@ -19,7 +19,16 @@ from engine.domain.run import RunKind
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
 from engine.messages.commands import Approve, Command, RunCycle, Shutdown, Undo, Veto
-from engine.messages.events import AgentAnswered, Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
+from engine.messages.events import (
+    AgentAnswered,
+    Event,
+    Noticed,
+    OrderFilled,
+    OrderMoved,
+    RunFinished,
+    RunStarted,
+    StepStarted,
+)
 from engine.reports.documents.control_state import ControlState
 from tui.controls_view import controls_at
 from tui.journal_tail import Growth, JournalTail
@@ -46,6 +55,9 @@ TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
 
 TIME_SECONDS = 1.0
 """Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
+
+TOUCHING = (Noticed, OrderFilled, OrderMoved, RunStarted, RunFinished)
+"""Events of this process after which the journal is looked at, at once."""
 
 QUIET_SECONDS = 300.0
 """Seconds without an event of another process's run after which it is not shown as running any more: it may have been
@@ -209,6 +221,7 @@ class DeskFollower:
             edit=services.edit,
             place=services.place,
             undo_seconds=services.undo_seconds,
+            book=services.book if services.books_fills else None,
         )
         self.runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
@@ -240,7 +253,10 @@ class DeskFollower:
     def _on_message(self, message: FeedMessage) -> None:
         if self.board is not None:
             self.board.on_message(message)
-        line = live_line(message)
+        bookings = None if self.runner is None else self.runner.bookings
+        if bookings is not None:
+            bookings.hear(message)
+        line = live_line(message, booked=bookings is not None)
         if line is not None:
             self.desk = with_line(self.desk, line)
         if isinstance(message, OrderHint) and self._touched is not None:
@@ -310,7 +326,8 @@ class DeskFollower:
                 self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened
             await self._take(event, services)
         at_work = self.desk.running or (self.runner is not None and self.runner.busy)
-        if growth.another or (growth.changed and not growth.events and not at_work):
+        booked = growth.changed and all(isinstance(event, OrderFilled | OrderMoved) for event in growth.events)
+        if growth.another or (booked and not at_work):
             await self._read_desk(services, another=growth.another)
         if any(isinstance(event, RunFinished) for event in foreign):
             await self._greet(services, self.visit)
@@ -349,7 +366,7 @@ class DeskFollower:
 
     async def _fold(self, subscription: Subscription, services: OpenDesk) -> None:
         async for event in subscription:
-            if self._touched is not None and isinstance(event, Noticed | OrderMoved | RunStarted | RunFinished):
+            if self._touched is not None and isinstance(event, TOUCHING):
                 self._touched.set()
             await self._take(event, services)
 

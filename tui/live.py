@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.domain.live import ORDER_NEWS, Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.market.forming_minutes import FormingMinutes
 from engine.market.live_prices import LivePrices
 from tui.plain_text import one_line
@@ -24,8 +24,6 @@ AT_MOST = 0.25
 """Seconds between two views: the messages in between are one change."""
 STALE = 20.0
 """Seconds without any message after which a feed is called stale while the market is open."""
-HINTS = frozenset({"fill", "partial_fill", "canceled", "expired", "rejected", "replaced", "done_for_day"})
-"""The broker's events of an order that are lines of the log; the desk itself logs what it sends."""
 _WORST = (Delivery.DOWN, Delivery.POLLING, Delivery.STREAM)
 
 
@@ -104,18 +102,20 @@ def _age(seconds: float | None) -> str:
     return f"{seconds:.{0 if seconds >= 10 else 1}f}s"
 
 
-BOOKED = "; the desk's next run books it"
-"""The books are those of runs: what a feed says of an order is a hint alone."""
+NOT_BOOKED = "; the desk's next run books it"
+"""What a feed says of an order is a hint alone: whoever only reads says who books it."""
 
 
-def live_line(message: FeedMessage) -> Line | None:
-    """A line for the log; None for what is no news to a person, such as a price."""
+def live_line(message: FeedMessage, *, booked: bool) -> Line | None:
+    """A line for the log; None for what is no news to a person, such as a price. `booked`: what has become of an order
+    is booked at once."""
     match message:
         case Headline(symbols, headline, source, at):
             about = f"{' '.join(symbols)}: " if symbols else ""
             return Line(at, "info", one_line(f"{about}{headline}{f' ({source})' if source else ''}"))
-        case OrderHint(order, event, at) if event in HINTS:
-            return Line(at, "trade", one_line(f"the broker says {event.replace('_', ' ')}: {order}{BOOKED}"))
+        case OrderHint(order, event, at) if event in ORDER_NEWS:
+            text = f"the broker says {event.replace('_', ' ')}: {order}{'' if booked else NOT_BOOKED}"
+            return Line(at, "trade", one_line(text))
         case FeedState(feed, delivery, since, detail):
             state = "is up" if delivery is Delivery.STREAM else delivery.name
             level = "info" if delivery is Delivery.STREAM else "warning"

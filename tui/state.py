@@ -120,6 +120,13 @@ class Books:
     live: date | None = None
     since: date | None = None
 
+    @property
+    def as_of(self) -> str:
+        """The moment of the figures, in a few words."""
+        if self.live is not None:
+            return "live"
+        return f"close of {self.session}" if self.since is None else f"as booked on {self.since}"
+
     def at_quotes(self, quotes: Sequence[Quote], splits: Mapping[str, Sequence[date]]) -> Books:
         """The books at live prices, where a quote is of a session after the close that they were valued at, and in the
         same shares: after a split the next run counts them anew."""

@@ -44,10 +44,11 @@ class DeskJournal:
         self._close_writer()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, *, brief: bool = False) -> Iterator[None]:
         """Hold the desk's lock until the block ends, the journal brought up to date; who writes in the block needs it.
-        Raises TryAgainLater where another process holds the lock, and as `bring_up_to_date` does."""
-        with desk_lock(self.desk):
+        Raises TryAgainLater where another process holds the lock, but for one that does so in `brief`, which is waited
+        for; and as `bring_up_to_date` does."""
+        with desk_lock(self.desk, brief=brief):
             if self._reader is not None and self._read_file != self._file():
                 self._reader.close()  # another process has replaced the file since it was opened
                 self._reader = None
@@ -96,7 +97,7 @@ class DeskJournal:
         return found.st_dev, found.st_ino
 
 
-def desk_lock(desk: str) -> AbstractContextManager[None]:
+def desk_lock(desk: str, *, brief: bool = False) -> AbstractContextManager[None]:
     """Hold the desk's lock until the block ends. Raises TryAgainLater at once where another process holds it,
     ConfigError where nothing may be written."""
-    return one_process(places.lock_file(desk), f"another run of the desk {desk} is at work")
+    return one_process(places.lock_file(desk), f"another run of the desk {desk} is at work", brief=brief)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 
+from engine.app.booking_queue import BookingQueue
 from engine.app.gated_model import PAUSE_SECONDS, Gate
 from engine.app.own_order_queue import OwnOrderQueue
 from engine.domain.market import Symbol
@@ -60,8 +61,10 @@ class DeskRunner:
         edit: Callable[[str, OrderSize], Edit],
         place: Callable[[PlaceOrder, Publish], Awaitable[Ticket]],
         undo_seconds: float,
+        book: Callable[[Publish], Awaitable[object]] | None = None,
     ) -> None:
-        """`run_cycle`, `submit`, `edit`, `place` and `undo_seconds` are those of OpenDesk."""
+        """`run_cycle`, `submit`, `edit`, `place`, `undo_seconds` and, where fills are booked at once, `book` are those
+        of OpenDesk."""
         self._bus = bus
         self._run_cycle = run_cycle
         self._clock = clock
@@ -74,9 +77,13 @@ class DeskRunner:
         """Answers so far: the orders that were answered are sent some seconds after the last one."""
         self._leaving = asyncio.Event()
         self._controls: set[asyncio.Task[None]] = set()
-        # Controls are written in the order in which they came; orders are sent by one task at a time.
+        # Controls are written in the order in which they came; one task at a time sends orders, or books fills.
         self._writing = asyncio.Lock()
         self._sending = asyncio.Lock()
+        self.bookings: BookingQueue | None = None
+        """Bookings of what the feed says; None where the next run books it."""
+        if book is not None:
+            self.bookings = BookingQueue(lambda: book(bus.publish), self._notice, self._sending, self._idle)
         self._unsent = False
         self._waiting: deque[Command] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -139,9 +146,12 @@ class DeskRunner:
         control.add_done_callback(self._controls.discard)
 
     async def _idle(self) -> None:
-        """Wait until no cycle is at work."""
-        while self._cycle is not None and not self._cycle.done():
-            await asyncio.wait({self._cycle})
+        """Wait until no cycle is at work, no order is sent, and no fill booked."""
+        while self._at_work or self._sending.locked():
+            if self._cycle is not None and not self._cycle.done():
+                await asyncio.wait({self._cycle})
+            async with self._sending:
+                pass
 
     async def take_turn(self, work: Callable[[Gate], Awaitable[None]]) -> None:
         """Have work done as a cycle, once no other is at work; raises what it raises."""
@@ -150,6 +160,8 @@ class DeskRunner:
         await self._cycle
 
     async def _whole_cycle(self, work: Callable[[Gate], Awaitable[None]]) -> None:
+        async with self._sending:  # a booking that is at work has the desk's lock
+            pass
         await work(self._gate)
         if self._unsent:  # answered while the cycle was at work, and too late for it
             await self._submit_answered()
@@ -209,6 +221,8 @@ class DeskRunner:
         """Cancel the cycle and drop orders that are not on their way; other controls are carried out, at once."""
         self._leaving.set()
         self.own_orders.drop_all()
+        if self.bookings is not None:
+            self.bookings.drop()
         at_work = set(self._controls)
         if self._cycle is not None and not self._cycle.done():
             self._cycle.cancel()

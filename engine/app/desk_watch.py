@@ -14,9 +14,11 @@ from datetime import date, datetime, timedelta
 from functools import partial
 
 from engine import places
+from engine.app.booking_queue import BookingQueue
 from engine.app.cycle_request import CycleRequest, CycleRunner, run_here
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
+from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import held_symbols
 from engine.app.runs import interrupted_cycle, is_decided
@@ -91,15 +93,21 @@ class DeskWatch:
         on_message: OnMessage = lambda message: None,
         take_turn: TakeTurn = _at_once,
         run_cycle: CycleRunner = run_here,
+        *,
+        books: bool = False,
     ) -> None:
         """`publish` gets the events of runs, and the watch's own as Noticed; `on_message` those of the feed.
-        `take_turn` has a cycle run when nothing else does, and gives its gate."""
+        `take_turn` has a cycle run when nothing else does, and gives its gate. With `books` what the feed says of
+        orders is booked at once, never beside a cycle."""
         self._services = services
         self._publish = publish
         self._on_message = on_message
         self._take_turn = take_turn
         self._run_cycle = run_cycle
         self._clock: Clock = services.clock
+        self._turn = asyncio.Lock()
+        book = partial(book_fills, services, publish)
+        self._bookings = BookingQueue(book, self._notice, self._turn) if books else None
         self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
         """The session and the text of the last failure: a cycle that is tried again notifies of it once."""
@@ -131,6 +139,8 @@ class DeskWatch:
                 await watch.run()
             finally:
                 feed.cancel()
+                if self._bookings is not None:
+                    self._bookings.drop()
                 await asyncio.gather(feed, return_exceptions=True)
 
     @asynccontextmanager
@@ -153,7 +163,8 @@ class DeskWatch:
             yield sleep
 
     async def _work(self, scheduled: ScheduledRun) -> None:
-        await self._take_turn(partial(self._cycle, scheduled))
+        async with self._turn:
+            await self._take_turn(partial(self._cycle, scheduled))
 
     def _is_paused(self) -> bool:
         return pause_of(places.desk_journal(self._services.desk)) is not None
@@ -207,6 +218,8 @@ class DeskWatch:
 
     def _take(self, message: FeedMessage) -> None:
         self._prices.update(message)
+        if self._bookings is not None:
+            self._bookings.hear(message)
         self._on_message(message)
 
     def _notice(self, level: str, text: str) -> None:

@@ -24,7 +24,7 @@ async def book_fills(services: Services, publish: Publish = lambda event: None) 
     with DeskJournal(desk) as journal:
         if service is None or journal.reader is None or journal.reader.account() is None:
             return False
-        with journal.locked():
+        with journal.locked(brief=True):
             async with desk_account(services, service) as account:
                 context = desk_context(services, journal, account=account)
                 run = run_id(desk, session_to_close(journal.reader, context.calendar, context.session))

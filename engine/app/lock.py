@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine import places
 from engine.errors import TryAgainLater
 
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+BRIEFLY = 10.0
+"""Seconds for which a brief holder is waited for."""
+
 
 @contextmanager
-def one_process(path: Path, busy: str) -> Iterator[None]:
+def one_process(path: Path, busy: str, *, brief: bool = False) -> Iterator[None]:
     """Hold the lock of a file until the block ends. Raises TryAgainLater at once where another process holds it; `busy`
-    says what that one does. Raises ConfigError where nothing may be written."""
+    says what that one does. A `brief` holder is done in a moment, and waited for. Raises ConfigError where nothing may
+    be written."""
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise TryAgainLater(f"{busy} (lock {path}); try again when it is done") from None
-    except OSError as error:
-        raise places.unusable(path, error) from error
-    try:
+    lock, short = FileLock(path), FileLock(path.with_suffix(".brief.lock"))
+    with ExitStack() as held:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if brief:
+                held.enter_context(short.acquire(timeout=0))
+            try:
+                held.enter_context(lock.acquire(timeout=0))
+            except Timeout:
+                if brief or not _was_brief(short):
+                    raise
+                held.enter_context(lock.acquire(timeout=0))
+        except Timeout:
+            raise TryAgainLater(f"{busy} (lock {path}); try again when it is done") from None
+        except OSError as error:
+            raise places.unusable(path, error) from error
         yield
-    finally:
-        lock.release()
+
+
+def _was_brief(short: FileLock) -> bool:
+    """True where a brief holder was there and is done."""
+    from filelock import Timeout
+
+    with suppress(Timeout), short.acquire(timeout=0):
+        return False
+    with short.acquire(timeout=BRIEFLY):
+        return True

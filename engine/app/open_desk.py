@@ -17,6 +17,7 @@ from engine.app.demo_time import DemoTime, begin, begins_after
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
+from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import build_models
@@ -71,6 +72,7 @@ class OpenDesk:
     has_own_clock: True for a demo desk, which goes on to its next session when it is asked to.
     follows_broker: True where the clock is a local broker's, which may be moved at any time.
     feed: live prices and news; None where there are none.
+    books_fills: True where what the account does is booked as soon as the feed says so.
     watches: True where its cycles run on a schedule while it is open.
     mode: auto, ask or observe.
     default_backtest: the backtest that the form proposes.
@@ -114,6 +116,7 @@ class OpenDesk:
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
+        self.books_fills = service is not None and not read_only
         self.watches = config.watch.in_app and not read_only
         bring_prices(services)
         self.default_backtest = default_spec(services)
@@ -249,6 +252,10 @@ class OpenDesk:
         """Send the orders that the journal has as approved, and end those that are vetoed or too late. Raises
         PaperdeskError, TryAgainLater where a run is at work."""
         await submit_approved(self._by_clock(), publish)
+
+    async def book(self, publish: Publish) -> bool:
+        """Book what the account has done with the desk's orders. Raises as `book_fills` does."""
+        return await book_fills(self._by_clock(), publish)
 
     def _by_clock(self) -> Services:
         """The services by the desk's clock."""

@@ -60,6 +60,10 @@ class Headline:
     time: datetime
 
 
+ORDER_NEWS = frozenset({"fill", "partial_fill", "canceled", "expired", "rejected", "replaced", "done_for_day"})
+"""The broker's events of an order that change more than that it was taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrderHint:
     """An order event at the broker: the desk's order id and the broker's event name. It may come twice, or never."""

@@ -116,7 +116,8 @@ class FakeDesk:
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.rehearsal = SimpleNamespace(reason="")
         self.history: DemoHistory | None = None
-        self.watches = self.has_own_clock = False
+        self.watches = self.has_own_clock = self.books_fills = False
+        self.booked: list[datetime] = []
         self.undo_seconds, self.notify = 0.0, True
         self.usd_per_day = Decimal(5)
         self.backtests = SimpleNamespace(all=lambda: ())
@@ -129,6 +130,11 @@ class FakeDesk:
         self.pause = pause
         self.cost = Decimal(0)
         self._breaks = breaks
+
+    async def book(self, publish: Publish) -> bool:
+        """Nothing is new."""
+        self.booked.append(self.clock.now())
+        return False
 
     def costs_of(self, spec: RunSpec) -> str:
         """The costs of a backtest."""

@@ -122,6 +122,18 @@ async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tm
             assert positions.rows[0].cells[3].text == "+660.00" and positions.border_subtitle == "live"
 
 
+async def test_a_fill_is_booked_at_once_by_a_desk_that_may(running: Running, tmp_path: Path) -> None:
+    desk, feed = FakeDesk(tmp_path), FakeFeed()
+    desk.feed, desk.books_fills = feed, True
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: bool(feed.symbols))
+        feed.says(OrderHint("test-1", "new", NOW), OrderHint("test-1", "fill", NOW))
+        await until(pilot, lambda: len(desk.booked) == 1)
+        log = pilot.app.screen_stack[0].query_one(EventLog)
+        await until(pilot, lambda: "the broker says fill: test-1" in log.as_text())
+        assert "books it" not in log.as_text()
+
+
 async def test_how_the_feed_is_cannot_be_missed_and_headlines_are_events(running: Running, tmp_path: Path) -> None:
     desk, feed = FakeDesk(tmp_path), FakeFeed()
     desk.feed = feed
@@ -199,5 +211,5 @@ def test_a_live_price_counts_only_in_a_session_after_the_last_close() -> None:
 
 
 def test_prices_are_no_lines_and_most_hints_neither() -> None:
-    assert live_line(LastTrade("AAA", Decimal(1), NOW)) is None
-    assert live_line(OrderHint("o", "new", NOW)) is None
+    assert live_line(LastTrade("AAA", Decimal(1), NOW), booked=True) is None
+    assert live_line(OrderHint("o", "new", NOW), booked=True) is None

@@ -89,7 +89,7 @@ class _Lines:
 
     def on_message(self, message: FeedMessage) -> None:
         """Print a message of the feed that a person should see."""
-        line = live_line(message)
+        line = live_line(message, booked=True)
         if line is None:
             return
         content = row_json.fields(message, *type(message).__dataclass_fields__)
@@ -147,7 +147,7 @@ async def _watch(services: Services, lines: _Lines, signals: _Signals) -> None:
     signals.stop = lines.stop = stop
     if signals.received is not None:
         return
-    watching = asyncio.create_task(DeskWatch(services, lines.on_event, lines.on_message).run())
+    watching = asyncio.create_task(DeskWatch(services, lines.on_event, lines.on_message, books=True).run())
     end = asyncio.create_task(stopped.wait())
     await asyncio.wait({watching, end}, return_when=asyncio.FIRST_COMPLETED)
     end.cancel()

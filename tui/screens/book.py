@@ -83,7 +83,8 @@ class BookScreen(OwnOrderKeys):
 
     def _show_book(self, book: Book, view: Snapshot) -> None:
         prices = {quote.symbol: quote.last for quote in view.market.quotes} if view.market is not None else {}
-        live = view.desk.books is not None and view.desk.books.live is not None
+        books = view.desk.books
+        live = books is not None and books.live is not None
         for name, rows in (
             ("book-positions", book_tables.positions(book, prices if live else {})),
             ("book-orders", book_tables.orders(book)),
@@ -92,8 +93,8 @@ class BookScreen(OwnOrderKeys):
         ):
             self.query_one(f"#{name}", Table).show(rows)
         positions = self.query_one("#book-positions", Table)
-        last = f"close of {book.sessions[-1]}" if book.sessions else ""
-        positions.border_subtitle = f"cash {amounts.money(book.cash)}  {'live' if live else last}" if last else ""
+        as_of = books.as_of if books is not None else ""
+        positions.border_subtitle = f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else ""
         growth, falls = self.query_one("#growth", CurvePlot), self.query_one("#falls", CurvePlot)
         growth.show(book_curves.growth(book))
         since = f"Growth of {book_curves.START:g} since {book.sessions[0]}, without deposits" if book.sessions else ""

@@ -113,7 +113,7 @@ class DeskScreen(OrderActions):
         first = view.services is not None and books is None and not view.busy
         empty = "no positions:\npress r to run the first cycle" if first else "no positions yet"
         positions.show(position_rows(view.desk), empty)
-        set_subtitle(positions, "" if books is None else "live" if books.live else f"close of {books.session}")
+        set_subtitle(positions, "" if books is None else books.as_of)
         self._show_orders(view)
         self.query_one(EventLog).show(view.desk.lines)
 

@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
+from engine import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.conftest import Running, until
@@ -63,6 +64,48 @@ async def test_the_screen_follows_the_brokers_clock_and_the_runs_of_others(
         held = sandbox.state()["positions"]
         assert set(rows(pilot, "positions")) <= set(held) and rows(pilot, "positions")
         assert "trade: " in log(pilot)
+
+
+def until_orders(sandbox: SandboxServer, run: Run) -> None:
+    """Daily runs until one has sent orders, which wait for the next open."""
+    assert run("--daily").code == 0
+    while not sandbox.state()["orders"]:
+        after_close(sandbox)
+        assert run("--daily").code == 0
+
+
+async def test_orders_fills_positions_cash_and_equity_follow_a_fill(
+    running: Running, sandbox: SandboxServer, run: Run
+) -> None:
+    await asyncio.to_thread(until_orders, sandbox, run)
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        await until(pilot, lambda: bool(rows(pilot, "orders")) and "feed of orders is up" in log(pilot))
+        waiting = set(rows(pilot, "orders"))
+        await asyncio.to_thread(sandbox.advance, "open")
+        await until(pilot, lambda: rows(pilot, "orders") == {} and bool(rows(pilot, "positions")))
+        held, cash = sandbox.state()["positions"], sandbox.state()["cash"]
+        assert set(rows(pilot, "positions")) == set(held) and f"Cash {float(cash):,.0f}" in bar(pilot)
+        assert log(pilot).count("trade: ") >= 2 * len(waiting) and "books it" not in log(pilot)
+        await asyncio.to_thread(sandbox.advance, "10m")  # prices move on, and with them profit and equity
+        await until(pilot, lambda: f"Equity {float(sandbox.state()['equity']):,.2f}" in bar(pilot))
+        await pilot.press("4")
+        screen = pilot.app.screen
+        await until(pilot, lambda: {row.key for row in screen.query_one("#book-positions", Table).rows} == set(held))
+    document = (await asyncio.to_thread(run, "positions", "--json")).json
+    assert {symbol: one["quantity"] for symbol, one in document["positions"].items()} == held
+    assert float(document["cash"]) == float(cash) and document["since"]["fills"] == len(waiting)
+    orders = (await asyncio.to_thread(run, "orders", "--json")).json["orders"]
+    assert {one["id"] for one in orders if one["state"] == "filled"} == waiting
+
+
+async def test_an_app_that_only_reads_books_nothing(running: Running, sandbox: SandboxServer, run: Run) -> None:
+    await asyncio.to_thread(until_orders, sandbox, run)
+    before = places.desk_journal("paper").read_bytes()
+    async with running(open_desk=partial(open_desk, Invocation(), read_only=True)) as pilot:
+        await until(pilot, lambda: "feed of orders is up" in log(pilot))
+        await asyncio.to_thread(sandbox.advance, "open")
+        await until(pilot, lambda: "the desk's next run books it" in log(pilot))
+    assert places.desk_journal("paper").read_bytes() == before
 
 
 async def test_a_new_accounts_prices_are_fetched_when_the_app_opens(

@@ -1,0 +1,80 @@
+"""Bookings that the feed of an account asks for: several requests in a moment are one booking, none beside a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from engine.domain.live import ORDER_NEWS, Delivery, FeedMessage, FeedState, OrderHint
+from engine.errors import DeskHalted, PaperdeskError, TryAgainLater
+
+SOON = 0.2
+"""Seconds from a request to its booking: what follows within them is booked with it."""
+LONGEST = 8.0
+"""Seconds between two bookings at most: each that follows soon waits twice as long, as a broker counts requests."""
+QUIET = 60.0
+"""Seconds without a booking after which the next one is soon again."""
+TRIES = 9
+"""Attempts while another process has the desk's lock, or the broker cannot say yet: some three minutes, each pause
+twice as long as the one before, up to PAUSE."""
+PAUSE = 30.0
+
+
+class BookingQueue:
+    """Bookings by requests. An error becomes a line, and the next run deals with what was not booked."""
+
+    def __init__(
+        self,
+        book: Callable[[], Awaitable[object]],
+        notice: Callable[[str, str], None],
+        lock: asyncio.Lock,
+        idle: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`book` books; `notice` hears a level and a line. A booking holds the `lock`, once `idle` has returned."""
+        self._book, self._notice, self._lock, self._idle = book, notice, lock, idle
+        self._asked = False
+        self._pause, self._last = SOON, -QUIET
+        self._task: asyncio.Task[None] | None = None
+
+    def hear(self, message: FeedMessage) -> None:
+        """Ask for a booking where the feed says that an order has moved, or comes (back) and may have missed it."""
+        moved = isinstance(message, OrderHint) and message.event in ORDER_NEWS
+        state = message if isinstance(message, FeedState) else None
+        if moved or (state is not None and (state.feed, state.delivery) == ("orders", Delivery.STREAM)):
+            self._asked = True
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._work(), name="booking")
+
+    def drop(self) -> None:
+        """Leave the rest to the next run."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _work(self) -> None:
+        now = asyncio.get_running_loop().time
+        while self._asked:
+            self._pause = SOON if now() - self._last >= QUIET else min(2 * self._pause, LONGEST)
+            await asyncio.sleep(self._pause)
+            try:
+                await self._booked()
+            except DeskHalted as error:
+                self._notice("error", f"what the account did is not booked: {error}")
+            except PaperdeskError as error:
+                self._notice("warning", f"what the account did is left to the next run: {error}")
+            except Exception as error:  # a bug must be seen, and must not take the desk down
+                self._notice("error", f"a bug: {type(error).__name__}: {error}")
+            self._last = now()
+
+    async def _booked(self) -> None:
+        for tried in range(TRIES):
+            if self._idle is not None:
+                await self._idle()
+            try:
+                async with self._lock:
+                    self._asked = False
+                    await self._book()
+                return
+            except TryAgainLater:
+                if tried == TRIES - 1:
+                    raise
+            await asyncio.sleep(min(2.0**tried, PAUSE))
