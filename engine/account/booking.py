@@ -199,6 +199,8 @@ class Booking:
         if update.filled_quantity or update.state not in (OrderState.EXPIRED, OrderState.CANCELED):
             return ""
         day = self.calendar.sessions(order.session + timedelta(days=1), order.session + WITHIN)[0]
+        if self.clock.now() < self.calendar.closes_at(day):
+            return f"{update.state} at the broker without a trade"
         history = self.market.histories.get(order.symbol)
         if history is not None and history.rows_through(day) == history.rows_through(day - timedelta(days=1)):
             return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -114,6 +115,19 @@ def test_orders_fills_and_cash_follow_within_the_session_and_the_close_is_the_ru
     assert [one.order_id for one in ended] == [name for name, state in states.items() if state is OrderState.CANCELED]
     assert [one.run for one in desk.events if isinstance(one, OrderFilled)] == ["daily-desk-20240131"] * 2
     assert after_close(desk) == after_close(placed())
+
+
+def test_an_order_that_ends_before_its_session_is_not_said_to_have_been_halted_in_it(tmp_path: Path) -> None:
+    desk = Desk(folder=tmp_path, data=DATA)
+    desk.run()
+    with JournalReader(desk.journal) as reader:
+        first = reader.orders()[0].order.id
+    asyncio.run(desk.account.cancel(first))
+    assert desk.book() and not desk.book()
+    with JournalReader(desk.journal) as reader:
+        last = reader.order_moves(first)[-1]
+    assert (last.state, last.detail) == (OrderState.CANCELED, "canceled at the broker without a trade")
+    assert [one.detail for one in desk.events if isinstance(one, OrderMoved)][-1] == last.detail
 
 
 def test_killed_before_every_commit_nothing_is_lost_and_nothing_booked_twice(placed: Callable[[], Desk]) -> None:
