@@ -255,7 +255,7 @@ class DeskFollower:
             self.board.on_message(message)
         bookings = None if self.runner is None else self.runner.bookings
         if bookings is not None:
-            bookings.hear(message)
+            bookings.on_message(message)
         line = live_line(message, booked=bookings is not None)
         if line is not None:
             self.desk = with_line(self.desk, line)

@@ -103,7 +103,7 @@ def _age(seconds: float | None) -> str:
 
 
 NOT_BOOKED = "; the desk's next run books it"
-"""What a feed says of an order is a hint alone: whoever only reads says who books it."""
+"""The rest of a line about an order: a feed only gives a hint, and whoever only reads says who books it."""
 
 
 def live_line(message: FeedMessage, *, booked: bool) -> Line | None:

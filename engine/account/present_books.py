@@ -18,7 +18,7 @@ from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What was booked after a close.
+    """Everything that was booked after a close.
 
     books: carried forward, dated with the latest session in which something was booked, and valued at the last price
         that the journal knows: of a trade since, else the close.
@@ -35,7 +35,7 @@ class Since:
 def since_close(
     last: EquityPoint, fills: Iterable[Fill], flows: Iterable[CashFlow], adoptions: Iterable[Adoption] = ()
 ) -> Since | None:
-    """What of the account was booked after the close of `last`; None where nothing was."""
+    """Everything that was booked in the account after the close of `last`; None where nothing was."""
     fills = [one for one in fills if one.session > last.session]
     flows = [one for one in flows if one.session > last.session]
     adoptions = [one for one in adoptions if one.session > last.session]

@@ -36,7 +36,7 @@ class BookingQueue:
         self._pause, self._last = SOON, -QUIET
         self._task: asyncio.Task[None] | None = None
 
-    def hear(self, message: FeedMessage) -> None:
+    def on_message(self, message: FeedMessage) -> None:
         """Ask for a booking where the feed says that an order has moved, or comes (back) and may have missed it."""
         moved = isinstance(message, OrderHint) and message.event in ORDER_NEWS
         state = message if isinstance(message, FeedState) else None

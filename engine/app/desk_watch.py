@@ -219,7 +219,7 @@ class DeskWatch:
     def _take(self, message: FeedMessage) -> None:
         self._prices.update(message)
         if self._bookings is not None:
-            self._bookings.hear(message)
+            self._bookings.on_message(message)
         self._on_message(message)
 
     def _notice(self, level: str, text: str) -> None:

@@ -215,7 +215,7 @@ def _position_table(document: Document) -> Iterator[str]:
 
 
 def _since_words(document: Document) -> str:
-    """What was booked after the close, in a few words."""
+    """The bookings after the close, in a few words."""
     since = document["since"]
     if since is None:
         return ""

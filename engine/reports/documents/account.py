@@ -92,7 +92,7 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
 
 
 def booked_since(records: Records, last: EquityPoint | None) -> Since | None:
-    """What a desk's account has come to since its last close; None where nothing was booked since, and for records that
+    """Everything that was booked in a desk's account since its last close; None where nothing was, and for records that
     are not all of a desk's."""
     reader = records.reader
     if reader is None or last is None or records.kind != "desk" or reader.account() is None:

@@ -63,7 +63,7 @@ def runner(books: Callable[[Publish], Awaitable[object]], cycles: Cycles, bus: B
 def hears(desk: DeskRunner, *messages: FeedMessage) -> None:
     assert desk.bookings is not None
     for message in messages:
-        desk.bookings.hear(message)
+        desk.bookings.on_message(message)
 
 
 async def until(holds: Callable[[], bool]) -> None:
