@@ -259,6 +259,18 @@ class Life:
         """A run in whose middle something happens; its first `late` orders stay on the way until it is over."""
         self._run(wishes, None, happens, late)
 
+    def books(self, cut: Cut | None) -> None:
+        """What the account did is booked between runs, as far as both sides agree; that may be killed as well."""
+        if not self._stands().bound:
+            return
+        posts, before = self.witness.posts, len(self.desk.model.requests)
+        try:
+            with self._process(cut, (), 0):
+                TALLY["booked"] += self.desk.book()
+        except (Killed, BooksDisagree, TryAgainLater, NetworkError, CredentialsRefused):
+            TALLY["not booked"] += 1
+        assert (self.witness.posts, len(self.desk.model.requests)) == (posts, before), "a booking decides nothing"
+
     def all_ends_well(self, wishes: Wishes) -> None:
         """Nothing is in the way any more: within two runs the desk is done, and its journal and broker agree."""
         desk = self.desk

@@ -23,7 +23,7 @@ class Step:
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
 
-WRITING = ("runs", "is_killed", "is_disturbed", "takes_the_brokers_side", "all_ends_well")
+WRITING = ("runs", "books", "is_killed", "is_disturbed", "takes_the_brokers_side", "all_ends_well")
 """Steps after which journal and broker are looked at."""
 
 
@@ -60,6 +60,15 @@ def schedule_of(seed: int) -> Schedule:
     return Schedule(mode, (*steps, Step("all_ends_well", {"wishes": _wishes(draw)})))
 
 
+def with_bookings(schedule: Schedule, seed: int) -> Schedule:
+    """The same life of a desk that books between its steps, by chance."""
+    draw, steps = Random(seed), list[Step]()
+    for step in schedule.steps:
+        steps.append(Step("books", {"cut": draw.choice((None, None, _cut(draw)))}))
+        steps.append(step)
+    return Schedule(schedule.mode, tuple(steps))
+
+
 def fault_of(schedule: Schedule) -> Exception | None:
     """What is wrong with a schedule's life, None where nothing is."""
     try:
@@ -81,9 +90,10 @@ def cut_down(schedule: Schedule) -> Schedule:
     return Schedule(schedule.mode, tuple(steps))
 
 
-def report(seed: int) -> str:
+def report(seed: int, *, books: bool = False) -> str:
     """Why the life of a seed fails, and the shortest way there."""
-    schedule = cut_down(schedule_of(seed))
+    schedule = schedule_of(seed)
+    schedule = cut_down(with_bookings(schedule, seed) if books else schedule)
     error = fault_of(schedule)
     steps = "\n".join(f"    {step}" for step in schedule.steps)
     return f"seed {seed}, mode {schedule.mode}: {type(error).__name__}: {error}\n{steps}"
