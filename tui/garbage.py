@@ -31,6 +31,7 @@ class Collections:
 
     def tick(self, now: float) -> None:
         """Look through everything where somebody was there and is quiet, and something was set aside since."""
+        self._last_key = self._last_key or now  # who has just opened it is there
         if self._aside and now - self._last_key > QUIET:
             gc.unfreeze()
             gc.collect()

@@ -46,6 +46,20 @@ def test_what_survives_is_set_aside_until_nobody_presses_a_key(collections: Coll
 
 def test_a_quiet_app_collects_once(collections: Collections, monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()
+    collections.key_pressed(900.0)
     collections.tick(1000.0)
     monkeypatch.setattr(gc, "collect", lambda: pytest.fail("nothing was set aside since"))
     collections.tick(2000.0)
+
+
+def test_whoever_opened_the_app_a_moment_ago_is_there(
+    collections: Collections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gc.collect()
+    collected: list[float] = []
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(1.0))
+    collections.tick(1000.0)
+    collections.tick(1000.0 + QUIET / 2)
+    assert collected == [], "no key is pressed yet, and the first will come soon"
+    collections.tick(1001.0 + QUIET)
+    assert len(collected) == 1
