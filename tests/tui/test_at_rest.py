@@ -25,7 +25,7 @@ async def drawn(pilot: Pilot[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -
         patch.setattr(Widget, "refresh", noted)
         for _ in range(3):
             if mode == "desk":
-                pilot.app.screen._ticked = 0.0  # type: ignore[attr-defined]
+                pilot.app.screen._at_once = True  # type: ignore[attr-defined]
             pilot.app._refresh_screen()  # type: ignore[attr-defined]
             await pilot.pause(0)
     return found

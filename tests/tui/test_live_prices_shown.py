@@ -119,7 +119,8 @@ async def test_one_price_feeds_last_chart_profit_and_equity(running: Running, tm
             assert "Equity 101,520.00" in bar(pilot) and positions.rows[0].cells[3].text == "+180.00"
         else:
             await until(pilot, lambda: "Equity 102,000.00" in bar(pilot) and "+0.47% day" in bar(pilot))
-            assert positions.rows[0].cells[3].text == "+660.00" and positions.border_subtitle == "live"
+            await until(pilot, lambda: positions.rows[0].cells[3].text == "+660.00")
+            assert positions.border_subtitle == "live"
 
 
 async def test_a_fill_is_booked_at_once_by_a_desk_that_may(running: Running, tmp_path: Path) -> None:

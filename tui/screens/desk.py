@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -35,8 +34,6 @@ from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 
 NO_CHART = ChartData()
-TICK = 0.25
-"""Seconds between two updates of everything but streaming text."""
 
 
 class DeskScreen(OrderActions):
@@ -56,7 +53,12 @@ class DeskScreen(OrderActions):
         """The symbols beyond the desk's, and the record, that prices were read for."""
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
-        self._ticked = 0.0
+        self._parts = (self._show_watchlist, self._show_chart, self._show_tables)
+        """What is shown in turn, one with each refresh: a key that comes meanwhile waits for one of them at most."""
+        self._turn = 0
+        self._round = Snapshot()
+        """The snapshot that a round of turns shows, so that all parts say the same."""
+        self._at_once = True
 
     def compose_body(self) -> ComposeResult:
         """Mount the panes."""
@@ -88,27 +90,37 @@ class DeskScreen(OrderActions):
         return pane.id != "why" or (self.form is Layout.WIDE and not self.has_class("-fresh"))
 
     def show_body(self, view: Snapshot) -> None:
-        """Show streaming text at once, the rest a few times a second."""
+        """Show streaming text at once, the rest in turn, about three times a second."""
         self.query_one(AgentPanes).show(view.desk, self.symbol)
-        now = time.monotonic()
-        if now - self._ticked >= TICK:
-            self._ticked = now
-            self._show_all(view)
+        if self._at_once or self._turn == 0:
+            self._round = view
+        turns = range(len(self._parts)) if self._at_once else (self._turn,)
+        for turn in turns:
+            self._parts[turn](self._round)
+        self._turn = (turns[-1] + 1) % len(self._parts)
+        self._at_once = False
 
     def on_screen_resume(self, event: events.ScreenResume | None = None) -> None:
         """Show everything at once."""
-        self._ticked = 0.0
+        self._at_once = True
         super().on_screen_resume(event)
 
-    def _show_all(self, view: Snapshot) -> None:
+    def _show_watchlist(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
         closed = "the desk is not open" if view.trouble else "opening the desk"
         watchlist.show(watchlist_rows(view, self._group), "the desk has no symbols" if view.services else closed)
         self._look_up(view)
-        self._draw_equity(view)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
-        self._show_symbol(view)
+
+    def _show_chart(self, view: Snapshot) -> None:
+        looked_up = self._group.looked_up.charts
+        charts = looked_up if view.market is None or self.symbol in looked_up else view.market.charts
+        self.query_one(CandleChart).show(charts.get(self.symbol, NO_CHART))
+        self.query_one(DecisionSummary).show(view.desk, self.symbol)
+
+    def _show_tables(self, view: Snapshot) -> None:
+        self._draw_equity(view)
         positions, books = self.query_one("#positions", Table), view.desk.books
         first = view.services is not None and books is None and not view.busy
         empty = "no positions:\npress r to run the first cycle" if first else "no positions yet"
@@ -125,17 +137,17 @@ class DeskScreen(OrderActions):
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 
-    def _show_symbol(self, view: Snapshot) -> None:
-        charts = {**self._group.looked_up.charts, **(view.market.charts if view.market else {})}
-        self.query_one(CandleChart).show(charts.get(self.symbol, NO_CHART))
-        self.query_one(AgentPanes).show(view.desk, self.symbol)
-        self.query_one(DecisionSummary).show(view.desk, self.symbol)
-
     def _choose(self, symbol: str) -> None:
         self.symbol = symbol
         self.query_one("#watchlist", Table).point_at(symbol)
         self.query_one("#positions", Table).point_at(symbol)
-        self._show_symbol(self._view)
+        self._show_chart(self._round)
+        # The answers are laid out anew, which takes longer than all the rest: the chart is painted before.
+        self.call_after_refresh(self._show_agents)
+
+    def _show_agents(self) -> None:
+        if self.is_attached:
+            self.query_one(AgentPanes).show(self._view.desk, self.symbol)
 
     @on(Table.Moved)
     def _moved(self, event: Table.Moved) -> None:
@@ -166,7 +178,7 @@ class DeskScreen(OrderActions):
         """Choose a symbol, with its trail a key away; one that is in no row yet gets one under the group's."""
         if not any(row.key == symbol for row in self.query_one("#watchlist", Table).rows):
             self._group = replace(self._group, searched=symbol)
-            self._ticked = 0.0
+            self._at_once = True
             self.show_view(self._view)
         self._choose(symbol)
 
@@ -224,7 +236,7 @@ class DeskScreen(OrderActions):
         self._group = WatchedGroup(name=name, symbols=groups.get(name, ()))
         keep_group(name)
         self.query_one("#watchlist", Table).entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
-        self._ticked = 0.0
+        self._at_once = True
         self.show_view(self._view)
 
     def _look_up(self, view: Snapshot) -> None:
@@ -297,7 +309,7 @@ class DeskScreen(OrderActions):
 
     def show_at_once(self) -> None:
         """Show the snapshot after a command, all of it."""
-        self._ticked = 0.0
+        self._at_once = True
         super().show_at_once()
 
     def action_why(self) -> None:

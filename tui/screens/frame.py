@@ -69,6 +69,8 @@ class FramedScreen(ShowsFailures, SearchKeys):
     PANES: ClassVar[Sequence[str]] = ()
     """Ids of the panes in the order in which tab walks them; those with the class `pane` can stand alone."""
     AUTO_FOCUS = ""
+    # Only dialogs have a layout for few rows; a class that is set after the first layout would style all widgets twice.
+    VERTICAL_BREAKPOINTS = []
 
     def __init__(self) -> None:
         super().__init__()

@@ -46,7 +46,7 @@ class CandleChart(Widget, can_focus=True):
     def __init__(self, *, id: str = "chart", classes: str = "") -> None:
         super().__init__(id=id, classes=classes)
         self._style_cache: ChartStyle | None = None
-        self._drawn: tuple[ChartData, Size, ChartView, ChartStyle] | None = None
+        self._drawn: tuple[ChartData, Size, ChartView | None, ChartStyle] | None = None
         self._strips: list[Strip] = []
 
     def show(self, data: ChartData) -> None:
@@ -92,10 +92,10 @@ class CandleChart(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Return a row of the chart. The chart is drawn again only after a change of data, view, size or style."""
-        form = (self.data, self.size, self.shown_view, self._chart_style())
+        form = (self.data, self.outer_size, self.view, self._chart_style())
         # A chart is compared by identity: its columns are long.
         if self._drawn is None or self._drawn[0] is not form[0] or self._drawn[1:] != form[1:]:
-            self._strips = render_candles(self.data, *self.size, *form[2:])
+            self._strips = render_candles(self.data, *self.size, self.shown_view, form[3])
             self._drawn = form
         return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 

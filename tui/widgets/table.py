@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -55,7 +55,8 @@ class Row:
 
 
 class Table(ScrollView, can_focus=True):
-    """Rows under a fixed heading. The cursor follows its row, by key, when rows change."""
+    """Rows under a fixed heading. The cursor follows its row, by key, when rows change. Only rows are drawn again whose
+    cells changed, unless a column becomes wider."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"table--{ink}" for ink in (*_INKS, "cursor")}
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("table")]
@@ -90,6 +91,9 @@ class Table(ScrollView, can_focus=True):
         self._filter = NO_FILTER
         self._natural = [len(column.title) for column in self._columns]
         self._fitted: tuple[int, list[int]] | None = None
+        # What Textual finds out anew for every line: kept until the styles change.
+        self._styles: dict[tuple[str, bool], Style] = {}
+        self._inner: tuple[object, int] = (None, 0)
         self.entitle(title)
 
     # Content
@@ -121,9 +125,8 @@ class Table(ScrollView, can_focus=True):
     def point_at(self, key: str) -> None:
         """Put the cursor on a row by its key, without a message."""
         if key != self.cursor_key and any(row.key == key for row in self.rows):
-            self.cursor_key = key
+            self._point(key)
             self._into_sight()
-            self.refresh()
 
     def sort_next(self) -> str:
         """Sort by the next column, rising first, then falling, then as given; return a description."""
@@ -133,6 +136,7 @@ class Table(ScrollView, can_focus=True):
             column = 0 if self._sorted_by is None else self._sorted_by + 1
             self._sorted_by, self._downward = column if column < len(self._columns) else None, False
         self._arrange()
+        self.refresh()  # the arrow in the heading, too
         if self._sorted_by is None:
             return "as they come"
         return f"by {self._columns[self._sorted_by].title.lower()}, {'falling' if self._downward else 'rising'}"
@@ -165,6 +169,7 @@ class Table(ScrollView, can_focus=True):
         self._filter = self.filter_of(text)
         before = self.cursor_key
         self._arrange()
+        self.refresh()  # what is said where no row fits, too
         self._into_sight()
         if self.cursor_key != before:
             self.post_message(self.Moved(self, self.cursor_key))
@@ -213,10 +218,22 @@ class Table(ScrollView, can_focus=True):
             return
         key = self.rows[max(0, min(len(self.rows) - 1, row))].key
         if key != self.cursor_key:
-            self.cursor_key = key
+            self._point(key)
             self.post_message(self.Moved(self, key))
-            self.refresh()
         self._into_sight()
+
+    def _point(self, key: str) -> None:
+        """Move the cursor, and draw the two rows again."""
+        before, self.cursor_key = self.cursor_key, key
+        self._draw([n for n, row in enumerate(self.rows) if row.key in (before, key)])
+
+    def _draw(self, rows: Sequence[int]) -> None:
+        """Draw some rows again, by their numbers: those in sight, or all where nothing is laid out yet."""
+        top, (width, height) = self.scroll_offset.y - 1, self.size
+        if not height:
+            self.refresh()
+        elif lines := [Region(0, row - top, width, 1) for row in rows if 0 < row - top < height]:
+            self.refresh(*lines)
 
     def _into_sight(self) -> None:
         place, shown = self._place(), max(1, self.size.height - 1)
@@ -227,11 +244,12 @@ class Table(ScrollView, can_focus=True):
             self.scroll_to(y=place - shown + 1, animate=False)
 
     def _measure(self) -> None:
-        self._natural = [
+        natural = [
             max(len(column.title), *(cell_len(row.cells[n].text) for row in self._given[:_MEASURED]), 0) + column.right
             for n, column in enumerate(self._columns)
         ]
-        self._fitted = None
+        if natural != self._natural:
+            self._natural, self._fitted = natural, None
 
     def _arrange(self) -> None:
         fits, column = self._filter.fits, self._sorted_by
@@ -240,12 +258,15 @@ class Table(ScrollView, can_focus=True):
             known = [row for row in rows if row.cells[column].value is not None]
             rest = [row for row in rows if row.cells[column].value is None]
             rows = (*sorted(known, key=lambda row: row.cells[column].value, reverse=self._downward), *rest)
-        self.rows = rows
+        before, self.rows = self.rows, rows
         if not any(row.key == self.cursor_key for row in rows):
             self.cursor_key = rows[0].key if rows else ""
         self.entitle(self.title)
         self.virtual_size = Size(0, len(rows) + 1)
-        self.refresh()
+        if len(before) != len(rows) or self._fitted is None:
+            self.refresh()
+        else:
+            self._draw([n for n, (old, new) in enumerate(zip(before, rows, strict=True)) if old != new])
 
     def on_resize(self) -> None:
         """Fit the columns again, and keep the cursor visible."""
@@ -260,27 +281,39 @@ class Table(ScrollView, can_focus=True):
         self._fitted = (width, widths)
         return widths
 
+    def notify_style_update(self) -> None:
+        """Take the styles again after a change of theme, class or focus."""
+        self._styles.clear()
+        self._inner = (None, 0)
+        super().notify_style_update()
+
+    def _inner_width(self) -> int:
+        """The width without border and scrollbar."""
+        form = (self.outer_size, self.show_vertical_scrollbar)
+        if self._inner[0] != form:
+            self._inner = (form, self.scrollable_content_region.width)
+        return self._inner[1]
+
     def render_line(self, y: int) -> Strip:
         """Return the heading, a row, or the text of an empty table."""
-        width = self.scrollable_content_region.width  # without the scrollbar
+        width, base = self._inner_width(), self._style()
         if width < 1:
-            return Strip.blank(0, self.rich_style)
-        base = self.rich_style
+            return Strip.blank(0, base)
         if y == 0:
-            return self._heading(width, base)
+            return self._heading(width)
         row = y - 1 + self.scroll_offset.y
         if row < len(self.rows):
-            return self._row_strip(self.rows[row], width, base)
+            return self._row_strip(self.rows[row], width)
         empty = f"no row fits /{self.filter_text}:\nesc clears it" if self._given else self._empty
         if not self.rows and empty:
             lines = empty.split("\n")
             first = max(1, (self.size.height - len(lines)) // 2)
             if first <= y < first + len(lines):
                 text = set_cell_size(f" {lines[y - first]}", width)
-                return Strip([Segment(text, base + self._ink("muted"))], width)
+                return Strip([Segment(text, self._style("muted"))], width)
         return Strip.blank(width, base)
 
-    def _heading(self, width: int, base: Style) -> Strip:
+    def _heading(self, width: int) -> Strip:
         arrow = ("v^" if self._plain else "▾▴")[not self._downward]
         more = self._more
         parts: list[str] = []
@@ -288,20 +321,21 @@ class Table(ScrollView, can_focus=True):
             if cells:
                 title = column.title + (arrow if n == self._sorted_by else "")
                 parts.append(fitted_text(title, cells, column.right, more))
-        return Strip([Segment(set_cell_size(f" {' '.join(parts)}", width), base + self._ink("head"))], width)
+        return Strip([Segment(set_cell_size(f" {' '.join(parts)}", width), self._style("head"))], width)
 
-    def _row_strip(self, row: Row, width: int, base: Style) -> Strip:
+    def _row_strip(self, row: Row, width: int) -> Strip:
         here = row.key == self.cursor_key
-        style = base + self._cursor() if here else base
+        style = self._style(here=here)
         mark, more = (">" if self._plain else "›") if here else " ", self._more
-        segments = [Segment(mark, style + self._ink("mark"))]
+        segments = [Segment(mark, self._style("mark", here=here))]
         for n, (column, cells) in enumerate(zip(self._columns, self._widths(width), strict=True)):
             if not cells:
                 continue
             if len(segments) > 1:
                 segments.append(Segment(" ", style))
             cell = row.cells[n]
-            segments.append(Segment(fitted_text(cell.text, cells, column.right, more), style + self._ink(cell.ink)))
+            text = fitted_text(cell.text, cells, column.right, more)
+            segments.append(Segment(text, self._style(cell.ink, here=here)))
         return Strip(segments).adjust_cell_length(width, style)
 
     @property
@@ -313,10 +347,16 @@ class Table(ScrollView, can_focus=True):
         """The mark of a cut."""
         return "~" if self._plain else "…"
 
-    def _cursor(self) -> Style:
-        style = self.get_component_rich_style("table--cursor")
-        return Style(bgcolor=style.bgcolor, bold=style.bold, reverse=style.reverse)
-
-    def _ink(self, name: str) -> Style:
-        style = self.get_component_rich_style(f"table--{name}")
-        return Style(color=style.color, bold=style.bold)
+    def _style(self, ink: str = "", *, here: bool = False) -> Style:
+        """The style of an ink, on the row under the cursor with `here`; without an ink the one behind all of them."""
+        found = self._styles.get((ink, here))
+        if found is None:
+            found = self.rich_style
+            if here:
+                under = self.get_component_rich_style("table--cursor")
+                found += Style(bgcolor=under.bgcolor, bold=under.bold, reverse=under.reverse)
+            if ink:
+                own = self.get_component_rich_style(f"table--{ink}")
+                found += Style(color=own.color, bold=own.bold)
+            self._styles[ink, here] = found
+        return found

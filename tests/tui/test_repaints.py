@@ -1,0 +1,143 @@
+"""What is drawn again: rows and panes that say something else, no others, and never all of them before a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Running, shown, until
+from fake_desk import NOW, FakeDesk
+from textual.dom import DOMNode
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from tui.chart_data import ChartData
+from tui.keys import SCREENS
+from tui.market_view import at_prices
+from tui.screens.desk import DeskScreen
+from tui.widgets.agent_panes import AgentPanes
+from tui.widgets.candle_chart import CandleChart
+from tui.widgets.table import Cell, Row, Table
+
+
+def drawn(pilot: Pilot[Any], monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> list[str]:
+    """The rows of tables that are drawn when the screen is painted after a change, by their keys."""
+    found: list[str] = []
+    row_strip = Table._row_strip
+
+    def noted(table: Table, row: Row, width: int) -> Any:
+        found.append(row.key)
+        return row_strip(table, row, width)
+
+    pilot.app.screen._compositor.render_strips()
+    with monkeypatch.context() as patch:
+        patch.setattr(Table, "_row_strip", noted)
+        change()
+        pilot.app.screen._compositor.render_strips()
+    return found
+
+
+async def test_only_rows_that_changed_are_drawn_again(
+    running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    symbols = tuple(f"S{n:02}-USD" for n in range(6))
+    async with running(desk=FakeDesk(tmp_path, symbols=symbols), size=(120, 60)) as pilot:
+        await shown(pilot)
+        table = pilot.app.screen.query_one("#watchlist", Table)
+        rows = list(table.rows)
+
+        def with_price(text: str) -> list[Row]:
+            cells = (rows[2].cells[0], Cell(text), *rows[2].cells[2:])
+            return [*rows[:2], replace(rows[2], cells=cells), *rows[3:]]
+
+        shorter = rows[2].cells[1].text[:-1] + "7"
+        assert drawn(pilot, monkeypatch, lambda: table.show(with_price(shorter))) == [symbols[2]]
+        assert drawn(pilot, monkeypatch, lambda: table.show(with_price(shorter))) == []
+        assert drawn(pilot, monkeypatch, lambda: table.point_at(symbols[4])) == [symbols[0], symbols[4]]
+        # A figure that needs a wider column moves those beside it in every row.
+        assert drawn(pilot, monkeypatch, lambda: table.show(with_price("123,456,789.00"))) == list(symbols)
+
+
+async def test_a_refresh_shows_one_part_of_the_desk(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running() as pilot:
+        await shown(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, DeskScreen)
+        took: list[str] = []
+        for widget in (Table, CandleChart):
+            show = widget.show
+
+            def noted(one: Any, *what: Any, show: Any = show) -> None:
+                took.append(one.id)
+                show(one, *what)
+
+            monkeypatch.setattr(widget, "show", noted)
+        turns = []
+        for _ in range(3):
+            took.clear()
+            pilot.app._refresh_screen()  # type: ignore[attr-defined]
+            turns.append(tuple(took))
+        assert set(turns) == {("watchlist",), ("chart",), ("positions", "orders")}
+        took.clear()
+        screen.show_at_once()
+        assert took == ["watchlist", "chart", "positions", "orders"]
+
+
+async def test_a_key_paints_the_chart_before_the_answers_are_laid_out(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as pilot:
+        await shown(pilot)
+        screen = pilot.app.screen
+        chart, agents = screen.query_one(CandleChart), screen.query_one(AgentPanes)
+        before = chart.data.title
+        said: list[str] = []
+        monkeypatch.setattr(agents, "show", lambda desk, symbol: said.append(symbol))
+        screen.action_symbol(1)  # type: ignore[attr-defined]
+        assert chart.data.title != before and said == []
+        await until(pilot, lambda: bool(said) and chart.data.title.startswith(said[-1]))
+
+
+async def test_charts_at_live_prices_are_made_when_they_are_shown(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as pilot:
+        await until(pilot, lambda: pilot.app.bridge.snapshot().market is not None)  # type: ignore[attr-defined]
+        market = pilot.app.bridge.snapshot().market  # type: ignore[attr-defined]
+    made: list[str] = []
+    forming = ChartData.forming
+
+    def noted(chart: ChartData, *what: Any) -> ChartData:
+        made.append(chart.title)
+        return forming(chart, *what)
+
+    monkeypatch.setattr(ChartData, "forming", noted)
+    symbols = [quote.symbol for quote in market.quotes]
+    live = at_prices(market, dict.fromkeys(symbols, Decimal(50)), NOW)
+    assert made == [] and list(live.charts) == symbols
+    assert live.charts[symbols[0]].close[-1] == 50.0 and live.charts[symbols[0]] is live.charts[symbols[0]]
+    assert made == [f"{symbols[0]} 1D"]
+
+
+async def test_the_widgets_of_a_screen_that_opens_are_styled_once(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again: list[str] = []
+    update = DOMNode.update_node_styles
+
+    def noted(node: DOMNode, animate: bool = True) -> None:
+        if isinstance(node, Screen) and node.query(".pane"):
+            again.append(type(node).__name__)
+        update(node, animate)
+
+    monkeypatch.setattr(DOMNode, "update_node_styles", noted)
+    async with running() as pilot:
+        for mode, (key, _, _) in SCREENS.items():
+            await pilot.press(key)
+            await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
+            await shown(pilot)
+    assert again == []
