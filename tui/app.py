@@ -66,6 +66,8 @@ class PaperdeskApp(App[str]):
     TITLE = "Paperdesk"
     CSS_PATH = "app.tcss"
     DEFAULT_MODE = DESK
+    # Classes by the rows of the terminal, as the style sheet knows them: a dialog makes do with few.
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
     # Screens are imported when they are first seen.
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
         mode: partial(_load, screen) for mode, (_, _, screen) in SCREENS.items()

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 from engine.domain.order import OrderSize
 
-SIZE_HINT = "shares, or dollars with a $ before them"
+SIZE_HINT = "shares, or $amount"
 
 
 def order_size(text: str) -> OrderSize:

@@ -23,8 +23,6 @@ from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
 
 LEAVE = ("escape", "n", "q")
-LOW = [(0, "-low"), (16, "-high")]
-"""Classes by the rows of the terminal, as the style sheet knows them."""
 TICK = 0.25
 """Seconds between two looks at a question that changes."""
 
@@ -92,7 +90,6 @@ class ConfirmScreen(ModalScreen[str]):
     def __init__(self, confirmation: Confirmation, now: Callable[[], Confirmation | None] | None = None) -> None:
         """`now` gives the question as it is at a moment, where it changes, and None once there is none any more."""
         super().__init__()
-        self.VERTICAL_BREAKPOINTS = LOW
         self._confirmation, self._now = confirmation, now
 
     def compose(self) -> ComposeResult:

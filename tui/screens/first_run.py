@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
@@ -71,7 +71,7 @@ class FirstRunScreen(ShowsFailures, ModalScreen[None]):
             box.border_title = Content("PAPER  Set up a paper account")
             with Horizontal():
                 yield Static("", id="answers", markup=False)
-                with Vertical(id="question"):
+                with VerticalScroll(id="question", can_focus=False):
                     yield Static("", id="text", markup=False)
                     yield Input(compact=True, id="answer")
                     yield Static("", id="complaint", markup=False)
@@ -97,6 +97,7 @@ class FirstRunScreen(ShowsFailures, ModalScreen[None]):
             self._answers[question.key] = question.check(event.value.strip() or question.proposed)
         except PaperdeskError as error:
             self.query_one("#complaint", Static).update(str(error))
+            self.add_class("-told")
             return
         self._at += 1
         self._show()
@@ -140,6 +141,7 @@ class FirstRunScreen(ShowsFailures, ModalScreen[None]):
         self.query_one("#answers", Static).update(self._rail(question))
         self.query_one("#done", Static).update(Content("\n").join(Content.styled(*line) for line in self._lines))
         self.query_one("#choices", Static).update(self._choices(question))
+        self.set_class(bool(self._lines), "-told")
 
     def _summary(self) -> str:
         if self._ready:

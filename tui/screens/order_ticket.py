@@ -24,7 +24,7 @@ from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts
 from tui.worker_failures import ShowsFailures
 
-KEYS = "enter sends   tab next field   space side   esc cancels"
+KEYS = "enter sends   esc cancels   tab next field   space side"
 LOW = [(0, "-low"), (20, "-high")]
 """Classes by the rows of the terminal, as the style sheet knows them."""
 WIDTH = 56

@@ -1,0 +1,47 @@
+"""Dialogs with a field to type into, where the terminal has few rows: the field can be seen, and so can a complaint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.tui.conftest import Running, until
+from tui.screens.ask import AskScreen
+from tui.screens.first_run import FirstRunScreen
+from tui.screens.order_ticket import OrderTicket
+from tui.screens.symbol_search import SymbolSearchScreen
+
+
+def wholly_seen(pilot: Pilot[Any], widget: Any) -> bool:
+    """True where all of a widget is on the screen, over whatever holds it."""
+    placed = pilot.app.screen._compositor.visible_widgets.get(widget)
+    return placed is not None and bool(placed[0].area) and placed[0] == placed[0].intersection(placed[1])
+
+
+@pytest.mark.parametrize("size", [(30, 8), (40, 12)])
+async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tuple[int, int], tmp_path: Path) -> None:
+    async with running(size) as pilot:
+        app = pilot.app
+        for key, dialog in (("o", OrderTicket), ("S", SymbolSearchScreen), ("slash", AskScreen)):
+            await pilot.press(key)
+            await until(pilot, lambda dialog=dialog: isinstance(app.screen, dialog))  # type: ignore[misc]
+            await pilot.press("x")
+            await until(pilot, lambda: wholly_seen(pilot, app.focused))
+            assert isinstance(app.focused, Input) and "x" in app.focused.value
+            await pilot.press("escape")
+        app.push_screen(FirstRunScreen(tmp_path / "config.toml"))
+        for text in ("first", "key", "secret", "AAA", "no model"):
+            await until(
+                pilot, lambda: bool(app.screen.query(Input)) and wholly_seen(pilot, app.screen.query_one(Input))
+            )
+            assert app.focused is app.screen.query_one(Input)
+            app.screen.query_one(Input).value = text
+            await pilot.press("enter")
+        complaint = app.screen.query_one("#complaint", Static)
+        await until(pilot, lambda: "model" in str(complaint.render()))
+        assert wholly_seen(pilot, app.focused)
+        assert complaint in app.screen._compositor.visible_widgets
