@@ -14,7 +14,7 @@ LONG = 0.015
 """Seconds of processor time of a collection after which its survivors are set aside."""
 THRESHOLDS = (700, 5, 2)
 """Python's own for new objects; those that survived are looked through more often, while they are few."""
-QUIET = 15.0
+QUIET = 60.0
 """Seconds without a key after which what was set aside is looked through once."""
 
 

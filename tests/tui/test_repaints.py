@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -11,16 +12,22 @@ from typing import Any
 import pytest
 from conftest import Running, shown, until
 from fake_desk import NOW, FakeDesk
+from textual import events
+from textual.content import Content
 from textual.dom import DOMNode
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import Static
 
 from tui.chart_data import ChartData
 from tui.keys import SCREENS
 from tui.market_view import at_prices
 from tui.screens.desk import DeskScreen
+from tui.screens.frame import FramedScreen
+from tui.screens.reading import ReadingScreen
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.long_text import FIRST, LongText
 from tui.widgets.table import Cell, Row, Table
 
 
@@ -141,3 +148,48 @@ async def test_the_widgets_of_a_screen_that_opens_are_styled_once(
             await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
             await shown(pilot)
     assert again == []
+
+
+async def test_a_long_text_is_wrapped_a_part_at_a_time(running: Running) -> None:
+    def lines(word: str, count: int) -> Content:
+        return Content("\n".join(f"{word} {n}" for n in range(count)))
+
+    def text() -> str:
+        return "\n".join(str(one.content) for one in pilot.app.screen.query(Static))
+
+    async with running() as pilot:
+        page = ReadingScreen("Page", lines("line", 3 * FIRST))
+        await pilot.app.push_screen(page)
+        (first,) = page.query_one(LongText).compose()
+        assert str(first.content) == lines("line", FIRST).plain, "what is painted with the screen"  # type: ignore[attr-defined]
+        await until(pilot, lambda: text() == lines("line", 3 * FIRST).plain)
+        page.write(lines("other", 10 * FIRST))
+        page.write(lines("last", 2 * FIRST))
+        assert text().startswith("last 0") and "last 39" not in text()
+        await until(pilot, lambda: text() == lines("last", 2 * FIRST).plain)
+        page.write(lines("short", 2))
+        await until(pilot, lambda: text() == lines("short", 2).plain)
+
+
+class Wanted(events.Event, bubble=False):
+    """An event of the test's own."""
+
+
+@pytest.mark.parametrize("kind", [FramedScreen, ReadingScreen])
+async def test_between_two_events_of_a_screen_others_have_their_turn(
+    running: Running, monkeypatch: pytest.MonkeyPatch, kind: type[Screen[None]]
+) -> None:
+    order: list[str] = []
+
+    def noted(screen: Screen[None]) -> None:
+        order.append("event")
+        asyncio.get_running_loop().call_soon(order.append, "other")
+
+    monkeypatch.setattr(kind, "on_wanted", noted, raising=False)
+    async with running() as pilot:
+        if kind is ReadingScreen:
+            await pilot.app.push_screen(ReadingScreen("Page", Content("text")))
+        for _ in range(2):
+            pilot.app.screen.post_message(Wanted())
+        await until(pilot, lambda: len(order) == 4)
+    assert order == ["event", "other"] * 2

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
 from tui.bridge import DeskApp
 from tui.playback import Playback
+from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
 from tui.twins import report_action
@@ -62,7 +63,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(ShowsFailures, SearchKeys):
+class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""

@@ -10,10 +10,11 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from tui.keys import Key, groups, pane_bindings
+from tui.screens.events_in_turn import EventsInTurn
 from tui.state import Line
+from tui.widgets.long_text import LongText
 from tui.widgets.screen_bars import LEVEL_INKS
 from tui.worker_failures import ShowsFailures
 
@@ -43,10 +44,12 @@ def help_text(table: Sequence[Key]) -> Content:
     return Content.assemble(*parts)
 
 
-class ReadingScreen(ShowsFailures, ModalScreen[None]):
+class ReadingScreen(ShowsFailures, EventsInTurn, ModalScreen[None]):
     """A page of text in a frame, over another screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]
+    # It has one layout for any number of rows; see FramedScreen.
+    VERTICAL_BREAKPOINTS = []
     KEYS: ClassVar[str] = "j k scroll  y copy  esc back"
 
     def __init__(self, title: str, text: Content) -> None:
@@ -59,12 +62,12 @@ class ReadingScreen(ShowsFailures, ModalScreen[None]):
         with VerticalScroll() as page:
             page.border_title = Content(self._title)
             page.border_subtitle = self.KEYS
-            yield Static(self.text, markup=False)
+            yield LongText(self.text)
 
     def write(self, text: Content) -> None:
         """Show another text on the same page."""
         self.text = text
-        self.query_one(Static).update(text)
+        self.query_one(LongText).show(text)
 
     def action_close(self) -> None:
         """Go back to the screen below."""

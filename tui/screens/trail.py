@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from tui.bridge import DeskApp
@@ -19,6 +18,7 @@ from tui.keys import pane_bindings
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Source
 from tui.widgets.folds import Fold, FoldTitle, inked
+from tui.widgets.long_text import LongText
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -60,7 +60,7 @@ class TrailScreen(ReadingScreen):
         with VerticalScroll() as page:
             page.border_title = Content(self._title)
             page.border_subtitle = self.KEYS
-            yield Static(self.text, markup=False, id="first-screen")
+            yield LongText(self.text)
 
     def on_mount(self) -> None:
         """Read the decision that is wanted."""

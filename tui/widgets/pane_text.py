@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from tui.keys import pane_bindings
+from tui.widgets.long_text import LongText
 
 
 class TextPane(VerticalScroll):
@@ -25,13 +25,13 @@ class TextPane(VerticalScroll):
 
     def compose(self) -> ComposeResult:
         """Mount the text."""
-        yield Static(self._text, markup=False)
+        yield LongText(self._text)
 
     def show(self, text: Content, *, top: bool = False) -> None:
         """Show another text, from its top where that is asked for."""
         if text.plain != self._text.plain:
             self._text = text
-            self.query_one(Static).update(text)
+            self.query_one(LongText).show(text)
         if top:
             self.scroll_home(animate=False)
 
