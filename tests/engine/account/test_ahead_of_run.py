@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,18 +12,24 @@ from typing import Any
 import pytest
 
 from engine.account.disagreement import BooksDisagree
+from engine.domain.model_call import ModelRequest
 from engine.domain.order import OrderState
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import OrderFilled, OrderMoved
+from engine.owner_settings import Owner
 from engine.reports.documents.session import session_document
 from tests.connectors.alpaca.sandbox_markets import market_data
-from tests.engine.account.accounts import DAYS, Desk, assert_equal
+from tests.engine.account.accounts import DAYS, Desk, assert_equal, by_plan
 from tests.engine.account.test_account_reconciling import by_hand
 from tests.engine.account.test_account_runs import copied
+from tests.engine.desks import DECISION_ONLY, hold, trade
 from tests.engine.session.test_daily import Killed, books, killed_before
 
 DATA = market_data()
+OWNERS = {"bull": Owner(weight=Decimal("1.7")), "bear": Owner(weight=Decimal("0.9"))}
+OF_OWNERS = DECISION_ONLY.model_copy(update={"owners": OWNERS, "combine": "books"})
+"""Each owner has a book of its own."""
 ENDINGS = ("fill", "cancel", "expire")
 
 
@@ -33,6 +40,15 @@ def comes_to(desk: Desk) -> dict[str, Any]:
     kept["lives"] = {order: states[-1] for order, states in kept["lives"].items()}
     kept["cash flows"] = [flow for flow in kept["cash flows"] if flow.kind != "rounding"]
     return kept
+
+
+def apart(request: ModelRequest) -> Any:
+    """The plan, of which one owner buys while the other sells or holds."""
+    turn = DAYS.index(request.session) + (request.owner == "bear")
+    wish = "BSH"[(turn + (request.symbol == "BBB")) % 3]
+    if wish == "H":
+        return hold(request)
+    return trade(request, "BUY", 8, "strong uptrend") if wish == "B" else trade(request, "SELL", 3, "reversal")
 
 
 def disturbed(desk: Desk, draw: Random) -> None:
@@ -49,7 +65,8 @@ def test_booked_at_any_moments_the_desk_comes_to_what_it_would_have_come_to(seed
     desks = []
     for booking in (False, True):
         (tmp_path / str(booking)).mkdir()
-        desk = Desk(folder=tmp_path / str(booking), data=DATA)
+        preset, script = (OF_OWNERS, apart) if seed % 3 == 2 else (DECISION_ONLY, by_plan)
+        desk = Desk(folder=tmp_path / str(booking), data=DATA, preset=preset, script=script)
         faults, moments, new = Random(seed), Random(seed), 0
         for number in range(7):
             if number:
@@ -74,6 +91,9 @@ def test_booked_at_any_moments_the_desk_comes_to_what_it_would_have_come_to(seed
     told = [(one.order_id, one.quantity) for one in ahead.events if isinstance(one, OrderFilled)]
     assert sorted(told) == sorted((one.order_id, one.quantity) for one in plain.events if isinstance(one, OrderFilled))
     with JournalReader(plain.journal) as expected, JournalReader(ahead.journal) as reader:
+        assert reader.fills(book=None) == expected.fills(book=None)
+        assert reader.equity(book=None) == expected.equity(book=None)
+        assert {point.book for point in reader.equity(book=None)} == {"", *(OWNERS if seed % 3 == 2 else ())}
         for run in reader.runs():
             found, due = (session_document(one, "desk", run.id)["fills"] for one in (reader, expected))
             assert found == due
