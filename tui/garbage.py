@@ -2,13 +2,16 @@
 
 What survives a collection that took long is set aside and not looked through again: modules, the market, screens. An
 object that is set aside is freed as any other once nothing refers to it, but not a cycle of them: these are collected
-once nobody has pressed a key for a while.
+once nobody has pressed a key for a while. The C library gives what is free back to the system then: each thread that
+reads the journal or the market has memory of its own, and what it freed would stay with the process day after day.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import time
+from contextlib import suppress
 
 LONG = 0.015
 """Seconds of processor time of a collection after which its survivors are set aside."""
@@ -36,6 +39,7 @@ class Collections:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
+            _give_back()
             self._aside = False
 
     def collected(self, phase: str, info: dict[str, int]) -> None:
@@ -49,8 +53,18 @@ class Collections:
             self._aside = True
 
 
+def _give_back() -> None:
+    """Give memory that is free back to the system, where the C library can (glibc)."""
+    import ctypes
+
+    with suppress(OSError, TypeError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def keep_collections_short() -> Collections:
     """Set aside what there is, and from now on what survives a long collection."""
+    # Arrow's own allocator keeps what a thread has freed; it is loaded later, with the memories.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     collections = Collections()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)

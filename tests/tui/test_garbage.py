@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import resource
+import subprocess
+import sys
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +25,17 @@ class Cycle:
         self.me = self
 
 
+def resident() -> int:
+    """Bytes of memory that this process has. Linux only."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
 @pytest.fixture
 def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collections]:
     """Every full collection counts as long, in a process that is then left as it was."""
     monkeypatch.setattr(garbage, "LONG", -1.0)
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "")
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL")
     usual, before = gc.get_threshold(), list(gc.callbacks)
     yield keep_collections_short()
     gc.callbacks[:] = before
@@ -63,3 +76,26 @@ def test_whoever_opened_the_app_a_moment_ago_is_there(
     assert collected == [], "no key is pressed yet, and the first will come soon"
     collections.tick(1001.0 + QUIET)
     assert len(collected) == 1
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")
+def test_what_is_free_goes_back_to_the_system(collections: Collections) -> None:
+    """The last block stays, so that the C library gives nothing back by itself."""
+    gc.collect()
+    collections.key_pressed(100.0)
+    pages = [bytearray(64_000) for _ in range(1_000)]
+    del pages[:-1]
+    before = resident()
+    collections.tick(101.0 + QUIET)
+    assert before - resident() > 30_000_000
+
+
+def test_arrow_uses_the_memory_that_is_given_back() -> None:
+    """In a process of its own: the choice is made when Arrow is loaded."""
+    script = (
+        "from tui.garbage import keep_collections_short; keep_collections_short(); "
+        "import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    )
+    around = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    said = subprocess.run([sys.executable, "-c", script], env=around, capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "system"
