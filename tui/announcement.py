@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from engine.domain.text import counted
 from engine.reports.documents import row_json
 from tui.plain_text import one_line
-from tui.run_text import counted, terms
+from tui.run_text import terms
 from tui.snapshot import Snapshot
 
 BELL = "\a"
@@ -26,7 +27,7 @@ class Announcer:
         new = [order for name, order in waiting.items() if known is not None and name not in known]
         if not new or not view.services.notify:
             return ""
-        return f"{counted(new)} to approve: {', '.join(terms(row_json.order(order)) for order in new)}"
+        return f"{counted(len(new), 'order')} to approve: {', '.join(terms(row_json.order(order)) for order in new)}"
 
 
 def terminal_notification(text: str) -> str:

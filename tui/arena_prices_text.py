@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine.domain.text import counted
 from tui.plain_text import table, wrapped
 
 Row = Mapping[str, Any]
@@ -13,7 +14,7 @@ Row = Mapping[str, Any]
 def prices_lines(document: Row, width: int) -> Iterator[str]:
     """The table, how its window was validated, and what a reader has to know."""
     columns, validation = document["columns"], document["validation"]
-    window = f"{document['first_session']} to {document['last_session']}, {document['sessions']} sessions"
+    window = f"{document['first_session']} to {document['last_session']}, {counted(document['sessions'], 'session')}"
     yield f"Agent Trading Arena Table 4 on {', '.join(document['symbols'])}, {window}"
     rows = [] if document["printed"] is None else [_printed(one, columns) for one in document["printed"]["rows"]]
     rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in document["ours"]]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.text import counted
 from tui.amounts import cost, money, number, percent, portion, ratio
 from tui.console import standard_output
 from tui.plain_text import table, wrapped
@@ -46,7 +47,7 @@ def _repeats_lines(document: Mapping[str, Any]) -> Iterator[str]:
     if any(one["relative"] for one in ranked):
         yield "OF 100: in percent of the baseline's agents; - where they did not earn anything."
     trend = percent(document["market"]["average_trend"])
-    yield f"Prices      average trend {trend}, {document['model']['calls']} calls"
+    yield f"Prices      average trend {trend}, {counted(document['model']['calls'], 'call')}"
     yield f"Each        paperdesk arena --resume {document['runs'][0]['run']} --model replay"
 
 
@@ -109,5 +110,5 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
         first, *more = wrapped(note, console.width - 12)
         yield from (f"Seat        {first}", *(f"            {line}" for line in more))
     model = document["model"]
-    yield f"Model       {model['spec'] or 'none'}: {model['calls']} calls, {cost(number(model['cost']))}"
+    yield f"Model       {model['spec'] or 'none'}: {counted(model['calls'], 'call')}, {cost(number(model['cost']))}"
     yield f"Again       paperdesk arena --resume {document['run']} --model replay"

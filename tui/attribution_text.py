@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine.domain.text import counted
 from tui import amounts
 from tui.plain_text import Line, facts, paragraph, section, table
 from tui.run_text import action_words
@@ -35,7 +36,7 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
     """A table of all inputs over the decisions that were drawn."""
     count = document["sample"]
     yield (
-        f"What each input changed: {count} decision{'' if count == 1 else 's'} drawn by seed {document['seed']}",
+        f"What each input changed: {counted(count, 'decision')} drawn by seed {document['seed']}",
         "strong",
     )
     run = document["run"] or f"desk {document['desk']}"
@@ -55,7 +56,8 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
 
 def _head(document: Row) -> list[tuple[str, str]]:
     use = document["model"]
-    calls = f"{use['calls']:,} calls ({use['cached_calls']:,} recorded), {amounts.cost(amounts.number(use['cost']))}"
+    cost = amounts.cost(amounts.number(use["cost"]))
+    calls = f"{counted(use['calls'], 'call')} ({use['cached_calls']:,} recorded), {cost}"
     return [
         ("Decided by", f"{document['label']} (preset {document['preset']})"),
         ("Models", calls),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from engine.domain.text import counted
 from engine.reports.comparison import row_name
 from tui.plain_text import table, wrapped
 
@@ -172,7 +173,7 @@ def _asked(bench: Bench, width: int) -> Iterator[str]:
         cost = "cost unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
         tokens = f", {use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else ""
         tokens = ", tokens unknown" if use.uncounted_calls else tokens
-        said = f"{use.spec}: {use.calls:,} calls, {use.cached_calls:,} of them recorded{tokens}, {cost}"
+        said = f"{use.spec}: {counted(use.calls, 'call')}, {use.cached_calls:,} of them recorded{tokens}, {cost}"
         yield from _indented("- ", said, width)
 
 

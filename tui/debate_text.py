@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from engine.domain.text import counted
 from tui import amounts
 from tui.plain_text import Line, one_line, paragraph, section
 
@@ -40,7 +41,7 @@ def debate_words(debate: Row) -> str:
 
 
 def _rounds(count: int) -> str:
-    return f"{count} round{'' if count == 1 else 's'}" if count else "no round"
+    return counted(count, "round") if count else "no round"
 
 
 def _stand(one: Row) -> str:

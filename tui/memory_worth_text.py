@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from engine.domain.text import counted
 from tui.plain_text import table, wrapped
 
 WIDTH = 120
@@ -19,7 +20,7 @@ def lines(document: dict[str, Any], width: int) -> Iterator[str]:
     yield f"{', '.join(document['symbols'])}, {days}, warm-up from {document['warm_up_from'] or 'none'}"
     for study in document["presets"]:
         yield ""
-        yield f"{study['preset']}, answered by {study['model']}, {study['sessions']} sessions"
+        yield f"{study['preset']}, answered by {study['model']}, {counted(study['sessions'], 'session')}"
         yield from table(HEAD, [_row(arm) for arm in study["arms"]], set(HEAD) - {"arm", "against"}, max(width, WIDTH))
         for remark in _remarks(study):
             yield from wrapped(f"- {remark}", width)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from engine.domain.order import YOU
+from engine.domain.text import counted
 from engine.reports.documents.row_json import failed_words, minute
 from tui import amounts
 from tui.plain_text import one_line
@@ -96,7 +97,7 @@ def model_words(use: Row | None) -> str:
     """Calls of models and their cost; empty where none was asked."""
     if use is None or not use["calls"]:
         return ""
-    calls = f"{use['spec']}: {use['calls']:,} call{'s' if use['calls'] > 1 else ''}"
+    calls = f"{use['spec']}: {counted(use['calls'], 'call')}"
     cached = f" ({use['cached_calls']:,} recorded)" if use["cached_calls"] else ""
     silent = f", {use['abstentions']:,} without an answer" if use["abstentions"] else ""
     tokens = ", tokens unknown" if use["input_tokens"] is None else ""
@@ -134,8 +135,3 @@ def moment(time: str) -> str:
 def halt_words(halt: Row) -> str:
     """`since 2026-11-21 14:02 UTC: news`."""
     return f"since {moment(halt['since'])}" + (f": {one_line(halt['reason'])}" if halt["reason"] else "")
-
-
-def counted(orders: Sequence[object]) -> str:
-    """`1 order`, `3 orders`."""
-    return f"{len(orders)} order{'' if len(orders) == 1 else 's'}"

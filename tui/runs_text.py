@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.domain.text import counted
 from tui.amounts import UNKNOWN, cost, number, percent, ratio
 from tui.console import standard_output
 from tui.plain_text import beginning, cut, of_all, one_line, table
@@ -21,7 +22,7 @@ def size(count: int) -> str:
     shown, unit = float(count), 0
     while shown >= 1000 and unit < len(_UNITS) - 1:
         shown, unit = shown / 1000, unit + 1
-    return f"{shown:.1f} {_UNITS[unit]}" if unit else f"{count} bytes"
+    return f"{shown:.1f} {_UNITS[unit]}" if unit else counted(count, "byte")
 
 
 def list_lines(document: Document) -> Iterator[str]:
@@ -33,7 +34,8 @@ def list_lines(document: Document) -> Iterator[str]:
     rows = [_row(run) for run in document["runs"]]
     yield from table(columns, rows, right=("RETURN", "SHARPE", "COST", "SIZE"), width=max(standard_output().width, 160))
     yield from of_all(len(rows), document["count"])
-    yield f"{document['count']:,} runs, {size(document['bytes'])} in files of their own"
+    own = f", {size(document['bytes'])} in files of their own" if document["bytes"] else ""
+    yield f"{counted(document['count'], 'run')}{own}"
 
 
 def _row(run: Document) -> tuple[str, ...]:
@@ -110,11 +112,11 @@ def _differences(pair: Document) -> Iterator[str]:
 def _daily(daily: Document) -> str:
     if daily["mean"] is None:
         return "no session in common"
-    found = f"{percent(daily['mean'], 4)} on {daily['sessions']:,} sessions"
+    found = f"{percent(daily['mean'], 4)} on {counted(daily['sessions'], 'session')}"
     if daily["low"] is None:
         return f"{found}, too few for an interval"
     told = "distinguishable" if daily["distinguishable"] else "not distinguishable"
-    needed = f"; about {daily['sessions_needed']:,} sessions would tell" if daily["sessions_needed"] else ""
+    needed = f"; about {counted(daily['sessions_needed'], 'session')} would tell" if daily["sessions_needed"] else ""
     interval = f"95 %: {percent(daily['low'], 4)} to {percent(daily['high'], 4)}"
     return f"{found}, {interval}: {told}{'' if daily['distinguishable'] else needed}"
 
@@ -137,12 +139,12 @@ def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:
     """Runs that a pruning would remove, and their bytes."""
     for run in runs:
         yield f"  {run.id}  {one_line(run.name)}  {run.time:%Y-%m-%d}  {size(run.size)}"
-    yield f"{len(runs):,} run{'' if len(runs) == 1 else 's'}, {size(sum(run.size for run in runs))}"
+    yield f"{counted(len(runs), 'run')}, {size(sum(run.size for run in runs))}"
 
 
 def pruned_lines(document: Document) -> Iterator[str]:
     """Runs that were removed, and those that were left."""
     count = len(document["removed"])
-    yield f"{count:,} run{'' if count == 1 else 's'} removed, {size(document['bytes'])}; {document['retained']:,} stay"
+    yield f"{counted(count, 'run')} removed, {size(document['bytes'])}; {document['retained']:,} stay"
     for run in document["at_work"]:
         yield f"  {run} stays: a process is playing it"

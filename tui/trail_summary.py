@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.domain.text import counted
 from engine.reports.documents.closes import HORIZONS
 from engine.reports.settings_text import changed_text
 from tui import amounts
@@ -130,7 +131,7 @@ def dissent_words(shown: Row) -> str:
     if dissent["of"] == "agents":
         if not voices:
             return "no agent took a side"
-        return f"{others or 'none'}, of {voices} agent{'' if voices == 1 else 's'} that took a side"
+        return f"{others or 'none'}, of {counted(voices, 'agent')} that took a side"
     votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
     silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""
     return f"{votes}{silent}; {f'otherwise {others}' if others else 'nobody said otherwise'}"

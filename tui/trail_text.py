@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from engine.domain.text import counted
 from engine.messages.answer_text import answer_text
 from engine.reports.settings_text import changed_text
 from tui import amounts
@@ -53,7 +54,7 @@ def folds(shown: Row) -> list[Fold]:
         Fold("Memory", f"{len(recalled)} recalled, {cited} cited", lambda width: _by_owner(_memories, shown, width)),
         Fold("Answers", f"{len(answers)} of agents", lambda width: _by_owner(_answers, shown, width)),
         Fold("Debate", _rounds_of(shown), lambda width: debate_lines(shown["debate"], shown["owner"], width)),
-        Fold("Order", f"in {moves} steps", lambda width: _orders(shown, width)),
+        Fold("Order", f"in {counted(moves, 'step')}", lambda width: _orders(shown, width)),
         Fold("Chart", "as the model saw it: v", lambda width: _charts(answers, width)),
         Fold("Prompts", f"{len(answers)} in full", lambda width: _by_owner(_asked, shown, width)),
     ]
@@ -128,7 +129,7 @@ def call_facts(answer: Row) -> str:
     tokens = answer["input_tokens"] or answer["output_tokens"]
     parts = [
         answer["model"] + (" (recorded answer)" if answer["cached"] else ""),
-        f"{answer['input_tokens']:,} tokens in, {answer['output_tokens']:,} out" if tokens else "",
+        f"{counted(answer['input_tokens'], 'token')} in, {answer['output_tokens']:,} out" if tokens else "",
         amounts.cost(amounts.number(answer["cost"])),
         f"{answer['latency']:.1f} s" if answer["latency"] >= 0.05 else "",
         f"prompt {answer['prompt_hash'][:12]}",

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engine.domain.text import counted
 from tui import amounts, app_state
 
 if TYPE_CHECKING:
@@ -62,9 +63,5 @@ def greeting(source: Source, visit: Visit) -> str:
 
 
 def _words(found: Changes) -> str:
-    words = [
-        f"{count} {noun}{'' if count == 1 else 's'}"
-        for count, noun in ((found.decisions, "decision"), (found.fills, "fill"))
-        if count
-    ]
+    words = [counted(count, noun) for count, noun in ((found.decisions, "decision"), (found.fills, "fill")) if count]
     return ", ".join([*words, *([] if found.change is None else [amounts.percent(found.change)])])

@@ -28,6 +28,7 @@ from engine.agents.tools import ToolSignal
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
+from engine.domain.text import counted
 from engine.market.figures import PriceFigures
 from engine.owner_settings import Preference
 from engine.settings import Sizing
@@ -169,7 +170,8 @@ class EvidenceView(FindingsView):
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{FindingsView.summary(self)}, {len(self.recollections)} memories{cut_note(self.recollections)}"
+        recalled = counted(len(self.recollections), "memory", "memories")
+        return f"{FindingsView.summary(self)}, {recalled}{cut_note(self.recollections)}"
 
 
 class ReasoningSteps(Answer):

@@ -19,6 +19,7 @@ from engine.agents.text import Prose, Sentence
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
+from engine.domain.text import counted
 from engine.market.moves import SessionMove
 
 READERS_ITEMS = 12
@@ -87,7 +88,7 @@ class IntelligenceView(View):
         more = f", {self.left_out} more left out" if self.left_out else ""
         more += f", {len(self.summaries)} of them summarized" if self.summaries else ""
         more += ", the price one of them" if any(item.kind == "price" for item in self.items) else ""
-        return f"{len(self.items)} items{more}, {len(self.prices)} sessions"
+        return f"{counted(len(self.items), 'item')}{more}, {counted(len(self.prices), 'session')}"
 
 
 class ItemJudgement(Part):

@@ -11,6 +11,7 @@ from engine.agents.agent import Agent, Answer, Reads, View
 from engine.agents.evidence import check_cited, cut_note
 from engine.agents.text import Prose, plain
 from engine.domain.recollection import Recollection
+from engine.domain.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class PastView(View):
 
     def summary(self) -> str:
         """The view in a few words."""
-        return f"{len(self.recollections)} memories{cut_note(self.recollections)}"
+        return f"{counted(len(self.recollections), 'memory', 'memories')}{cut_note(self.recollections)}"
 
 
 class PastSummary(Answer):

@@ -14,6 +14,7 @@ from engine.domain.brokerage import SessionHours
 from engine.domain.decimal_text import money
 from engine.domain.market import Symbol
 from engine.domain.run import TradingMode
+from engine.domain.text import counted
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.reports.documents.set_up import FAIL, NOTE, OK, Finding
 
@@ -96,7 +97,7 @@ async def _account_finding(broker: Broker) -> Finding:
         return Finding(AREA, "account", FAIL, str(error))
     detail = (
         f"{account.status or 'no status'}, cash {money(account.cash)} {account.currency}, worth "
-        f"{money(account.equity)}, {len(account.positions)} positions, {waiting} open orders"
+        f"{money(account.equity)}, {counted(len(account.positions), 'position')}, {counted(waiting, 'open order')}"
     )
     if account.blocked:
         return Finding(AREA, "account", FAIL, f"{detail}: {account.blocked}; look at the account at the broker")

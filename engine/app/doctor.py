@@ -191,8 +191,10 @@ def _operation(services: Services) -> tuple[list[Finding], list[Finding]]:
             return [], []
         found, runs = operation_rows(journal.reader, None, services.clock.now()), []
         for run in found["runs"][:1]:
-            code = "no exit code" if run["exit_code"] is None else f"exit code {run['exit_code']}"
-            said = f"{run['id']}: {run['outcome'] or 'at work, or killed'}, {code}"
+            code = "exit code not recorded" if run["exit_code"] is None else f"exit code {run['exit_code']}"
+            said = f"{run['id']}: {run['outcome']}, {code}"
+            if run["outcome"] is None:
+                said = f"{run['id']}: at work, or killed; the next run goes on with it"
             runs.append(Finding("Journals", "last run", NOTE if run["exit_code"] else OK, said))
         limited = any(one["limited"] for one in found["rates"])
         loads = "; ".join(map(rate_words, found["rates"])) or "no model was asked today"

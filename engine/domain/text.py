@@ -30,6 +30,11 @@ def cut_between_sentences(text: str, limit: int) -> str:
     return f"{kept} (the first {len(kept):,} of {len(text):,} characters)"
 
 
+def counted(count: int, noun: str, several: str = "") -> str:
+    """A number with its noun: 1 session, 2 sessions; `several` where an s does not make the plural."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or f'{noun}s'}"
+
+
 def listed(sessions: Sequence[str], most: int = 10) -> str:
     """Sessions on a line: each of a few, of more than `most` the first, the last and how many there are."""
     if len(sessions) <= most:

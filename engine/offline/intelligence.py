@@ -13,10 +13,10 @@ from engine.agents.intelligence import IntelligenceView
 from engine.agents.intelligence_items import IntelligenceItem, ItemKind
 from engine.agents.rendering import signed_percent
 from engine.domain.recollection import RetrievalType
+from engine.domain.text import counted
 from engine.market.moves import SessionMove
 from engine.offline.reading import (
     Reading,
-    counted,
     ended,
     extract,
     key_sentences,

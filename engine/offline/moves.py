@@ -10,10 +10,11 @@ from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.reflections import LowLevelView
 from engine.agents.rendering import signed_percent
+from engine.domain.text import counted
 from engine.market.moves import HORIZONS, PriceMove
 from engine.offline import chart
 from engine.offline.memories import memory_sentence
-from engine.offline.reading import clean, counted, ended, main_sentence, names_of, read, salient_words
+from engine.offline.reading import clean, ended, main_sentence, names_of, read, salient_words
 
 NOTABLE = 0.001
 """A change below this is no move."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from engine.agents.news import NewsLine, NewsView
 from engine.agents.text import count_words, plain
-from engine.offline.reading import SENTIMENT_TAG, Reading, counted, names_of, read
+from engine.domain.text import counted
+from engine.offline.reading import SENTIMENT_TAG, Reading, names_of, read
 
 NEWS_SENTENCES = 5
 FACTORS = 4

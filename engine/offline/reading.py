@@ -323,11 +323,6 @@ def ended(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def counted(count: int, noun: str) -> str:
-    """A number with its noun: 1 session, 2 sessions."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 @cache
 def _common_words() -> frozenset[str]:
     return frozenset(_table("common_words")["words"])

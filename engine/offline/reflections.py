@@ -12,7 +12,8 @@ from engine.agents.reflections import ExtendedView, HighLevelView, PerformanceVi
 from engine.agents.text import plain
 from engine.domain.chart import Marker
 from engine.domain.decision import Action, Outcome
-from engine.offline.reading import clean, counted, salient_words
+from engine.domain.text import counted
+from engine.offline.reading import clean, salient_words
 
 LOOK_AHEAD = 5
 """Sessions after a signal by which it is judged, fewer where fewer have passed."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.portfolio import ZERO
-from engine.domain.text import listed
+from engine.domain.text import counted, listed
 from engine.reports.markdown import cell, table
 from engine.reports.settings_text import changed_text, costs_text, version_text
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, model_text
@@ -62,7 +62,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
         yield "Value", f"{amount(document['value'])}{_change(document)}"
         yield "Cash", amount(document["cash"])
     waiting = len(document["waiting"])
-    yield "Waiting", f"{waiting} order{'' if waiting == 1 else 's'}" if waiting else ""
+    yield "Waiting", counted(waiting, "order") if waiting else ""
     if document["model"] is not None:
         yield "Model", f"{document['model']['spec']}: {model_text(document)}"
         yield "By agent", by_agent(document)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.text import counted
 from engine.reports.performance import BENCHMARK
 from engine.reports.run_series import closes_of, exposures, growth_of, rolling, rolling_window, sessions_of, trades_of
 from engine.reports.summary import drawdowns, name_of
@@ -85,7 +86,7 @@ def _prices(document: Document) -> Iterator[Chart]:
         drawing = svg(
             [Curve(symbol, closes, "close")], sessions, 220, f"price of {symbol} with trades of {name}", marks=marks
         )
-        count = f"{len(marks)} trade{'' if len(marks) == 1 else 's'}"
+        count = counted(len(marks), "trade")
         note = UNHELD if None in closes else ""
         yield Chart(f"{symbol}: price and {count}", drawing, tuple(legend), note)
 

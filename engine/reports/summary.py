@@ -12,6 +12,7 @@ from typing import Any
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
+from engine.domain.text import counted
 from engine.reports.documents.row_json import failed_words
 from engine.reports.settings_text import costs_text, version_text
 
@@ -80,8 +81,8 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     left_out = f"; asked to {settings['to']}, its last {dropped} left out by the convention" if dropped else ""
     yield "Window", window_of(document) + left_out
     if warm_up is not None:
-        counted = f"{len(warm_up['decisions'])} decisions, {len(warm_up['trades'])} trades"
-        yield "Warm-up", f"{window_of(warm_up)}, {counted}, then fresh books"
+        made = ", ".join(counted(len(warm_up[f"{name}s"]), name) for name in ("decision", "trade"))
+        yield "Warm-up", f"{window_of(warm_up)}, {made}, then fresh books"
     yield "Symbols", ", ".join(document["symbols"])
     yield "Data", settings["data"]
     yield "Convention", f"{document['convention']}: {convention(document['convention']).title}"
@@ -213,7 +214,7 @@ def model_text(document: Mapping[str, Any]) -> str:
     """Calls of the models, and their cost; of a run that asked any."""
     use = document["model"]
     cached = f" ({use['cached_calls']:,} from recorded answers)" if use["cached_calls"] else ""
-    return f"{use['calls']:,} calls{cached}, {use['abstentions']:,} without an answer{spent_words(use)}"
+    return f"{counted(use['calls'], 'call')}{cached}, {use['abstentions']:,} without an answer{spent_words(use)}"
 
 
 def by_agent(document: Mapping[str, Any]) -> str:
@@ -222,7 +223,7 @@ def by_agent(document: Mapping[str, Any]) -> str:
     if use["input_tokens"] == 0:
         return ""
     agents = use.get("agents", {}).items()  # runs of before have none
-    return "; ".join(f"{agent} {own['calls']:,} calls{spent_words(own)}" for agent, own in agents)
+    return "; ".join(f"{agent} {counted(own['calls'], 'call')}{spent_words(own)}" for agent, own in agents)
 
 
 def spent_words(use: Mapping[str, Any]) -> str:
@@ -235,7 +236,7 @@ def spent_words(use: Mapping[str, Any]) -> str:
         held = f" ({cached:,} of them cached)" if cached else ""
         thought = use.get("reasoning_tokens")
         reasoned = f" ({thought:,} of them reasoning)" if thought else ""
-        tokens = f", {use['input_tokens']:,} tokens in{held} and {use['output_tokens']:,} out{reasoned}"
+        tokens = f", {counted(use['input_tokens'], 'token')} in{held} and {use['output_tokens']:,} out{reasoned}"
     cost = "cost unknown" if use["cost"] is None else f"cost ${Decimal(use['cost']):,.2f}"
     return f"{tokens}, {cost}{failed_words(use)}"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from engine.errors import DeskHalted
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show, show_document, show_records, standard_output
@@ -141,7 +142,7 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
         most = max(values.differing, key=lambda one: abs(one.difference))
         count = len(values.by_session)
         text = (
-            f"at {len(values.differing)} of {count} close{'' if count == 1 else 's'} the broker's prices make another "
+            f"at {len(values.differing)} of {counted(count, 'close')} the broker's prices make another "
             f"value, the furthest off on {most.session}: {amounts.gain(most.difference)} "
             f"({10_000 * most.difference / most.journal:+.1f} basis points)"
         )
@@ -233,7 +234,7 @@ def _reconciliation_lines(document: Document) -> Iterator[str]:
     for one in document["expected"]:
         yield f"{one['what']}: {one['difference']} at the broker, a fee of a crypto trade that is not entered yet"
     if differences:
-        points = "1 point" if len(differences) == 1 else f"{len(differences)} points"
+        points = counted(len(differences), "point")
         yield f"they differ in {points}: nothing is traded until they agree (--adopt takes the broker's side)"
     elif document["begun"]:
         yield "they agree"

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from tui.commands.options import AMOUNT, json_option
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.run_text import counted, effect_facts, halt_words, moment, terms
+from tui.run_text import effect_facts, halt_words, moment, terms
 
 if TYPE_CHECKING:
     from engine.app.approvals import Answer
@@ -166,7 +167,7 @@ def _waiting_lines(document: Document, answer: Answer, now: datetime | None) -> 
         return
     undoes = answer == "undo"
     wanted = "whose last answer or edit can be taken back" if undoes else "to approve or veto"
-    yield standard_output().bold(f"{counted(waiting)} of the desk {document['desk']} {wanted}")
+    yield standard_output().bold(f"{counted(len(waiting), 'order')} of the desk {document['desk']} {wanted}")
     for order in waiting:
         yield from _order_lines(order, now)
     verbs = ("undo",) if undoes else ("approve", "veto")

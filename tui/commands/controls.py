@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 import click
 
+from engine.domain.text import counted
 from tui.commands.options import json_option
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.run_text import counted, halt_words, terms
+from tui.run_text import halt_words, terms
 
 Document = Mapping[str, Any]
 
@@ -128,5 +129,5 @@ def _resume_lines(document: Document, only: str | None) -> Iterator[str]:
 
 def _orders(orders: Sequence[Document], state: str) -> Iterator[str]:
     if orders:
-        yield f"{counted(orders)} {state}:"
+        yield f"{counted(len(orders), 'order')} {state}:"
         yield from (f"  {terms(order)}" for order in orders)

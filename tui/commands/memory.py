@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from engine.errors import MissingData
 from tui import amounts
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
@@ -180,7 +181,8 @@ def _optimize(selected: SelectedMemory, _: str, as_json: bool) -> None:
     with selected.stored.opened(writing=True) as memory:
         report = memory.optimize()
     text = (
-        f"{selected.stored.place}: {report.records:,} memories, {report.touches:,} changes, "
+        f"{selected.stored.place}: {counted(report.records, 'memory', 'memories')}, "
+        f"{counted(report.touches, 'change')}, "
         f"{report.files_before} files before, {report.files_after} after, {report.bytes_after:,} bytes"
     )
     show_document({**selected.head, **asdict(report)}, as_json, lambda: [text])
@@ -192,7 +194,7 @@ def _export(selected: SelectedMemory, name: str, as_json: bool) -> None:
     file = Path(name).expanduser()
     count = export_memory(selected.stored, file)
     document = {**selected.head, "file": str(file), "count": count}
-    show_document(document, as_json, lambda: [f"{file}: {count:,} memories"])
+    show_document(document, as_json, lambda: [f"{file}: {counted(count, 'memory', 'memories')}"])
 
 
 def _reembed(invocation: Invocation, embedder: str | None, as_json: bool) -> None:
@@ -236,5 +238,6 @@ def _embedder_lines(place: Path, document: Mapping[str, Any]) -> Iterator[str]:
     cost = amounts.number(document["cost"])
     paid = "cost unknown" if cost is None else f"${cost:.4f}"
     calls = document["calls"]
-    cost_words = f"; {calls:,} call{'s' if calls > 1 else ''}, {document['input_tokens']:,} tokens, {paid}"
-    yield f"{place}: {count:,} memories by {after}, before by {document['before']}{cost_words if calls else ''}"
+    cost_words = f"; {counted(calls, 'call')}, {document['input_tokens']:,} tokens, {paid}"
+    memories = counted(count, "memory", "memories")
+    yield f"{place}: {memories} by {after}, before by {document['before']}{cost_words if calls else ''}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from tui.commands.options import DAY, json_option
 from tui.console import show_document
 from tui.invocation import Invocation, desk_options
@@ -67,7 +68,7 @@ def _show_stats(services: Services, as_json: bool) -> None:
 def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
     from engine.reports.summary import spent_words
 
-    yield f"{document['path']}: {document['answers']:,} recorded answers, {document['bytes']:,} bytes"
+    yield f"{document['path']}: {counted(document['answers'], 'recorded answer')}, {counted(document['bytes'], 'byte')}"
     for one in document["models"]:
         since = "" if one["first"] is None else f", {one['first'][:10]} to {one['last'][:10]}"
         failed = f", {one['failed']:,} of them refused or no answer" if one["failed"] else ""

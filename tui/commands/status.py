@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from tui.commands.options import at_option, json_option
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
@@ -151,9 +152,9 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
 
         yield "Rates", "\n".join(rate_words(one) for one in operation["rates"] if one["requests"] or one["limited"])
     counts, model = document["counts"], document["model"]
-    yield "So far", f"{counts['decisions']:,} decisions, {counts['orders']:,} orders, {counts['fills']:,} fills"
+    yield "So far", ", ".join(counted(counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
     silent, cost = f"{model['abstentions']:,} without an answer", amounts.cost(amounts.number(model["cost"]))
-    yield "Models", f"{model['calls']:,} calls, {silent}, {cost}" if model["calls"] else ""
+    yield "Models", f"{counted(model['calls'], 'call')}, {silent}, {cost}" if model["calls"] else ""
 
 
 def _value(document: Document) -> str:
@@ -219,7 +220,7 @@ def _since_words(document: Document) -> str:
     since = document["since"]
     if since is None:
         return ""
-    trades = f"{since['fills']} trade{'' if since['fills'] == 1 else 's'}"
+    trades = counted(since["fills"], "trade")
     return f", with {trades if since['fills'] else 'what was booked'} since"
 
 

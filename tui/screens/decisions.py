@@ -14,6 +14,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from engine.domain.decision import Action, DecisionKey
+from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
@@ -158,7 +159,9 @@ class DecisionsScreen(FramedScreen):
         table.entitle(f"Decisions of {source.name}{self._place()}")
         silent = sum(one.decision.abstained for one in decided)
         cut = sum(bool(one.decision.cuts) for one in decided)
-        table.border_subtitle = f"{len(decided):,} decisions, {cut:,} cut, {silent:,} abstained" if decided else ""
+        table.border_subtitle = (
+            f"{counted(len(decided), 'decision')}, {cut:,} cut, {silent:,} abstained" if decided else ""
+        )
 
     @work(exclusive=True, exit_on_error=False)
     async def _read_calibration(self, source: Source) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from textual.content import Content
 
+from engine.domain.text import counted
 from tui.plain_text import one_line
 from tui.widgets.agent_panes import MUTED
 from tui.widgets.table import Cell, Column, Row
@@ -90,7 +91,7 @@ def bands(who: str, after: Document, *, plain: bool) -> Content:
 
 
 def _bands(who: str, sessions: int, stated: Document, mark: str) -> Iterator[Part]:
-    yield f"{who}, {stated['n']} judged after {sessions} session{'' if sessions == 1 else 's'}\n", "bold"
+    yield f"{who}, {stated['n']} judged after {counted(sessions, 'session')}\n", "bold"
     for band in stated["bands"]:
         yield f"\n{band['low']:.1f} to {band['high']:.1f}  {band['n']} judged\n"
         for name, share, ink in (("stated", band["confidence"], MUTED), ("right", band["hit_rate"], "$primary")):

@@ -107,12 +107,12 @@ def _rate(one: ModelRate, paid: list[Decimal | None]) -> Row:
 
 
 def runs(operations: Operations) -> list[Row]:
-    """A row per run, the latest first."""
-    return [_run(one) for one in operations.runs]
+    """A row per run, the latest first. A desk has one run at work at most, and that is its latest."""
+    return [_run(one, "killed" if place else "at work or killed") for place, one in enumerate(operations.runs)]
 
 
-def _run(one: DeskRun) -> Row:
-    ended = one.outcome or "at work or killed"
+def _run(one: DeskRun, unfinished: str) -> Row:
+    ended = one.outcome or unfinished
     took = "" if one.took is None else amounts.minutes(one.took / timedelta(seconds=1))
     return Row(
         one.id,
@@ -122,8 +122,15 @@ def _run(one: DeskRun) -> Row:
             Cell(str(one.session or "-")),
             Cell(took, "muted"),
             Cell(ended, "text" if ended == "done" else "warn"),
-            Cell("-" if one.exit_code is None else str(one.exit_code), "muted", one.exit_code),
+            Cell(_exit(one, unfinished), "muted", one.exit_code),
             Cell(amounts.cost(one.cost), "muted"),
             Cell(one_line(one.detail), "muted"),
         ),
     )
+
+
+def _exit(one: DeskRun, unfinished: str) -> str:
+    """The exit code; `-` where no command ran, or its code was not recorded."""
+    if one.exit_code is not None:
+        return str(one.exit_code)
+    return "-" if one.outcome else "none" if unfinished == "killed" else "none yet"

@@ -26,6 +26,7 @@ from engine.config import BudgetConfig, Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
+from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
 from engine.lab.backtest import run_agents, windows
 from engine.lab.window import desk_calendar_of
@@ -102,7 +103,7 @@ class Forecast:
     def lines(self) -> Iterator[str]:
         """The forecast for a person."""
         count = self.runs - self.unknown
-        runs = f"Forecast for {count} run{'' if count == 1 else 's'}, an estimate from their first sessions:"
+        runs = f"Forecast for {counted(count, 'run')}, an estimate from their first sessions:"
         yield self.title or runs
         for spec, found in self.models.items():
             new = max(0.0, found.calls - found.held)

@@ -18,6 +18,7 @@ from engine.app.drill.results import keep_result
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.decimal_text import money
 from engine.domain.market import Symbol
+from engine.domain.text import counted
 from engine.errors import ConfigError, MalformedData, PaperdeskError
 from engine.ports import Broker
 from engine.reports.documents.drill import ACCOUNT, RowResult, drill_document
@@ -100,7 +101,8 @@ class _AccountQuestions:
 
     async def _account(self) -> str:
         account = await self._broker.account()
-        said = f"{account.status}, cash {money(account.cash)} {account.currency}, {len(account.positions)} positions"
+        held = counted(len(account.positions), "position")
+        said = f"{account.status}, cash {money(account.cash)} {account.currency}, {held}"
         unpriced = [symbol for symbol in account.positions if symbol not in account.prices]
         return "; ".join(filter(None, (said, account.blocked, *account.remarks, _listed("without a price", unpriced))))
 

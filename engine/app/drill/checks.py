@@ -11,6 +11,7 @@ from engine.app.drill.fault_table import Step
 from engine.app.drill.practice import DESK, Ended, LocalAccount, Practice
 from engine.domain.order import Order, OrderState, is_final
 from engine.domain.run import RunKind
+from engine.domain.text import counted
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 
@@ -36,7 +37,10 @@ def check_run(step: Step, ended: Ended, account: LocalAccount) -> None:
         held(count == 1, f"{count} warnings say {step['warns']!r}: {'; '.join(ended.warnings)}")
     if "placed" in step:
         placed = len(_of_latest_run(account))
-        held(placed == step["placed"], f"the broker has {placed} orders of the run, not {step['placed']}: {ended.line}")
+        held(
+            placed == step["placed"],
+            f"the broker has {counted(placed, 'order')} of the run, not {step['placed']}: {ended.line}",
+        )
     if any(name in step for name in ("session", "flows", "rejected", "canceled", "whole", "waiting")):
         with JournalReader(places.desk_journal(DESK)) as reader:
             _check_books(step, reader, account)
@@ -82,7 +86,7 @@ def _check_ended(reader: JournalReader, run: RunEntry, symbol: str, state: Order
 
 def _order(reader: JournalReader, run: RunEntry, symbol: str) -> Order:
     found = [entry.order for entry in reader.orders(run=run.id, symbol=symbol)]
-    held(len(found) == 1, f"{len(found)} orders of {symbol} in {run.id}")
+    held(len(found) == 1, f"{counted(len(found), 'order')} of {symbol} in {run.id}")
     return found[0]
 
 

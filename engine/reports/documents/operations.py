@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from engine.domain.model_call import FailureKind
 from engine.domain.run import RunOutcome
+from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
@@ -148,7 +149,8 @@ def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> R
 def rate_words(rate: Row) -> str:
     """`openai:gpt-4o: 12 requests, 3,400 tokens in the last minute; 2 refused for their rate (429) today`."""
     limited = f"; {rate['limited']:,} refused for their rate (429) today" if rate["limited"] else ""
-    return f"{rate['model']}: {rate['requests']:,} requests, {rate['tokens']:,} tokens in the last minute{limited}"
+    load = ", ".join(counted(rate[f"{name}s"], name) for name in ("request", "token"))
+    return f"{rate['model']}: {load} in the last minute{limited}"
 
 
 def exit_code(entry: RunEntry) -> int | None:
@@ -184,8 +186,7 @@ def _run(entry: RunEntry, reader: JournalReader) -> DeskRun:
     detail = entry.detail
     if not detail and entry.outcome is RunOutcome.DONE:
         counts = reader.counts(entry.id)
-        counted = ((counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
-        detail = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for count, name in counted)
+        detail = ", ".join(counted(counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
     return DeskRun(
         id=entry.id,
         kind=entry.kind.value,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -68,6 +69,16 @@ def test_status_adds_up_with_positions_and_equity(run: Run, desk: Path) -> None:
     assert abs(Decimal(positions["cash"]) + held - Decimal(positions["value"])) < Decimal("0.01")
     assert status["counts"]["decisions"] == 4 * len(SESSIONS)
     assert [row["session"] for row in equity["equity"]] == ["2025-03-11", "2025-03-12", "2025-03-13", "2025-03-14"]
+
+
+def test_one_of_a_thing_is_not_told_in_the_plural(run: Run, desk: Path) -> None:
+    counts = [run("status", "--at", str(session), "--json").json["counts"] for session in SESSIONS]
+    told = [run("status", "--at", str(session)).out for session in SESSIONS]
+    assert any(1 in count.values() for count in counts)
+    for count, text in zip(counts, told, strict=True):
+        for name in ("decision", "order", "fill"):
+            number = count[f"{name}s"]
+            assert re.search(rf" {number} {name}{'' if number == 1 else 's'}\b", text)
 
 
 def test_status_says_what_is_due(run: Run, desk: Path) -> None:
