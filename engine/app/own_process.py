@@ -96,7 +96,7 @@ def leave_terminal(niceness: int = NICENESS) -> None:
 
 
 async def _messages(connection: Connection) -> AsyncGenerator[object, None]:
-    """What comes through a pipe, until the other end is closed."""
+    """Messages from a pipe, until the other end is closed."""
     loop, arrived = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(connection.fileno(), arrived.set)
     try:
