@@ -20,6 +20,7 @@ from engine.journal.database import older_version
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
+from engine.reports.documents.operations import outcomes
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.stored import stored_figures
 
@@ -138,9 +139,11 @@ def _of_desks(read_only: bool) -> Iterator[StoredRun]:
             empty = StoredRun(id=f"daily-{desk}", kind=StoredKind.DAILY, time=changed, path=path, desk=desk)
             yield replace(empty, problem=str(error))
             continue
+        ends = outcomes(entries)
         for entry in entries:
             run = StoredRun(id=entry.id, kind=StoredKind(entry.kind), time=entry.started, path=path, desk=desk)
-            yield replace(_of_entry(run, entry), first=entry.session, last=entry.session, sessions=1)
+            run = replace(_of_entry(run, entry), outcome=ends[entry.id])
+            yield replace(run, first=entry.session, last=entry.session, sessions=1)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.model_call import FailureKind
-from engine.domain.run import RunOutcome
+from engine.domain.run import RunKind, RunOutcome
 from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
 from engine.journal.entries import CallCost, RunEntry
@@ -20,6 +20,8 @@ from engine.reports.documents.row_json import Row
 MINUTE = timedelta(minutes=1)
 LATEST = 60
 """Runs that are listed."""
+SUPERSEDED = "superseded"
+"""How a run of one symbol ended that was stopped, and whose session the daily run has decided since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +56,7 @@ class DeskRun:
     session: the decision session; None for a backtest.
     started: UTC.
     took: None while it is at work, or where it was killed.
-    outcome: empty as long.
+    outcome: empty as long; may be SUPERSEDED.
     cost: of its models, USD; None where it is not known.
     detail: why it ended so; of one that is done, the number of its decisions, orders and fills.
     exit_code: of the command; None where the journal does not tell it.
@@ -114,15 +116,29 @@ def operations_of(records: Records, now: datetime) -> Operations:
     reader = records.reader
     if reader is None:
         return Operations()
-    today = reader.calls(records.world, since=_midnight(now))
+    today, runs = reader.calls(records.world, since=_midnight(now)), reader.runs()
+    ends = outcomes(runs)
     return Operations(
-        runs=[_run(entry, reader) for entry in reader.runs()[-LATEST:][::-1]],
+        runs=[_run(entry, reader, ends[entry.id]) for entry in runs[-LATEST:][::-1]],
         rates=_rates(today, reader.calls(records.world, since=now - MINUTE)),
         today=_by_agent(today),
         total=_by_agent(reader.calls(records.world)),
     )
 
 
+def outcomes(runs: Sequence[RunEntry]) -> dict[str, str | None]:
+    """How each run ended, by id, as a reader is to know it; None while it is at work, or where it was killed."""
+    decided = {one.session for one in runs if one.kind is RunKind.DAILY and one.outcome in _DECIDED}
+    return {
+        one.id: SUPERSEDED
+        if one.kind is RunKind.SYMBOL and one.session in decided and one.outcome in _STOPPED
+        else one.outcome and one.outcome.value
+        for one in runs
+    }
+
+
+_DECIDED = (RunOutcome.DONE, RunOutcome.WAITING)
+_STOPPED = (RunOutcome.PAUSED, RunOutcome.HALTED, RunOutcome.INTERRUPTED, RunOutcome.FAILED)
 EXIT_CODES = {
     RunOutcome.DONE: 0,
     RunOutcome.WAITING: 0,
@@ -137,11 +153,13 @@ def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> R
     """The load at a moment (UTC) of every model's endpoint that was asked that day, and the latest runs with their exit
     codes, latest first."""
     minute, today = (reader.calls(world, since=since) for since in (now - MINUTE, _midnight(now)))
-    runs = reader.runs()[-LATEST:][::-1]
+    runs = reader.runs()
+    ends = outcomes(runs)
     return {
         "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, minute)],
         "runs": [
-            {**row_json.fields(one, "id", "kind", "session", "outcome"), "exit_code": exit_code(one)} for one in runs
+            {**row_json.fields(one, "id", "kind", "session"), "outcome": ends[one.id], "exit_code": exit_code(one)}
+            for one in runs[-LATEST:][::-1]
         ],
     }
 
@@ -182,7 +200,7 @@ def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelR
     ]
 
 
-def _run(entry: RunEntry, reader: JournalReader) -> DeskRun:
+def _run(entry: RunEntry, reader: JournalReader, outcome: str | None) -> DeskRun:
     detail = entry.detail
     if not detail and entry.outcome is RunOutcome.DONE:
         counts = reader.counts(entry.id)
@@ -193,7 +211,7 @@ def _run(entry: RunEntry, reader: JournalReader) -> DeskRun:
         session=entry.session,
         started=entry.started,
         took=None if entry.ended is None else entry.ended - entry.started,
-        outcome="" if entry.outcome is None else entry.outcome.value,
+        outcome=outcome or "",
         cost=None if entry.model is None else entry.model.cost,
         detail=detail,
         exit_code=exit_code(entry),

@@ -119,6 +119,22 @@ def test_a_pause_and_a_halt_keep_it_from_deciding(run: Run, desk: Path) -> None:
     assert alone(run, "ORVL", "--json").json["outcome"] == "done"
 
 
+def test_a_run_that_a_pause_stopped_is_superseded_once_the_daily_run_has_decided(run: Run, desk: Path) -> None:
+    def ends() -> list[dict[str, str]]:
+        listed = run("runs", "list", "--symbol", "ORVL", "--json").json["runs"]
+        rows = run("status", "--json").json["operation"]["runs"]
+        return [{one["kind"]: one["outcome"] for one in found if "20250317" in one["id"]} for found in (listed, rows)]
+
+    run("pause")
+    assert alone(run, "ORVL").code == 0
+    run("resume")
+    assert ends() == [{"symbol": "paused"}] * 2
+    assert run("--daily", "--session", NEXT).code == 0
+    assert ends() == [{"daily": "done", "symbol": "superseded"}] * 2
+    again = alone(run, "ORVL")
+    assert (again.code, again.out.count("\n"), again.err) == (0, 1, "") and "Nothing to do" in again.out
+
+
 def test_a_preset_that_decides_on_the_portfolio_has_no_run_of_one_symbol(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
