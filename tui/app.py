@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
 
+KEY_FIRST = 0.05
+"""Seconds after a key in which a refresh waits for its next turn, once: the key is painted before."""
+
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
 
@@ -110,6 +113,7 @@ class PaperdeskApp(App[str]):
         self.demo = DemoOpening(self.bridge, backtest, partial(self.notify, markup=False, timeout=8), plays=plays)
         self._images = images
         self._styled_at = -1
+        self._pressed = 0.0
         super().__init__()
         self.animation_level = "none"
         for theme in THEMES.values():
@@ -148,6 +152,8 @@ class PaperdeskApp(App[str]):
             keep_theme(theme.name)
 
     def _begin(self) -> None:
+        if self._garbage is not None:
+            self._garbage.begin()
         self.bridge.start()
         if self._cycle and (refused := self.bridge.send(RunCycle())):
             self.notify(refused, markup=False, timeout=8)
@@ -156,15 +162,20 @@ class PaperdeskApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         """Note that somebody is there, whatever was pressed or clicked."""
         if isinstance(event, events.Key | events.MouseDown):
+            self._pressed = now = time.monotonic()
             if self._garbage is not None:
-                self._garbage.key_pressed(time.monotonic())
+                self._garbage.key_pressed(now)
             self.bridge.visited()
             self.demo.pressed(event.key if isinstance(event, events.Key) else "")
         await super().on_event(event)
 
     def _refresh_screen(self) -> None:
+        now = time.monotonic()
+        pressed, self._pressed = self._pressed, 0.0
+        if pressed and now - pressed < KEY_FIRST:
+            return
         if self._garbage is not None:
-            self._garbage.tick(time.monotonic())
+            self._garbage.tick(now)
         self.demo.refresh()
         self.bridge.note = self.demo.note
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing

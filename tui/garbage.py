@@ -28,6 +28,11 @@ class Collections:
         self._began = self._last_key = 0.0
         self._aside = False
 
+    def begin(self) -> None:
+        """Collect from now on, but nothing of what there is."""
+        gc.freeze()
+        gc.enable()
+
     def key_pressed(self, now: float) -> None:
         """Note that somebody is there."""
         self._last_key = now
@@ -62,11 +67,12 @@ def _give_back() -> None:
 
 
 def keep_collections_short() -> Collections:
-    """Set aside what there is, and from now on what survives a long collection."""
+    """Collect nothing until that is begun, with the first paint: modules and screens stay. Survivors of a long
+    collection are set aside."""
     # Arrow's own allocator keeps what a thread has freed; it is loaded later, with the memories.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     collections = Collections()
-    gc.freeze()
+    gc.disable()
     gc.set_threshold(*THRESHOLDS)
     gc.callbacks.append(collections.collected)
     return collections

@@ -37,7 +37,11 @@ def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collections]:
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "")
     monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL")
     usual, before = gc.get_threshold(), list(gc.callbacks)
-    yield keep_collections_short()
+    kept = keep_collections_short()
+    assert not gc.isenabled(), "nothing is collected before the first paint"
+    kept.begin()
+    assert gc.isenabled()
+    yield kept
     gc.callbacks[:] = before
     gc.set_threshold(*usual)
     gc.freeze()  # as tests/conftest.py has it

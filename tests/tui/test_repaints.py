@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -19,6 +20,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Static
 
+from tui.app import PaperdeskApp
 from tui.chart_data import ChartData
 from tui.keys import SCREENS
 from tui.market_view import at_prices
@@ -92,6 +94,20 @@ async def test_a_refresh_shows_one_part_of_the_desk(running: Running, monkeypatc
         took.clear()
         screen.show_at_once()
         assert took == ["watchlist", "chart", "positions", "orders"]
+
+
+async def test_a_refresh_waits_once_for_a_key(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running() as pilot:
+        app, shows = pilot.app, list[str]()
+        assert isinstance(app, PaperdeskApp)
+        monkeypatch.setattr("tui.app.KEY_FIRST", 3600.0)
+        await pilot.press("z")
+        monkeypatch.setattr(app.screen, "show_view", lambda view: shows.append("view"))
+        app._pressed = app._pressed or time.monotonic()  # the app's own refresh may have come meanwhile
+        app._refresh_screen()
+        assert shows == []
+        app._refresh_screen()
+        assert shows == ["view"], "keys that follow each other do not keep the screen from being refreshed"
 
 
 async def test_a_key_paints_the_chart_before_the_answers_are_laid_out(

@@ -34,14 +34,15 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
+    from tui.garbage import keep_collections_short
+
+    garbage = keep_collections_short()
     settings = checked_settings(invocation, read_only=read_only)
     plain = not in_browser and _fit_terminal()
     from engine import places
     from tui.app import PaperdeskApp
-    from tui.garbage import keep_collections_short
     from tui.leaving import Watchdog
 
-    garbage = keep_collections_short()
     watchdog = Watchdog()
     app = PaperdeskApp(
         partial(open_desk, invocation, read_only=settings.read_only),
