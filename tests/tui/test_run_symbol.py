@@ -55,3 +55,21 @@ async def test_models_that_may_cost_are_asked_for_first_and_a_failure_is_tried_a
         await until(pilot, lambda: "the bars end on" in pilot.app.screen.query_one(ErrorBar).text)
         await pilot.press("ctrl+t")
         await until(pilot, lambda: desk.asked == ["AAA-USD", "AAA-USD"])
+
+
+async def test_r_says_who_is_asked_and_what_that_may_cost_and_stands_in_nobodys_way(
+    running: Running, tmp_path: Path
+) -> None:
+    desk = FakeDesk(tmp_path)
+    async with running(desk=desk) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: "run done" in log(pilot))
+        assert not any("may cost" in one.message for one in pilot.app._notifications)
+    desk = FakeDesk(tmp_path)
+    desk.label = "gpt-5.2 by openai"
+    async with running(desk=desk) as pilot:
+        await pilot.press("r")
+        assert not isinstance(pilot.app.screen, ConfirmScreen)
+        told = [one.message for one in pilot.app._notifications]
+        assert told == ["gpt-5.2 by openai is asked about 3 symbols. Models may cost $5.00 a day."]
+        await until(pilot, lambda: "run done" in log(pilot))

@@ -76,8 +76,12 @@ def cycle_confirmation(symbol: str, label: str, usd_per_day: Decimal) -> Confirm
     if label == OFFLINE:
         return None
     text = f"{symbol} is decided alone by {label}, for the last completed session; the daily run leaves it out."
-    limit = f"Models may cost {amounts.cost(usd_per_day)} a day."
-    return Confirmation(f"Run a cycle for {symbol}?", f"{text}\n\n{limit}", (("y", "run"),))
+    return Confirmation(f"Run a cycle for {symbol}?", f"{text}\n\n{cost_limit(usd_per_day)}", (("y", "run"),))
+
+
+def cost_limit(usd_per_day: Decimal) -> str:
+    """What models may cost in a day (USD)."""
+    return f"Models may cost {amounts.cost(usd_per_day)} a day."
 
 
 def _count(orders: int) -> str:

@@ -12,6 +12,7 @@ from textual.containers import Container
 from textual.geometry import Offset, Size
 from textual.widget import Widget
 
+from engine.domain.text import counted
 from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
 from tui.bridge import DeskApp
 from tui.playback import Playback
@@ -19,7 +20,7 @@ from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
 from tui.twins import report_action
-from tui.widgets.agent_panes import AgentPanes, DecisionSummary
+from tui.widgets.agent_panes import OFFLINE, AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
@@ -199,7 +200,12 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def action_run_cycle(self) -> None:
         """Decide for the last completed session."""
-        self._send(RunCycle())
+        services = self.desk_app.bridge.present().services
+        if self._send(RunCycle()) and services is not None and services.label != OFFLINE:
+            from tui.screens.confirm import cost_limit
+
+            asked = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
+            self.notify(f"{asked}. {cost_limit(services.usd_per_day)}", markup=False, timeout=6)
 
     def action_next_session(self) -> None:
         """Have a demo desk go on to its next session, and decide for it."""
