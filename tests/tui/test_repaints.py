@@ -183,6 +183,8 @@ async def test_a_long_text_is_wrapped_a_part_at_a_time(running: Running) -> None
         page.write(lines("last", 2 * FIRST))
         assert text().startswith("last 0") and "last 39" not in text()
         await until(pilot, lambda: text() == lines("last", 2 * FIRST).plain)
+        page.write(Content("\n".join(["word " * 150] * FIRST)))
+        assert page.query(Static).first().content.plain.count("\n") == 0, "long lines take long to wrap"  # type: ignore[union-attr]
         page.write(lines("short", 2))
         await until(pilot, lambda: text() == lines("short", 2).plain)
 

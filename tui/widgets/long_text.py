@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -12,6 +12,8 @@ from textual.widgets import Static
 FIRST, LINES = 20, 50
 """Lines of the first slice, which is painted with all of its screen, and of each other one: few enough that no key
 waits long while they are wrapped."""
+CHARACTERS = 1000
+"""Characters of the first slice at most, unless its first line is longer."""
 
 
 class LongText(Vertical):
@@ -54,5 +56,6 @@ class LongText(Vertical):
 
 def _slices(text: Content) -> list[Content]:
     lines = text.split("\n", allow_blank=True)
-    cuts = [0, *range(FIRST, len(lines), LINES), len(lines)]
+    first = max(1, sum(end <= CHARACTERS for end in accumulate(len(line) for line in lines[:FIRST])))
+    cuts = [0, *range(first, len(lines), LINES), len(lines)]
     return [Content("\n").join(lines[start:end]) for start, end in pairwise(cuts)] or [text]
