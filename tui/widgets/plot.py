@@ -34,6 +34,7 @@ class CurvePlot(ShowsFailures, Widget):
         self.point = point
         self.data = PlotData()
         self._strips: list[Strip] = []
+        self._behind: Style | None = None
 
     @property
     def drawing(self) -> bool:
@@ -74,11 +75,18 @@ class CurvePlot(ShowsFailures, Widget):
         self._strips = [Strip(Segment.apply_style(line, self.rich_style), width) for line in lines]
         self.refresh()
 
+    def notify_style_update(self) -> None:
+        """Take the style behind the curves again after a change of theme or class."""
+        self._behind = None
+        super().notify_style_update()
+
     def render_line(self, y: int) -> Strip:
         """Return a row of the newest drawing, cut or padded to the current size."""
+        width, height = self.size
+        style = self._behind = self._behind or self.rich_style
         if self.data.series:
-            strip = self._strips[y] if y < len(self._strips) else Strip.blank(0, self.rich_style)
+            strip = self._strips[y] if y < len(self._strips) else Strip.blank(0, style)
         else:
-            text = f" begins with the first {self.point}" if y == self.size.height // 2 else ""
-            strip = Strip([Segment(text, self.rich_style + Style(dim=True))])
-        return strip.adjust_cell_length(self.size.width, self.rich_style)
+            text = f" begins with the first {self.point}" if y == height // 2 else ""
+            strip = Strip([Segment(text, style + Style(dim=True))])
+        return strip.adjust_cell_length(width, style)
