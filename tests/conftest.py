@@ -177,10 +177,11 @@ def real_data() -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def demo_market_drawn_once() -> Iterator[None]:
     """Runs of this process share what the demo market came to; it depends on its seed and its last day alone."""
-    from tests.data_folders import DrawnOnce
+    from tests.data_folders import DrawnOnce, to_json_once
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("connectors.demo.market.DemoMarket", DrawnOnce)
+        patch.setattr("engine.market.as_of.to_json", to_json_once)
         yield
 
 

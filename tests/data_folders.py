@@ -1,7 +1,9 @@
-"""The demo market drawn once per test process, and data folders written from a market."""
+"""The demo market drawn once per test process, its texts written as JSON once, and data folders written from a
+market."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,13 +15,16 @@ from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.rows import write_text
 from connectors.files.texts import filing_line, news_line
+from engine.domain.json_text import to_json
 from engine.domain.macro import MacroSeries, end_of_vintage
-from engine.domain.market import FilingBatch, NewsBatch, PriceHistory, Symbol
+from engine.domain.market import FilingBatch, NewsBatch, NewsItem, PriceHistory, Symbol
 from engine.market.trading_hours import calendar_for
 from engine.ports import BarSource, FilingSource, NewsSource
 
 _DRAWN: dict[Hashable, Any] = {}
 _LONGEST = date(2025, 12, 31)
+_WRITTEN: dict[int, tuple[NewsItem, str]] = {}
+_MOST = 50_000
 
 
 class DrawnOnce(DemoMarket):
@@ -61,6 +66,24 @@ class DrawnOnce(DemoMarket):
             _DRAWN[key] = DemoMarket(self._seed, self._calendar_for, key[2])
         market: DemoMarket = _DRAWN[key]
         return market
+
+
+def to_json_once(value: Any) -> str:
+    """What `to_json` writes; a news item that it has written before is not encoded anew. Every run hashes the thousands
+    of items that the demo market has, and they are the same objects in all runs of a process."""
+    if isinstance(value, NewsItem):
+        written = _WRITTEN.get(id(value))
+        if written is None:
+            if len(_WRITTEN) >= _MOST:
+                _WRITTEN.clear()
+            # The item is kept with its text: another could come to its address.
+            written = _WRITTEN[id(value)] = (value, to_json(value))
+        return written[1]
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{to_json_once(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(to_json_once, value)) + "]"
+    return to_json(value)
 
 
 class MarketData(BarSource, NewsSource, FilingSource, Protocol):
