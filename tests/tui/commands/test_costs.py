@@ -137,7 +137,7 @@ async def test_the_status_bar_says_unknown_over_a_model_without_a_price(desk: De
     assert not isinstance(await run_daily(services(config), SESSION), Finished)
     app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None, images=places.config_file())
     async with app.run_test(size=(160, 40)) as pilot:
-        for _ in range(600):
+        for _ in range(12_000):
             await pilot.pause(0.05)
             if app.bridge.snapshot().desk.run:
                 break
