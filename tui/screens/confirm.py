@@ -80,7 +80,7 @@ def cycle_confirmation(symbol: str, label: str, usd_per_day: Decimal) -> Confirm
 
 
 def cost_limit(usd_per_day: Decimal) -> str:
-    """What models may cost in a day (USD)."""
+    """The limit of what models may cost in a day (USD), in a sentence."""
     return f"Models may cost {amounts.cost(usd_per_day)} a day."
 
 

@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 LATEST = 60
 """Runs that are listed."""
 SUPERSEDED = "superseded"
-"""How a run of one symbol ended that was stopped, and whose session the daily run has decided since."""
+"""The end of a run of one symbol that was stopped, and whose session the daily run has decided since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def operations_of(records: Records, now: datetime) -> Operations:
 
 
 def outcomes(runs: Sequence[RunEntry]) -> dict[str, str | None]:
-    """How each run ended, by id, as a reader is to know it; None while it is at work, or where it was killed."""
+    """The end of each run, by id, as a reader is to know it; None while it is at work, or where it was killed."""
     decided = {one.session for one in runs if one.kind is RunKind.DAILY and one.outcome in _DECIDED}
     return {
         one.id: SUPERSEDED
