@@ -54,7 +54,7 @@ class DeskScreen(OrderActions):
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
         self._parts = (self._show_watchlist, self._show_chart, self._show_tables)
-        """Parts that are shown in turn, one with each refresh: a key that comes meanwhile waits for one of them at most."""
+        """Parts that are shown in turn, one with each refresh: a key that comes meanwhile waits for one at most."""
         self._turn = 0
         self._round = Snapshot()
         """The snapshot that a round of turns shows, so that all parts say the same."""
