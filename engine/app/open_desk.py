@@ -13,7 +13,7 @@ from engine import places
 from engine.app.arena_record import load_document, played_arenas
 from engine.app.cycle_request import CycleRequest, CycleRunner, run_here
 from engine.app.demo_history import demo_history
-from engine.app.demo_time import DemoTime, begin, begins_after
+from engine.app.demo_time import DemoTime, begin, begins_after, is_demo
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
@@ -69,7 +69,9 @@ class OpenDesk:
     journal: the journal's file, which is not there before the first run.
     clock: this machine's, the broker's, or a demo desk's own.
     history: the recorded history of a demo desk; None for every other desk.
-    has_own_clock: True for a demo desk, which goes on to its next session when it is asked to.
+    is_demo: True on the simulated market with the demo market's data.
+    has_own_clock: True for a demo desk, which goes on to its next session when it is asked to; False for one that a
+        headless run opened, which goes by this machine's clock.
     follows_broker: True where the clock is a local broker's, which may be moved at any time.
     feed: live prices and news; None where there are none.
     books_fills: True where what the account does is booked as soon as the feed says so.
@@ -109,7 +111,7 @@ class OpenDesk:
             begin(services)
         self.history = demo_history(services) if demo else None
         self._demo = None if begins_after(services) is None else DemoTime(services)
-        self.has_own_clock = self._demo is not None
+        self.is_demo, self.has_own_clock = is_demo(services), self._demo is not None
         self.clock: Clock = desk_clock(services) if self._demo is None else self._demo.clock
         service = services.broker
         self.follows_broker = service is not None and services.goes_by_broker and service.settings.is_local

@@ -124,7 +124,7 @@ class ArenaScreen(FramedScreen):
                 return
             except PaperdeskError as error:  # one that was left before its end: an earlier one may be there
                 trouble = trouble or str(error)
-        if services.has_own_clock and not self.desk_app.settings.read_only:
+        if services.is_demo and not self.desk_app.settings.read_only:
             self._play(*DEMO)
         elif trouble:
             self.notify(trouble, markup=False, severity="error", timeout=5)

@@ -83,7 +83,10 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
 
 async def test_a_new_arena_is_played_beside_the_app(desk: Path) -> None:
     async with opened() as pilot:
-        await pilot.press("8", "ctrl+r")
+        # A demo desk that a headless run opened plays one of its own too.
+        await pilot.press("8")
+        await until(pilot, lambda: any("arena --preset" in one.message for one in pilot.app._notifications), 10)
+        await pilot.press("ctrl+r")
         for _ in range(len("paper controls 60 7")):
             await pilot.press("backspace")
         await pilot.press(*"ssw controls many 7", "enter")
@@ -108,7 +111,7 @@ async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: R
     places.arena_file("earlier").unlink()
     desk = FakeDesk(record.parent)
     desk.arenas, desk.arena = played_arenas, load_document  # type: ignore[method-assign, attr-defined]
-    desk.has_own_clock = True
+    desk.is_demo = True
     async with running(desk=desk) as pilot:
         # A demo desk plays one of its own, by rules.
         await pilot.press("8")
