@@ -121,6 +121,10 @@ class PaperdeskApp(App[str]):
         self.theme = settings.theme
         self.set_keymap(settings.keymap)
         self.set_class(plain, "-plain")
+        if plain:
+            from tui.widgets.plain_filter import PlainCharacters
+
+            self._filters.append(PlainCharacters())
 
     def on_load(self) -> None:
         """Listen to signals before the terminal is taken over; where no signal arrives, in a thread, to none."""

@@ -376,6 +376,9 @@ async def test_plain_characters_are_enough(running: Running) -> None:
             await pilot.press(key)
             await shown(pilot)
             assert text_of(pilot).isascii(), {c for c in text_of(pilot) if not c.isascii()}
+        pilot.app.screen.query_one("#positions", Table).entitle("日本, in a title that does not fit " * 2)
+        await until(pilot, lambda: "+- ????, in a title" in text_of(pilot))
+        assert text_of(pilot).isascii() and "~ -+" in text_of(pilot)
 
 
 async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(

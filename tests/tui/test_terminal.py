@@ -203,7 +203,7 @@ def test_a_poor_terminal_is_enough(opened: Callable[..., Terminal], variables: s
     for key, sign in SIGNS.items():
         terminal.keys(key)
         text = terminal.until(lambda text, sign=sign: sign in text and "PAPER" in text)  # type: ignore[misc]
-        assert not plain or text.isascii(), {character for character in text if not character.isascii()}
+        assert not plain or text.isascii(), [line for line in text.splitlines() if not line.isascii()]
     terminal.keys("]")
     terminal.until(lambda text: "BXWD 1D" in text)
     assert terminal.has_colour() is not ("NO_COLOR" in variables or "dumb" in variables)

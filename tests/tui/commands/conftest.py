@@ -122,8 +122,10 @@ def debating(debate_home: Path, paperdesk_home: Path) -> Path:
 
 
 @pytest.fixture
-def desk(desk_home: Path, paperdesk_home: Path) -> Path:
-    """The home of a desk that has run, with FinVision's few agents."""
+def desk(desk_home: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of a desk that has run, with FinVision's few agents; its Arena screen plays none by itself, which would
+    take a process of its own."""
+    monkeypatch.setattr("engine.app.open_desk.is_demo", lambda services: False)
     return _copied(desk_home, paperdesk_home)
 
 

@@ -151,7 +151,7 @@ def test_an_account_is_asked_and_nothing_else(run: Run, account: SandboxServer) 
     rows = by_name(said.json)
     assert (said.code, said.err) == (0, ""), rows
     assert (said.json["place"], said.json["held"]) == ("account", said.json["count"])
-    assert rows["account"]["detail"].startswith("ACTIVE, cash ") and "1 positions" in rows["account"]["detail"]
+    assert rows["account"]["detail"].startswith("ACTIVE, cash ") and "1 position" in rows["account"]["detail"]
     assert rows["activities"]["detail"] == "1 fill, 1 transfer"
     assert rows["fills"]["detail"] == "1 with order, side and price"
     assert "250" in rows["transfers"]["detail"] and "nothing is known" in rows["splits"]["detail"]
