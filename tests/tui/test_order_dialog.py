@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from conftest import Running, until
+from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SOLD, FakeDesk
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.pilot import Pilot
@@ -151,6 +151,7 @@ async def test_on_a_terminal_of_30_by_8_a_dialog_shows_its_answers(
         await until(pilot, lambda: bool(pilot.app.bridge.snapshot().controls.waiting))  # type: ignore[attr-defined]
         await pilot.press(key)
         await until(pilot, lambda: bool(question(pilot)))
+        await shown(pilot)
         choices = pilot.app.screen.query_one("#choices", Static)
         lines = [choices.render_line(n).text for n in range(choices.region.height)]
         assert choice in lines[0] and "esc cancel" in " ".join(lines)

@@ -14,6 +14,7 @@ from textual.pilot import Pilot
 
 from engine import places
 from engine.app.arena_record import load_document, played_arenas
+from engine.app.demo_time import is_demo
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import Running, opened, until
@@ -81,7 +82,8 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
     assert len(book) == len([one for one in document["books"] if one["day"] == 4])
 
 
-async def test_a_new_arena_is_played_beside_the_app(desk: Path) -> None:
+async def test_a_new_arena_is_played_beside_the_app(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.app.open_desk.is_demo", is_demo)
     async with opened() as pilot:
         # A demo desk that a headless run opened plays one of its own too.
         await pilot.press("8")
