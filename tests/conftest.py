@@ -89,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if name not in _KEPT and (name in _UNSET or name.startswith(_UNSET_PREFIXES)):
             patch.delenv(name)
     patch.setenv("TERM", "xterm-256color")  # the terminal of whoever runs them decides nothing
-    patch.setenv("TEXTUAL_FPS", "20")  # nobody looks, and each painting takes time
+    patch.setenv("TEXTUAL_FPS", "60")  # nobody looks, and each painting takes time
     # One process per core works already: threads of numpy's libraries would only wait for one another.
     for name in _ONE_THREAD:
         patch.setenv(name, "1")

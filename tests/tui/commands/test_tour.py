@@ -34,7 +34,8 @@ async def at(pilot: Pilot[Any], number: int) -> TourScreen:
 
     def there() -> bool:
         screen = pilot.app.screen
-        return isinstance(screen, TourScreen) and screen._number == number and screen.query_one("#step").region.area > 0
+        here = isinstance(screen, TourScreen) and screen._number == number
+        return here and any(box.region.area > 0 for box in screen.query("#step"))  # none before it is composed
 
     await until(pilot, there)
     screen, step = pilot.app.screen, STEPS[number - 1]
