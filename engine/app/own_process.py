@@ -53,8 +53,11 @@ class _Raised:
 async def in_own_process(work: Work[T], publish: Publish, name: str) -> T:
     """Do work in another process and return what it returns; `publish` gets its events. Where this is cancelled the
     work is too, and has GRACE seconds to end. Raises what the work raises, as its kind in engine.errors,
-    InvariantBroken for a bug, and TryAgainLater where the process ended without a result."""
-    ours, process = begin_process(_main, (work,), name)
+    InvariantBroken for a bug, and TryAgainLater where the process cannot be started, or ended without a result."""
+    try:
+        ours, process = begin_process(_main, (work,), name)
+    except OSError as error:
+        raise TryAgainLater(f"the process of {name} cannot be started ({error}): try again") from None
     try:
         async with aclosing(_messages(ours)) as messages:
             async for message in messages:
@@ -146,9 +149,13 @@ async def _cancelled_with(connection: Connection, work: Work[T]) -> T:
         with suppress(BrokenPipeError, ConnectionResetError):  # it is cancelled at its next wait
             connection.send(event)
 
+    def closed() -> None:
+        loop.remove_reader(connection.fileno())  # it stays readable: what ends in good order is cancelled once
+        task.cancel()
+
     task = asyncio.ensure_future(work(publish))
     loop = asyncio.get_running_loop()
-    loop.add_reader(connection.fileno(), task.cancel)  # nothing is sent to here: it can be read once it is closed
+    loop.add_reader(connection.fileno(), closed)  # nothing is sent to here: it can be read once it is closed
     try:
         return await task
     finally:
