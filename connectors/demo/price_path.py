@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from enum import IntEnum
+from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 from connectors.demo.listings import Company, Listing
@@ -150,12 +152,21 @@ def _next_regime(regimes: Sequence[Regime], now: Regime, change: int, choice: in
 
 
 def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Sequence[FactorMove] = ()) -> PricePath:
-    """The path over sessions given as ordinals, the first of them the epoch; `moves` is the market factor's, if any."""
-    state = _PathState(seed, listing, date.fromordinal(sessions[0]))
-    for row, session in enumerate(sessions):
-        state.step(row, session, moves[row] if moves else _NO_MOVE)
-    history = price_history(listing.symbol, sessions, state.columns, state.volumes)
-    return PricePath(history, tuple(state.actions), tuple(state.events), tuple(state.reports))
+    """The path over sessions given as ordinals, the first of them the epoch; `moves` is the market factor's, if any.
+
+    What was drawn last in this process is kept, and another call goes on where that ended: a desk asks again after
+    every session.
+    """
+    drawn, lock = _drawn(seed, listing, sessions[0])
+    with lock:
+        if not drawn.begins_like(sessions):
+            drawn = PathDrawer(seed, listing, sessions[0])  # of another calendar
+        return drawn.through(sessions, moves)
+
+
+@lru_cache(maxsize=64)
+def _drawn(seed: int, listing: Listing, epoch: int) -> tuple[PathDrawer, Lock]:
+    return PathDrawer(seed, listing, epoch), Lock()
 
 
 def price_history(
@@ -192,11 +203,12 @@ class _NewsImpact:
             self.intraday[row] += event.drift
 
 
-class _PathState:
-    """State carried from one session to the next."""
+class PathDrawer:
+    """The path of a listing as far as it is drawn, with the state carried from one session to the next; `epoch` is the
+    ordinal of the first one."""
 
-    def __init__(self, seed: int, listing: Listing, epoch: date) -> None:
-        self._row, self._today = 0, epoch
+    def __init__(self, seed: int, listing: Listing, epoch: int) -> None:
+        self._row, self._today = 0, date.fromordinal(epoch)
         self._listing = listing
         self._company = listing if isinstance(listing, Company) else None
         self._name = stream(seed, listing.symbol, "path")
@@ -208,24 +220,43 @@ class _PathState:
         self._unfiled: list[Quarter] = []
         self._dividend = 0
         self._factor = (1, 1)  # shares now for shares at the beginning
-        self._business = Business(seed, self._company, epoch) if self._company else None
+        self._business = Business(seed, self._company, self._today) if self._company else None
         self._quarter = self._business.next() if self._business else None
-        while self._business and self._quarter and self._quarter.released < epoch:
+        while self._business and self._quarter and self._quarter.released < self._today:
             self._quarter = self._business.next()
-        self.columns = (array("q"), array("q"), array("q"), array("q"))
-        self.volumes: list[float] = []
-        self.actions: list[CorporateAction] = []
-        self.events: list[Event] = []
-        self.reports: list[tuple[date, Quarter]] = []
+        self._sessions = array("q")
+        self._columns = (array("q"), array("q"), array("q"), array("q"))
+        self._volumes = array("d")
+        self._actions: list[CorporateAction] = []
+        self._events: list[Event] = []
+        self._reports: list[tuple[date, Quarter]] = []
 
-    def step(self, row: int, session: int, factor: FactorMove) -> None:
+    def begins_like(self, sessions: Sequence[int]) -> bool:
+        """True where the sessions that are drawn begin with these, or these with them."""
+        return all(one == other for one, other in zip(self._sessions, sessions, strict=False))
+
+    def through(self, sessions: Sequence[int], moves: Sequence[FactorMove]) -> PricePath:
+        """The path over these sessions, which `begins_like` has found to fit."""
+        for row in range(len(self._sessions), len(sessions)):
+            self._step(row, sessions[row], moves[row] if moves else _NO_MOVE)
+        rows, last = len(sessions), date.fromordinal(sessions[-1])
+        columns = [column[:rows] for column in self._columns]
+        return PricePath(
+            price_history(self._listing.symbol, sessions, columns, self._volumes[:rows]),
+            tuple(action for action in self._actions if action.ex_date <= last),
+            tuple(event for event in self._events if event.row < rows),
+            tuple(report for report in self._reports if report[0] <= last),
+        )
+
+    def _step(self, row: int, session: int, factor: FactorMove) -> None:
         """Advance one session: apply due actions, draw events, append the bar."""
         draw = shorts(self._name, session)
         self._row, self._today = row, date.fromordinal(session)
+        self._sessions.append(session)
         self._regime = _next_regime(_REGIMES, self._regime, draw[10], draw[11], _MEAN_LENGTH)
         self._apply_due()
         for event in self._todays_events(draw):
-            self.events.append(event)
+            self._events.append(event)
             self._impact.add(event)
         self._bar(draw, factor)
 
@@ -240,10 +271,10 @@ class _PathState:
         open_, close = _to_cents(opening), _to_cents(self._level)
         high = max(open_, close, _to_cents(_moved(max(opening, self._level), volatility * draw[8] // 131072)))
         low = min(open_, close, _to_cents(_moved(min(opening, self._level), -volatility * draw[9] // 131072)))
-        for column, price in zip(self.columns, (open_, high, low, close), strict=True):
+        for column, price in zip(self._columns, (open_, high, low, close), strict=True):
             column.append(price)
         busy = 650 + draw[12] * 700 // 65536 + min((abs(gap) + abs(move)) // 25, 4000)
-        self.volumes.append(self._usual_volume * busy // 1000)
+        self._volumes.append(self._usual_volume * busy // 1000)
 
     def _apply_due(self) -> None:
         due = [event for event in self._announced if event.effective is not None and event.effective <= self._today]
@@ -263,7 +294,7 @@ class _PathState:
                 ]
                 self._factor = (self._factor[0] * new, self._factor[1] * old)
                 kind, value = ActionKind.SPLIT, Decimal(new) / old
-            self.actions.append(CorporateAction(self._listing.symbol, self._today, kind, value))
+            self._actions.append(CorporateAction(self._listing.symbol, self._today, kind, value))
 
     def _todays_events(self, draw: tuple[int, ...]) -> list[Event]:
         found = []
@@ -275,7 +306,7 @@ class _PathState:
             found += self._split(self._company)
         for quarter in [quarter for quarter in self._unfiled if quarter.filed <= self._today]:
             self._unfiled.remove(quarter)
-            self.reports.append((self._today, quarter))
+            self._reports.append((self._today, quarter))
         return found
 
     def _event(self, kind: str, slot: Slot, **details: Any) -> Event:
@@ -339,7 +370,7 @@ class _PathState:
         return event
 
     def _last_close(self) -> int:
-        return self.columns[3][-1] // _CENT if self.columns[3] else self._listing.price
+        return self._columns[3][-1] // _CENT if self._columns[3] else self._listing.price
 
 
 def _moved(level: int, move: int) -> int:

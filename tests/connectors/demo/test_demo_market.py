@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 from statistics import fmean, stdev
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from connectors.demo import price_path
 from connectors.demo.economy import SERIES
 from connectors.demo.listings import Company, load_listings, profile_of
 from connectors.demo.market import DEFAULT_WATCHLIST, EPOCH, DemoMarket
@@ -33,9 +35,34 @@ def paths(seed: int) -> dict[str, PricePath]:
     return {symbol: draw_path(seed, company, SESSIONS, moves) for symbol, company in COMPANIES.items()}
 
 
+def fresh() -> None:
+    """Forget what was drawn in this process."""
+    price_path._drawn.cache_clear()
+
+
 def columns(history: PriceHistory, rows: int) -> list[bytes]:
     cut = history.slice(0, rows)
     return [bytes(column) for column in (cut.sessions, cut.open, cut.high, cut.low, cut.close, cut.volume)]
+
+
+@examples(20)
+@given(
+    seed=st.integers(0, 3),
+    company=st.sampled_from(list(COMPANIES.values())),
+    asked=st.lists(st.tuples(st.integers(1, 400), st.booleans()), min_size=2, max_size=6),
+)
+def test_a_path_that_was_drawn_before_is_that_of_a_fresh_process(
+    seed: int, company: Company, asked: list[tuple[int, bool]]
+) -> None:
+    calendars = SESSIONS, SESSIONS[:30] + SESSIONS[31:]
+    wanted = [calendars[other][:rows] for rows, other in asked]
+    fresh()
+    drawn = [draw_path(seed, company, sessions, factor_moves(seed, sessions)) for sessions in wanted]
+    for path, sessions in zip(drawn, wanted, strict=True):
+        fresh()
+        alone = draw_path(seed, company, sessions, factor_moves(seed, sessions))
+        assert columns(path.history, len(path.history)) == columns(alone.history, len(sessions))
+        assert replace(path, history=alone.history) == alone
 
 
 @examples(12)
@@ -48,7 +75,9 @@ def columns(history: PriceHistory, rows: int) -> list[bytes]:
 async def test_a_longer_market_changes_nothing_that_was_there(seed: int, symbol: str, through: date, more: int) -> None:
     short = DemoMarket(seed, calendar_for, through)
     long = DemoMarket(seed, calendar_for, through + timedelta(days=more))
-    before, after = await short.history(symbol), await long.history(symbol)
+    before = await short.history(symbol)
+    fresh()
+    after = await long.history(symbol)
     assert columns(before, len(before)) == columns(after, len(before))
     first, second = await short.actions(symbol) or (), await long.actions(symbol) or ()
     assert list(first) == [action for action in second if action.ex_date <= through]
