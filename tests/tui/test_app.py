@@ -23,7 +23,7 @@ from tui.screens.frame import FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Snapshot
 from tui.state import Progress
-from tui.widgets.agent_panes import AgentPane
+from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.screen_bars import PAPER, ErrorBar
 from tui.widgets.table import Table
@@ -87,13 +87,14 @@ async def test_a_cycle_streams_pauses_and_ends_in_signals(running: Running, tmp_
     async with running(desk=desk) as pilot:
         await pilot.press("r")
         screen = pilot.app.screen
-        await until(pilot, lambda: any(p.pane.progress is Progress.THINKING for p in screen.query(AgentPane)))
+        agents = screen.query_one(AgentPanes)
+        await until(pilot, lambda: any(pane.progress is Progress.THINKING for pane in agents.panes))
         await pilot.press("p")
         await until(pilot, lambda: "PAUSED" in text_of(pilot))
         desk.pause = 0
         await pilot.press("p")
         await until(pilot, lambda: "BUY" in text_of(pilot) and "run done" in text_of(pilot))
-        panes = {p.pane.step: p.pane for p in screen.query(AgentPane)}
+        panes = {pane.step: pane for pane in agents.panes}
         assert panes["news"].progress is Progress.LEFT_OUT
         assert panes["decision"].progress is Progress.ANSWERED
         await until(pilot, lambda: "101,340.00" in text_of(pilot))

@@ -121,7 +121,7 @@ class AgentsScreen(FramedScreen):
         """The owners beside each other, once their symbol is decided; before that, and of one owner, as they come."""
         if not self._side_by_side:
             return question_text.opinions(self._view.desk, self.symbol)
-        found, width = self._questions, self.query_one("#sources").scrollable_content_region.width
+        found, width = self._questions, self.query_one("#sources", TextPane).text_width
         return inked(owner_columns(found.opinions, found.debate, found.decisions, width))
 
     @property

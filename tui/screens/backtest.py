@@ -218,7 +218,7 @@ class BacktestScreen(FramedScreen):
             pane = self.query_one("#report", TextPane)
             stored = self._stored.get(run.spec.run)
             plain = self.app.has_class("-plain")
-            pane.show(report(run, stored, pane.scrollable_content_region.width, plain=plain), top=True)
+            pane.show(report(run, stored, pane.text_width, plain=plain), top=True)
             pane.border_title = Content(f"Report  {run.name}")
 
     def _beside(self, runs: Sequence[BacktestState], run: BacktestState) -> Sequence[BacktestState]:

@@ -9,12 +9,9 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import ClassVar, NamedTuple
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.geometry import Size
-from textual.widgets import Static
 
 from engine.messages.events import AgentAnswered
 from tui import amounts
@@ -23,6 +20,7 @@ from tui.partial_answer import streamed_text
 from tui.plain_text import one_line
 from tui.state import DeskState, Pane, Progress, Signal
 from tui.widgets.border_text import set_title
+from tui.widgets.text_lines import TextLines
 
 Part = str | tuple[str, str] | Content
 MUTED, FAINT = "$foreground 55%", "$foreground 45%"
@@ -77,31 +75,19 @@ def answer_content(pane: Pane) -> Content:
     return styled_answer(streamed_text(pane.text) if pane.progress is Progress.THINKING else pane.text)
 
 
-class AgentPane(Static):
-    """One step: its mark and name, the model with its cost, and the answer."""
-
-    def __init__(self, pane: Pane) -> None:
-        super().__init__("", markup=False)
-        self.pane = Pane(step="")
-        self.show(pane)
-
-    def show(self, pane: Pane) -> None:
-        """Show the progress of the step and its answer so far."""
-        if pane == self.pane:
-            return
-        self.pane = pane
-        style, thinks = STYLES[pane.progress], pane.progress is Progress.THINKING
-        mark = style.plain_mark if self.app.has_class("-plain") else style.mark
-        head: list[Part] = [(f"{mark} {pane.name}", style.ink)]
-        if note := "  ".join(part for part in (style.note, "" if thinks else facts(pane.answer)) if part):
-            head.append((f"  {note}", style.ink.removeprefix("bold ") if style.note else FAINT))
-        self.set_class(style.ink == FAINT, "-quiet")
-        if pane.text:
-            head += ["\n", answer_content(pane)]
-        self.update(Content.assemble(*head))
+def step_content(pane: Pane, *, plain: bool) -> Content:
+    """A step: its mark and name, the model with its cost, and the answer."""
+    style, thinks = STYLES[pane.progress], pane.progress is Progress.THINKING
+    head: list[Part] = [(f"{style.plain_mark if plain else style.mark} {pane.name}", style.ink)]
+    if note := "  ".join(part for part in (style.note, "" if thinks else facts(pane.answer)) if part):
+        head.append((f"  {note}", style.ink.removeprefix("bold ") if style.note else FAINT))
+    if pane.text:
+        head += ["\n", answer_content(pane)]
+    content = Content.assemble(*head)
+    return content.stylize_before(FAINT) if style.ink == FAINT else content
 
 
-class AgentPanes(VerticalScroll, can_focus=True):
+class AgentPanes(TextLines):
     """All steps of one symbol, one above another. Follows the streaming answer, and then shows the decision, until the
     user scrolls."""
 
@@ -109,43 +95,45 @@ class AgentPanes(VerticalScroll, can_focus=True):
 
     def __init__(self, *, id: str, classes: str) -> None:
         super().__init__(id=id, classes=classes)
+        self.panes: tuple[Pane, ...] = ()
+        self._contents: list[Content] = []
+        self._plain = False
         self._symbol = ""
         self._follows = True
         self._speaking = ""
         self._last: tuple[Pane, Size] | None = None
         self._label = ""
 
-    def compose(self) -> ComposeResult:
-        """Mount a pane per step of a desk without events."""
-        for pane in DeskState().panes_of(""):
-            yield AgentPane(pane)
+    def on_mount(self) -> None:
+        """Show the steps of a desk without events."""
+        self._show_steps(DeskState().panes_of(""))
 
     def show(self, desk: DeskState, symbol: str) -> None:
         """Show the agents of a symbol."""
         panes = desk.panes_of(symbol)
-        shown = list(self.query(AgentPane))
-        for widget, pane in zip(shown, panes, strict=False):
-            widget.show(pane)
-        if added := panes[len(shown) :]:
-            self.mount_all(AgentPane(pane) for pane in added)
-        for surplus in shown[len(panes) :]:
-            surplus.remove()
+        self._show_steps(panes)
         if symbol != self._symbol:
             self._symbol, self._follows, self._last = symbol, True, None
             self.scroll_home(animate=False)
         speaking = next((pane.name for pane in panes if pane.progress is Progress.THINKING), "")
         if self._follows and speaking and desk.running:
             self.call_after_refresh(self._to, speaking)
-        last = panes[-1], self.virtual_size  # which changes once new text is laid out
+        last = panes[-1], self.virtual_size  # which changes once new text is wrapped
         if self._follows and not speaking and panes[-1].over and last != self._last:
             self.call_after_refresh(self._to, panes[-1].name, top=True)
         self._speaking, self._last = speaking, last
         self._title(panes, symbol)
 
+    def _show_steps(self, panes: tuple[Pane, ...]) -> None:
+        plain = self.app.has_class("-plain")
+        kept = dict(zip(self.panes, self._contents, strict=True)) if plain is self._plain else {}
+        self._contents = [kept.get(pane) or step_content(pane, plain=plain) for pane in panes]
+        self.panes, self._plain = panes, plain
+        self.show_blocks(self._contents)
+
     def as_text(self) -> str:
         """Join all answers, for the clipboard."""
-        panes = [widget.pane for widget in self.query(AgentPane)]
-        return "\n\n".join(f"{pane.name} ({pane.progress})\n{pane.text}" for pane in panes if pane.text)
+        return "\n\n".join(f"{pane.name} ({pane.progress})\n{pane.text}" for pane in self.panes if pane.text)
 
     def _title(self, panes: tuple[Pane, ...], symbol: str) -> None:
         plain = self.app.has_class("-plain")
@@ -160,10 +148,10 @@ class AgentPanes(VerticalScroll, can_focus=True):
 
     def _to(self, name: str, *, top: bool = False) -> None:
         """Scroll until the end of a pane can be seen, or until it is at the top."""
-        for widget in self.query(AgentPane):
-            if widget.pane.name == name:
-                region = widget.virtual_region
-                self.scroll_to(y=region.y if top else max(0, region.bottom - self.size.height), animate=False)
+        number = next((n for n, pane in enumerate(self.panes) if pane.name == name), None)
+        if number is not None:
+            end = self.first_row(number + 1)
+            self.scroll_to(y=self.first_row(number) if top else max(0, end - self.size.height), animate=False)
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll; stops following the streaming answer."""
@@ -215,26 +203,12 @@ def _decision(signal: Signal, opinions: Mapping[str, Signal], owner: str) -> lis
     return [*parts, ("\n\nReason\n", MUTED), Content(signal.reason or "none was given")]
 
 
-class DecisionSummary(VerticalScroll):
+class DecisionSummary(TextLines):
     """The column on the right of a wide screen."""
-
-    def __init__(self, *, id: str, classes: str) -> None:
-        super().__init__(id=id, classes=classes)
-        self._text = Content()
-        self._page = Static("", markup=False)
-
-    def compose(self) -> ComposeResult:
-        """Mount the page."""
-        yield self._page
 
     def show(self, desk: DeskState, symbol: str) -> None:
         """Show the latest decision about a symbol."""
         text = decision_summary(desk, symbol)
-        if text.plain != self._text.plain:
-            self._text = text
-            self._page.update(text)
+        if text.plain != self.as_text():
+            self.show_blocks([text])
         set_title(self, f"Why {symbol}")
-
-    def as_text(self) -> str:
-        """Return the text, for the clipboard."""
-        return self._text.plain

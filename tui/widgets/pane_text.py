@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 
 from tui.keys import pane_bindings
-from tui.widgets.long_text import LongText
+from tui.widgets.text_lines import TextLines
 
 
-class TextPane(VerticalScroll):
+class TextPane(TextLines):
     """Text without markup under a title."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("text")]
@@ -23,21 +21,13 @@ class TextPane(VerticalScroll):
         self.border_title = Content(title)
         self._text = Content("")
 
-    def compose(self) -> ComposeResult:
-        """Mount the text."""
-        yield LongText(self._text)
-
     def show(self, text: Content, *, top: bool = False) -> None:
         """Show another text, from its top where that is asked for."""
         if text.plain != self._text.plain:
             self._text = text
-            self.query_one(LongText).show(text)
+            self.show_blocks([text])
         if top:
             self.scroll_home(animate=False)
-
-    def as_text(self) -> str:
-        """The text, to be copied."""
-        return self._text.plain
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll by lines."""

@@ -1,0 +1,129 @@
+"""Text that is wrapped and drawn by lines: whatever changes, it shows what Textual's own widget of text shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from conftest import until
+from hypothesis import given
+from hypothesis import strategies as st
+from textual._compositor import Compositor
+from textual.app import App, ComposeResult
+from textual.content import Content
+from textual.geometry import Offset
+from textual.widgets import Static
+
+from tests.examples import examples
+from tui.widgets.text_lines import CHARACTERS, PAD, TextLines
+
+WIDTH, HEIGHT = 30, 12
+WORDS = st.text(st.sampled_from("ab .,界e\u0301\t-[]/"), max_size=70)
+BLOCKS = st.lists(st.lists(WORDS, min_size=1, max_size=4).map("\n".join), max_size=5)
+
+
+class Page(App[None]):
+    """A text by lines, and one block of it in a widget of Textual's own."""
+
+    CSS = f"""
+    Screen {{ layout: horizontal; }}
+    TextLines {{ width: {WIDTH + 2 * PAD}; height: {HEIGHT}; scrollbar-size-vertical: 1; }}
+    Static {{ width: {WIDTH}; height: auto; }}
+    """
+
+    def compose(self) -> ComposeResult:
+        yield TextLines(id="lines", classes="")
+        yield Static(markup=False)
+
+
+def in_sight(app: App[None]) -> list[str]:
+    """What the terminal has of the text by lines, after a partial painting."""
+    strips = app.screen._compositor.render_strips()[:HEIGHT]
+    return [strip.crop(PAD, WIDTH + PAD).text.rstrip() for strip in strips]
+
+
+def drawn_by_textual(app: App[None]) -> list[str]:
+    own = app.query_one(Static)
+    return [own.render_line(y).text.rstrip() for y in range(own.size.height)]
+
+
+@examples(40)
+@given(steps=st.lists(st.tuples(BLOCKS, st.integers(0, 30)), min_size=1, max_size=5))
+async def test_any_text_after_any_other_is_drawn_like_textual_draws_it(
+    steps: Sequence[tuple[Sequence[str], int]],
+) -> None:
+    app = Page()
+    async with app.run_test(size=(80, 20)) as pilot:
+        text, known = app.query_one(TextLines), dict[str, Content]()
+        for step, scrolled in steps:
+            blocks = [known.setdefault(block, Content(block)) for block in step]
+            text.show_blocks(blocks)
+            app.query_one(Static).update(Content("\n").join(blocks))
+            await pilot.pause()
+            shown = drawn_by_textual(app) if blocks else []
+            starts = [text.first_row(number) for number in range(len(blocks) + 1)]
+            assert starts == sorted(starts) and starts[-1] == text.virtual_size.height == len(shown)
+            top = min(scrolled, text.max_scroll_y)
+            for y in (text.scroll_offset.y, top):
+                text.scroll_to(y=y, animate=False)
+                await pilot.pause()
+                assert in_sight(app) == [*shown[y : y + HEIGHT], *[""] * (HEIGHT - len(shown[y : y + HEIGHT]))]
+
+
+async def test_a_style_that_changes_is_drawn() -> None:
+    app = Page()
+    async with app.run_test(size=(80, 20)) as pilot:
+        text = app.query_one(TextLines)
+        for style in ("bold", "italic"):
+            text.show_blocks([Content("plain"), Content.styled("styled", style)])
+            await pilot.pause()
+            (segment,) = [one for one in app.screen._compositor.render_strips()[1] if one.text.startswith("styled")]
+            assert segment.style is not None and getattr(segment.style, style)
+
+
+async def test_new_text_of_the_same_height_is_painted_without_a_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Page()
+    async with app.run_test(size=(80, 20)) as pilot:
+        text = app.query_one(TextLines)
+        text.show_blocks([Content("one"), Content("two")])
+        await pilot.pause()
+        layouts: list[object] = []
+        monkeypatch.setattr(Compositor, "reflow", lambda *what: layouts.append(what))
+        text.show_blocks([Content("one"), Content("three")])
+        await pilot.pause()
+        assert in_sight(app)[:2] == ["one", "three"] and layouts == []
+
+
+async def test_a_long_text_comes_a_part_at_a_time() -> None:
+    def lines(word: str, characters: int) -> Content:
+        return Content("\n".join(f"{word} {n}" for n in range(characters // 8)))
+
+    app = Page()
+    async with app.run_test(size=(80, 20)) as pilot:
+        text = app.query_one(TextLines)
+        text.show_blocks([lines("first", 9 * CHARACTERS)])
+        assert in_sight(app)[0] == "first 0"
+        first = text.virtual_size.height
+        assert first < 2 * CHARACTERS / 8
+        text.show_blocks([last := lines("last", 5 * CHARACTERS)])
+        count = last.plain.count("\n") + 1
+        await until(pilot, lambda: text.virtual_size.height == count)
+        text.scroll_end(animate=False)
+        await pilot.pause()
+        assert in_sight(app)[-1] == f"last {count - 1}" and text.as_text() == last.plain
+
+
+async def test_text_is_selected_over_the_ends_of_rows() -> None:
+    app, words = Page(), "one two three four five six seven eight nine ten"
+    async with app.run_test(size=(80, 20)) as pilot:
+        text = app.query_one(TextLines)
+        text.show_blocks([Content("head"), Content(words)])
+        await pilot.pause()
+        assert in_sight(app)[:3] == ["head", words[:28].rstrip(), words[28:]]
+        await pilot.mouse_down(text, Offset(PAD + 4, 1))
+        await pilot.hover(text, Offset(PAD + 4, 2))
+        await pilot.mouse_up(text, Offset(PAD + 4, 2))
+        selected = app.screen.get_selected_text()
+        assert selected is not None and selected.startswith("two three") and words[4:30].startswith(selected[:20])
+        lit = [one.text for one in app.screen._compositor.render_strips()[1] if one.style and one.style.bgcolor]
+        assert any(part.startswith("two") for part in lit)
