@@ -113,6 +113,8 @@ class PaperdeskApp(App[str]):
         self.demo = DemoOpening(self.bridge, backtest, partial(self.notify, markup=False, timeout=8), plays=plays)
         self._images = images
         self._styled_at = -1
+        self._opened: set[str] = set()
+        """The screens that were opened once; they stay."""
         self._pressed = 0.0
         super().__init__()
         self.animation_level = "none"
@@ -179,7 +181,8 @@ class PaperdeskApp(App[str]):
         if pressed and now - pressed < KEY_FIRST:
             return
         if self._garbage is not None:
-            self._garbage.tick(now)
+            self._opened.add(self.current_mode)
+            self._garbage.tick(now, (len(self._opened), self.bridge.snapshot().services is not None))
         self.demo.refresh()
         self.bridge.note = self.demo.note
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing

@@ -27,6 +27,7 @@ class Collections:
     def __init__(self) -> None:
         self._began = self._last_key = 0.0
         self._aside = False
+        self._kept: object = None
 
     def begin(self) -> None:
         """Collect from now on, but nothing of what there is."""
@@ -37,8 +38,14 @@ class Collections:
         """Note that somebody is there."""
         self._last_key = now
 
-    def tick(self, now: float) -> None:
-        """Look through everything where somebody was there and is quiet, and something was set aside since."""
+    def tick(self, now: float, kept: object = None) -> None:
+        """Look through everything where somebody was there and is quiet, and something was set aside since. Where
+        `kept`, which stands for what the app keeps until its end, is another than before, set all of it aside at once:
+        the next collection would look through it, and a key may come by then."""
+        if kept != self._kept:
+            self._kept = kept
+            gc.freeze()
+            self._aside = True
         self._last_key = self._last_key or now  # who has just opened it is there
         if self._aside and now - self._last_key > QUIET:
             gc.unfreeze()

@@ -103,3 +103,17 @@ def test_arrow_uses_the_memory_that_is_given_back() -> None:
     around = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
     said = subprocess.run([sys.executable, "-c", script], env=around, capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "system"
+
+
+def test_what_the_app_keeps_is_set_aside_as_soon_as_it_is_there(collections: Collections) -> None:
+    collections.tick(100.0, kept="desk")
+    screen = Cycle()
+    before = gc.get_freeze_count()
+    collections.tick(100.1, kept="desk")
+    assert gc.get_freeze_count() == before
+    collections.tick(100.2, kept="desk and screen")
+    assert gc.get_freeze_count() > before and not any(one is screen for one in gc.get_objects())
+    gone = weakref.ref(screen)
+    del screen
+    collections.tick(100.2 + 2 * QUIET, kept="desk and screen")
+    assert gone() is None
