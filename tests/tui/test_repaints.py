@@ -69,6 +69,11 @@ async def test_only_rows_that_changed_are_drawn_again(
         assert drawn(pilot, monkeypatch, lambda: table.point_at(symbols[4])) == [symbols[0], symbols[4]]
         # A figure that needs a wider column moves those beside it in every row.
         assert drawn(pilot, monkeypatch, lambda: table.show(with_price("123,456,789.00"))) == list(symbols)
+        assert drawn(pilot, monkeypatch, lambda: table.show(with_price("1.00"))) == [symbols[2]], "it stays so wide"
+        assert "1.00" in table.render_line(3).text and table._natural[1] > len("123,456,789.00")
+        await pilot.pause()
+        table.show(rows[:3])
+        assert table._natural[1] < len("123,456,789.00"), "for other rows it is fitted anew"
 
 
 async def test_a_refresh_shows_one_part_of_the_desk(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,13 +101,14 @@ class Table(ScrollView, can_focus=True):
     def show(self, rows: Sequence[Row], empty: str | None = None) -> None:
         """Show these rows; nothing is drawn without a change."""
         given = tuple(rows)
+        same = [row.key for row in given] == [row.key for row in self._given]
         if empty is not None and empty != self._empty:
             self._empty = empty
             self.refresh()
         if given == self._given:
             return
         self._given = given
-        self._measure()
+        self._measure(keep=same)
         self._arrange()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
@@ -243,11 +244,14 @@ class Table(ScrollView, can_focus=True):
         elif place >= top + shown:
             self.scroll_to(y=place - shown + 1, animate=False)
 
-    def _measure(self) -> None:
+    def _measure(self, *, keep: bool = False) -> None:
+        """Measure the columns; with `keep` none becomes narrower, as a figure that ticks would have all drawn anew."""
         natural = [
             max(len(column.title), *(cell_len(row.cells[n].text) for row in self._given[:_MEASURED]), 0) + column.right
             for n, column in enumerate(self._columns)
         ]
+        if keep:
+            natural = [max(widths) for widths in zip(natural, self._natural, strict=True)]
         if natural != self._natural:
             self._natural, self._fitted = natural, None
 

@@ -78,7 +78,8 @@ async def settled(pilot: Pilot[Any]) -> None:
     app: Any = pilot.app
     await until(pilot, lambda: all(worker.is_finished for worker in app.workers))
     await until(pilot, lambda: app.bridge.playback is None or app.bridge.playback.arrived)
-    app._refresh_screen()
+    for _ in range(2):  # one refresh waits for a key that was pressed just now
+        app._refresh_screen()
     await pilot.pause(0)
 
 
