@@ -27,7 +27,7 @@ class Collections:
     def __init__(self) -> None:
         self._began = self._last_key = 0.0
         self._aside = False
-        self._kept: object = None
+        self._held: object = None
 
     def begin(self) -> None:
         """Collect from now on, but nothing of what there is."""
@@ -38,12 +38,12 @@ class Collections:
         """Note that somebody is there."""
         self._last_key = now
 
-    def tick(self, now: float, kept: object = None) -> None:
+    def tick(self, now: float, held: object = None) -> None:
         """Look through everything where somebody was there and is quiet, and something was set aside since. Where
-        `kept`, which stands for what the app keeps until its end, is another than before, set all of it aside at once:
+        `held`, which stands for what the app keeps until its end, is another than before, set all of it aside at once:
         the next collection would look through it, and a key may come by then."""
-        if kept != self._kept:
-            self._kept = kept
+        if held != self._held:
+            self._held = held
             gc.freeze()
             self._aside = True
         self._last_key = self._last_key or now  # who has just opened it is there

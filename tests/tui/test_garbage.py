@@ -106,14 +106,14 @@ def test_arrow_uses_the_memory_that_is_given_back() -> None:
 
 
 def test_what_the_app_keeps_is_set_aside_as_soon_as_it_is_there(collections: Collections) -> None:
-    collections.tick(100.0, kept="desk")
+    collections.tick(100.0, held="desk")
     screen = Cycle()
     before = gc.get_freeze_count()
-    collections.tick(100.1, kept="desk")
+    collections.tick(100.1, held="desk")
     assert gc.get_freeze_count() == before
-    collections.tick(100.2, kept="desk and screen")
+    collections.tick(100.2, held="desk and screen")
     assert gc.get_freeze_count() > before and not any(one is screen for one in gc.get_objects())
     gone = weakref.ref(screen)
     del screen
-    collections.tick(100.2 + 2 * QUIET, kept="desk and screen")
+    collections.tick(100.2 + 2 * QUIET, held="desk and screen")
     assert gone() is None
