@@ -20,7 +20,7 @@ from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.portfolio import Portfolio, Position
-from engine.errors import ConfigError
+from engine.errors import ConfigError, InvariantBroken, PaperdeskError
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, StepStarted
@@ -176,9 +176,12 @@ async def test_made_up_figures_are_marked() -> None:
     assert verdict.decisions[0].unresolved_figures == ("987.65",)
 
 
-async def test_where_one_raises_nobody_is_asked_any_more() -> None:
+@pytest.mark.parametrize(("error", "answered"), [(ConfigError, True), (InvariantBroken, False)])
+async def test_where_one_raises_only_an_answer_that_is_paid_for_is_waited_for(
+    error: type[PaperdeskError], answered: bool
+) -> None:
     known = market(AAA=[1, 2], BBB=[1, 2])
-    ended: list[str] = []
+    asked, failed, ended = asyncio.Event(), asyncio.Event(), list[str]()
 
     class Model:
         spec = label = "m"
@@ -186,16 +189,23 @@ async def test_where_one_raises_nobody_is_asked_any_more() -> None:
 
         async def answer(self, request: ModelRequest, on_delta: object = None) -> ModelResult:
             if request.symbol == "AAA":
-                raise ConfigError("it takes no temperature")
+                await asked.wait()
+                failed.set()
+                raise error("it takes no temperature")
+            asked.set()
             try:
-                await asyncio.sleep(30)
-            finally:
-                ended.append(request.symbol)
+                await failed.wait()
+                for _ in range(100 if answered else 100_000):  # a cancellation takes a few turns of the loop
+                    await asyncio.sleep(0)
+                ended.append("answered")
+            except asyncio.CancelledError:
+                ended.append("cancelled")
+                raise
             return ModelResult(model="m", answer=hold(request))
 
-    with pytest.raises(ConfigError):
+    with pytest.raises(error):
         await cycle(Model(), turn(known), known)
-    assert ended == ["BBB"]
+    assert ended == ["answered" if answered else "cancelled"]
     assert len(asyncio.all_tasks()) == 1
 
 
