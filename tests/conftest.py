@@ -22,6 +22,7 @@ import pytest
 from hypothesis import settings
 
 from engine.domain.chart import ChartSpec
+from engine.market import trading_hours
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -102,6 +103,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Journals wait for the disk at every commit; files in memory do not.
     if _IN_MEMORY.is_dir() and os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free > _ROOM:
         patch.setenv("PYTEST_DEBUG_TEMPROOT", str(_IN_MEMORY))
+    # Tests ask for it with one table, another and none.
+    patch.setattr(trading_hours, "_computed", cache(trading_hours._computed))
     patch.setattr(socket.socket, "connect", _guarded(socket.socket.connect))
     patch.setattr(socket.socket, "connect_ex", _guarded(socket.socket.connect_ex))
     patch.setattr(socket, "getaddrinfo", _guarded_lookup(socket.getaddrinfo))
@@ -119,10 +122,15 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(100_000, 30, 50)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that mostly wait for a terminal come first: at the end nothing would be left to do beside them."""
+    items.sort(key=lambda item: item.path.name != "test_terminal.py")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_unconfigure() -> None:
-    """A process that ends would search all that its tests have left several times."""
-    gc.collect()  # what was not closed is still told
+    """A process that ends would search all that its tests have left several times; pytest has searched it already, and
+    told what was not closed."""
     gc.freeze()
 
 
@@ -215,6 +223,25 @@ def new_journals_made_at_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "migrate", made)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def calendars_read_once() -> Iterator[None]:
+    """The homes of all tests have the same file of sessions."""
+    read, known = trading_hours._stored_calendar, dict[tuple[object, ...], Any]()
+
+    def stored(table: Path, *about: str) -> Any:
+        if not table.is_file():
+            return read(table, *about)
+        stat = table.stat()
+        key = (stat.st_ino, stat.st_mtime_ns, stat.st_size, *about)
+        if key not in known:
+            known[key] = read(table, *about)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trading_hours, "_stored_calendar", stored)
         yield
 
 

@@ -22,13 +22,13 @@ from engine.market.trading_hours import calendar_for
 from engine.ports import BarSource, FilingSource, NewsSource
 
 _DRAWN: dict[Hashable, Any] = {}
-_LONGEST = date(2025, 12, 31)
+_LONGEST = date(2026, 12, 31)
 _WRITTEN: dict[int, tuple[NewsItem, str]] = {}
 _MOST = 50_000
 
 
 class DrawnOnce(DemoMarket):
-    """The demo market. A seed is drawn once per process, through the end of 2025, however many runs open it through
+    """The demo market. A seed is drawn once per process, through the end of 2026, however many runs open it through
     whatever day: a shorter market is the beginning of a longer one (see test_demo_market)."""
 
     async def news(self, symbol: Symbol) -> NewsBatch:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from engine import places
 from engine.errors import TryAgainLater
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 BRIEFLY = 10.0
 """Seconds for which a brief holder is waited for."""
@@ -33,21 +29,12 @@ def one_process(path: Path, busy: str, *, brief: bool = False) -> Iterator[None]
             try:
                 held.enter_context(lock.acquire(timeout=0))
             except Timeout:
-                if brief or not _was_brief(short):
+                if brief:
                     raise
-                held.enter_context(lock.acquire(timeout=0))
+                with short.acquire(timeout=BRIEFLY):  # at once where the holder is not brief, or has gone by now
+                    held.enter_context(lock.acquire(timeout=0))
         except Timeout:
             raise TryAgainLater(f"{busy} (lock {path}); try again when it is done") from None
         except OSError as error:
             raise places.unusable(path, error) from error
         yield
-
-
-def _was_brief(short: FileLock) -> bool:
-    """True where a brief holder was there and is done."""
-    from filelock import Timeout
-
-    with suppress(Timeout), short.acquire(timeout=0):
-        return False
-    with short.acquire(timeout=BRIEFLY):
-        return True

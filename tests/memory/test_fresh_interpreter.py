@@ -23,6 +23,7 @@ def test_nothing_heavy_is_loaded(modules: str) -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_opening_a_store_leaves_out_the_rest_client_of_lancedb_until_it_is_asked_for() -> None:
     code = """if True:
         import sys

@@ -377,7 +377,12 @@ def test_with_hysteresis_a_promotion_lasts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "labelled"), [(preset, False) for preset in PRESETS] + [("desk", True), ("finagent", True)]
+    ("preset", "labelled"),
+    [
+        ("finagent", True),
+        pytest.param("desk", True, marks=pytest.mark.slow),
+        *(pytest.param(preset, False, marks=() if preset == "desk" else pytest.mark.slow) for preset in PRESETS),
+    ],
 )
 def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str, labelled: bool) -> None:
     """What an outline leaves out is not among the first: with and without one, the same is recalled every day."""

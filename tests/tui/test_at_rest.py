@@ -31,7 +31,7 @@ async def drawn(pilot: Pilot[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -
     return found
 
 
-@pytest.mark.parametrize("cycle", [False, True], ids=["fresh", "after a cycle"])
+@pytest.mark.parametrize("cycle", [pytest.param(False, marks=pytest.mark.slow), True], ids=["fresh", "after a cycle"])
 async def test_nothing_is_drawn_where_nothing_happens(
     running: Running, monkeypatch: pytest.MonkeyPatch, cycle: bool
 ) -> None:

@@ -24,6 +24,7 @@ def run(*arguments: str) -> int:
     return ended.value.code
 
 
+@pytest.mark.slow
 def test_agents_are_clean_and_the_certificate_says_what_was_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*WINDOW, "--warm-up-from", "2025-01-27", "--cuts", "2", "--json") == 0
     made = json.loads(capsys.readouterr().out)

@@ -239,6 +239,7 @@ def test_the_first_ctrl_c_asks_and_the_second_ends() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")
 def test_an_interrupted_run_keeps_what_was_done(paperdesk_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = "import sys; from tui.cli import main; main(sys.argv[1:])"

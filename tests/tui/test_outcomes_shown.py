@@ -113,6 +113,7 @@ def samples(made: list[Decision]) -> list[Decision]:
     return [one for one in made if one.key.session in (BEFORE_SPLIT, WEEKEND)]
 
 
+@pytest.mark.slow
 def test_a_decision_taken_again_has_the_closes_of_the_first(home: Market, capsys: pytest.CaptureFixture[str]) -> None:
     with decisions() as (_, made):
         some = samples(made)

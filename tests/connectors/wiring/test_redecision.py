@@ -162,6 +162,7 @@ def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtest
     assert met["memories"] > 100 // every and met["cited"] > 20 // every
 
 
+@pytest.mark.slow
 def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[str, Path]) -> None:
     before = digest(homes["desk"])
     met = assert_all_the_same(lived, desk())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -146,6 +147,27 @@ async def test_who_leaves_waits_for_no_booking() -> None:
     await serving
     await asyncio.sleep(0.01)
     assert books.done == 0
+
+
+def test_a_booking_that_ends_while_its_holder_is_looked_for_is_no_run(
+    paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import filelock
+
+    booking = desk_lock("demo", brief=True)
+    booking.__enter__()
+    acquire = filelock.FileLock.acquire
+
+    def acquired(lock: Any, *about: Any, **more: Any) -> Any:
+        try:
+            return acquire(lock, *about, **more)
+        except filelock.Timeout:
+            booking.__exit__(None, None, None)
+            raise
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquired)
+    with desk_lock("demo"):
+        pass
 
 
 HOLDER = """

@@ -108,6 +108,7 @@ async def test_an_app_that_only_reads_books_nothing(running: Running, sandbox: S
     assert places.desk_journal("paper").read_bytes() == before
 
 
+@pytest.mark.slow
 async def test_a_new_accounts_prices_are_fetched_when_the_app_opens(
     running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

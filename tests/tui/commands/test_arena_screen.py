@@ -82,6 +82,7 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
     assert len(book) == len([one for one in document["books"] if one["day"] == 4])
 
 
+@pytest.mark.slow
 async def test_a_new_arena_is_played_beside_the_app(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.app.open_desk.is_demo", is_demo)
     async with opened() as pilot:

@@ -33,6 +33,7 @@ async def fill(pilot: Pilot[Any], **fields: str) -> None:
     await pilot.press("ctrl+r")
 
 
+@pytest.mark.slow
 async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
     backtested: Path, tmp_path: Path, run: Run
 ) -> None:

@@ -293,6 +293,7 @@ def test_tokens_without_a_price_above_those_of_a_day_need_a_yes_too(desk: Desk, 
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
 
 
+@pytest.mark.slow
 async def test_the_app_asks_before_a_backtest_that_may_cost_much(desk: Desk, service: Counting) -> None:
     desk(LOCAL_PRICE + "[budget]\nask_above = 0.01\n")
     config = load_config(places.config_file()).config

@@ -194,7 +194,8 @@ def test_of_two_runs_at_once_one_works(fresh: Path, monkeypatch: pytest.MonkeyPa
     assert quick_check(fresh / "data" / "desks" / "demo.db") == ()
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 3])
 def test_killed_at_any_moment_it_goes_on_and_does_nothing_twice(
     run: Run, fresh: Path, desk_home: Path, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:

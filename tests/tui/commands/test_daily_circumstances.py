@@ -423,6 +423,7 @@ def test_a_journal_that_another_program_writes_into(run: Run, opened: Open, monk
     done(run, "2025-03-10")
 
 
+@pytest.mark.slow
 def test_a_full_disk_says_so_and_the_next_run_goes_on(run: Run, opened: Open) -> None:
     server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
     lines, posted = [], list[int]()

@@ -38,6 +38,7 @@ def text_of(pilot: Pilot[Any], name: str) -> str:
     return str(pilot.app.screen.query_one(f"#{name}", Static).render())
 
 
+@pytest.mark.slow
 async def test_a_paper_account_is_set_up_in_the_app(
     fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -243,6 +243,7 @@ def test_reading_changes_nothing_and_optimize_loses_nothing(run: Run, rememberin
     assert run("memory", "list", "--json").json == listed
 
 
+@pytest.mark.slow
 def test_while_another_process_writes_a_writer_ends_with_75_and_readers_read(run: Run, remembering: Path) -> None:
     holder = (
         "import sys\nfrom pathlib import Path\n"

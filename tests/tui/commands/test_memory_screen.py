@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from connectors.wiring.services import services
 from engine.app.runs import run_daily
 from engine.config import load_config
@@ -16,6 +18,7 @@ from tests.tui.conftest import opened, until
 from tui.memory_lines import DECIDED
 
 
+@pytest.mark.slow
 async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) -> None:
     config = load_config(None).config
     for session in SESSIONS[:2]:

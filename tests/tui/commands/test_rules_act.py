@@ -36,7 +36,8 @@ def assert_acts(document: dict[str, Any]) -> None:
     assert len(document["trades"]) > 0.25 * made.total()
 
 
-@pytest.mark.parametrize("preset", ["finmem", pytest.param("tradinggpt-single", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["finmem", "tradinggpt-single"])
 def test_the_rules_act_and_heed_the_news(preset: str, run: Run, fresh: Path) -> None:
     document = ran(run, preset, *DEMO)
     assert_acts(document)

@@ -190,6 +190,7 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     assert "params.fast: 12, then 6" in text and "distinguishable" in text and "idle beside slow" in text
 
 
+@pytest.mark.slow
 def test_the_decisions_that_differ_are_counted_and_shown(run: Run, fresh: Path) -> None:
     for name, more in (("one", ()), ("two", ("--slippage", "30")), ("three", ())):
         played(run, name, "--preset", "finvision-no-reflection", *more)

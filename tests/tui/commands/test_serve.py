@@ -89,6 +89,7 @@ def keys(text: str) -> str:
     return json.dumps(["stdin", text])
 
 
+@pytest.mark.slow
 def test_the_app_is_served_to_who_has_the_token_and_from_its_own_address_alone() -> None:
     with ExitStack() as left_open, served() as url:
         token, here = url.params["token"], f"http://127.0.0.1:{url.port}"

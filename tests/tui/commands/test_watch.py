@@ -181,6 +181,7 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
     assert quick_check(places.desk_journal("paper")) == ()
 
 
+@pytest.mark.slow
 def test_sigterm_is_the_ordinary_end_and_cron_works_beside_a_watch(
     sandbox: SandboxServer, watching: Callable[[], Watching]
 ) -> None:
