@@ -33,6 +33,7 @@ def test_a_sweep_touches_what_is_due_alone() -> None:
     assert 0 < row["touched"] < row["alive"] / 2
 
 
+@pytest.mark.slow
 def test_a_month_of_a_year_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_memory, "YEAR", 25)
 

@@ -127,6 +127,7 @@ def with_split(folder: Path, ratio: int) -> tuple[str, ...]:
     return ("--symbols", "AAA", "--from", str(days[58]), "--to", str(days[64]), "--data", str(folder), "--cuts", "3")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "ratio"),
     [

@@ -43,7 +43,9 @@ def backtest(preset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
     return made
 
 
-@pytest.mark.parametrize("combine", [pytest.param("vote", marks=pytest.mark.slow), "weighted", "books"])
+@pytest.mark.parametrize(
+    "combine", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("vote", "weighted")), "books"]
+)
 def test_three_owners(combine: str, tmp_path: Path, paperdesk_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     preset = tmp_path / "three.toml"
     preset.write_text(PRESET.format(combine=combine))

@@ -118,6 +118,7 @@ def test_the_same_run_twice_is_the_same_run(news: Ran, real_data: Path, home: Pa
     _alike(news, ran(NEWS, real_data, home, "news-again"))
 
 
+@pytest.mark.slow
 def test_the_papers_window_keeps_every_rule(finvision: Ran) -> None:
     test, warm_up = finvision.result.test, finvision.result.warm_up
     assert warm_up is not None

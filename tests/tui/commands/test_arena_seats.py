@@ -85,6 +85,7 @@ def seats(fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("seats")
 def test_presets_and_strategies_trade_what_they_decide(run: Run) -> None:
     arena = ("arena", "--preset", "market.toml", "--agents", "seats.toml", "--seed", "2")

@@ -79,6 +79,7 @@ def test_other_ways_of_reading_are_seen(folder: Path, run: Run, name: str) -> No
     assert (said.code, said.json["verdict"]) == (1, "leak")
 
 
+@pytest.mark.slow
 def test_agents_decide_the_same_on_copies(folder: Path, run: Run) -> None:
     (folder / "news").mkdir()
     lines = ('{"date": "2024-03-05", "headline": "UP earns more"}', '{"date": "2024-03-20", "headline": "UP fails"}')

@@ -94,6 +94,7 @@ async def test_the_demo_begins_when_it_is_first_opened_and_never_after_a_run(run
         assert places.desk_beginning("demo").exists() and view(pilot).services.has_own_clock  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_orders_of_a_demo_desk_wait_by_its_own_time(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
     monkeypatch.setattr(demo_time, "BEFORE", 4)

@@ -83,6 +83,7 @@ def a_row(name: str, *steps: Mapping[str, Any]) -> Row:
     return Row(name=name, fault="a fault", start=like.start, symbols=like.symbols, steps=steps)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fresh", "quick_start")
 def test_a_row_that_does_not_hold_is_told(parts: DrillParts) -> None:
     rows = [

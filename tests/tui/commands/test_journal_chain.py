@@ -182,6 +182,7 @@ def test_doctor_prints_the_head(run: Run, journal: Path) -> None:
     assert f"head {head}" in run("doctor", "--json").out
 
 
+@pytest.mark.slow
 def test_a_session_of_four_symbols_takes_little_room(run: Run, journal: Path) -> None:
     sizes = []
     for day in (17, 18, 19, 20):

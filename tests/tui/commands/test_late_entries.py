@@ -141,6 +141,7 @@ def test_a_watch_goes_on_while_an_entry_is_awaited(
     assert any(isinstance(one, Noticed) and "awaited until" in one.text for one in heard)
 
 
+@pytest.mark.slow
 def test_a_crypto_fee_that_is_entered_a_day_later_is_expected_until_then(run: Run, open_broker: OpenBroker) -> None:
     server = open_broker(
         datetime(2024, 10, 18, 20, 5, tzinfo=UTC),

@@ -509,6 +509,7 @@ def test_after_five_equal_failures_nothing_more_is_asked(service: Service, run: 
     assert 5 <= len(service.requests) < 5 + len(SYMBOLS)
 
 
+@pytest.mark.slow
 async def test_a_watch_says_the_code_and_decides_when_the_model_is_back(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

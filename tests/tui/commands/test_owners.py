@@ -106,6 +106,7 @@ def backtest(run: Run, preset: str, *flags: str) -> Any:
     return done.json
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mode", ["vote", *(pytest.param(mode, marks=pytest.mark.slow) for mode in ("weighted", "books"))], indirect=True
 )
