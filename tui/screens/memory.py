@@ -25,6 +25,7 @@ from tui.screens.frame import FramedScreen
 from tui.snapshot import Snapshot
 from tui.twins import report_action
 from tui.widgets import memory_text
+from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
@@ -93,7 +94,8 @@ class MemoryScreen(FramedScreen):
         table.show(memory_text.rows(every), "nothing is remembered yet")
         layers = Counter(one.get("layer", memory_text.FORGOTTEN) for one in every)
         table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))
-        table.border_subtitle = f"at the end of {self._document['session']}"
+        session = self._document["session"]
+        set_subtitle(table, f"at the end of {session}" if session else "")
         if table.cursor_key:
             self._read_one(table.cursor_key)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from connectors.wiring.services import services
+from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run
@@ -18,7 +21,20 @@ from tests.tui.conftest import opened, until
 from tui.memory_lines import DECIDED
 
 
-@pytest.mark.slow
+def drawn(pilot: Pilot[Any]) -> str:
+    """The screen as text."""
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = {"session": None, "memories": [], "forgotten": []}
+    monkeypatch.setattr(OpenDesk, "memories", lambda *what: nothing)
+    async with opened() as pilot:
+        await pilot.press("6")
+        await until(pilot, lambda: "nothing is remembered yet" in drawn(pilot))
+        assert "None" not in drawn(pilot)
+
+
 async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) -> None:
     config = load_config(None).config
     for session in SESSIONS[:2]:
