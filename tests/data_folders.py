@@ -9,9 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from connectors.demo.listings import Listing
 from connectors.demo.market import DemoMarket
-from connectors.demo.price_path import PricePath
 from connectors.files.prices import BarRow, actions_text, prices_text
 from connectors.files.rows import write_text
 from connectors.files.texts import filing_line, news_line
@@ -28,8 +26,8 @@ _MOST = 50_000
 
 
 class DrawnOnce(DemoMarket):
-    """The demo market. A seed is drawn once per process, through the end of 2026, however many runs open it through
-    whatever day: a shorter market is the beginning of a longer one (see test_demo_market)."""
+    """The demo market. Texts and figures of a seed are made once per process, through the end of 2026, however many
+    runs open it through whatever day: a shorter market is the beginning of a longer one (see test_demo_market)."""
 
     async def news(self, symbol: Symbol) -> NewsBatch:
         whole = await self._once("news", symbol, lambda market: market.news(symbol))
@@ -42,16 +40,6 @@ class DrawnOnce(DemoMarket):
     async def series(self, name: str) -> MacroSeries:
         whole: MacroSeries = await self._once("series", name, lambda market: market.series(name))
         return whole.cut(end_of_vintage(self._through))
-
-    def _draw(self, listing: Listing) -> PricePath:
-        whole = self._long()._path(listing.symbol)
-        ends = self._through
-        return PricePath(
-            whole.history.slice(0, whole.history.rows_through(ends)),
-            tuple(action for action in whole.actions if action.ex_date <= ends),
-            tuple(event for event in whole.events if event.session <= ends),
-            tuple(report for report in whole.reports if report[0] <= ends),
-        )
 
     async def _once(self, kind: str, name: str, ask: Callable[[DemoMarket], Awaitable[Any]]) -> Any:
         market = self._long()

@@ -180,14 +180,14 @@ class PaperdeskApp(App[str]):
         pressed, self._pressed = self._pressed, 0.0
         if pressed and now - pressed < KEY_FIRST:
             return
-        if self._garbage is not None:
-            self._opened.add(self.current_mode)
-            self._garbage.tick(now, (len(self._opened), self.bridge.snapshot().services is not None))
         self.demo.refresh()
         self.bridge.note = self.demo.note
+        view = self.bridge.snapshot()
+        if self._garbage is not None:
+            self._opened.add(self.current_mode)
+            self._garbage.tick(now, (len(self._opened), view.services is not None))
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
-            view = self.bridge.snapshot()
             stack[0].show_view(view)
             if (text := self._announcer.text(view)) and self._driver is not None:
                 self._driver.write(terminal_notification(text))

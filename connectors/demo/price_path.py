@@ -160,13 +160,13 @@ def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Seque
     drawn, lock = _drawn(seed, listing, sessions[0])
     with lock:
         if not drawn.begins_like(sessions):
-            drawn = PathDrawer(seed, listing, sessions[0])  # of another calendar
+            drawn = _PathDrawer(seed, listing, sessions[0])  # of another calendar
         return drawn.through(sessions, moves)
 
 
 @lru_cache(maxsize=64)
-def _drawn(seed: int, listing: Listing, epoch: int) -> tuple[PathDrawer, Lock]:
-    return PathDrawer(seed, listing, epoch), Lock()
+def _drawn(seed: int, listing: Listing, epoch: int) -> tuple[_PathDrawer, Lock]:
+    return _PathDrawer(seed, listing, epoch), Lock()
 
 
 def price_history(
@@ -203,7 +203,7 @@ class _NewsImpact:
             self.intraday[row] += event.drift
 
 
-class PathDrawer:
+class _PathDrawer:
     """The path of a listing as far as it is drawn, with the state carried from one session to the next; `epoch` is the
     ordinal of the first one."""
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Running
 
 from tui import garbage
 from tui.garbage import QUIET, Collections, keep_collections_short
@@ -117,3 +118,20 @@ def test_what_the_app_keeps_is_set_aside_as_soon_as_it_is_there(collections: Col
     del screen
     collections.tick(100.2 + 2 * QUIET, held="desk and screen")
     assert gone() is None
+
+
+async def test_the_app_says_what_it_keeps_once_the_desk_and_each_screen_are_there(running: Running) -> None:
+    class Told(Collections):
+        def tick(self, now: float, held: object = None) -> None:
+            if held not in told:
+                told.append(held)
+
+    told: list[object] = []
+    async with running() as pilot:
+        pilot.app._garbage = Told()  # type: ignore[attr-defined]
+        for key, screens in (("1", 1), ("4", 2), ("1", 2), ("4", 2), ("9", 3)):
+            await pilot.press(key)
+            await pilot.pause(0.1)
+            for _ in range(2):  # one refresh waits for a key that was pressed just now
+                pilot.app._refresh_screen()  # type: ignore[attr-defined]
+            assert len(told) == screens

@@ -208,7 +208,5 @@ class DecisionSummary(TextLines):
 
     def show(self, desk: DeskState, symbol: str) -> None:
         """Show the latest decision about a symbol."""
-        text = decision_summary(desk, symbol)
-        if text.plain != self.as_text():
-            self.show_blocks([text])
+        self.show_text(decision_summary(desk, symbol))
         set_title(self, f"Why {symbol}")

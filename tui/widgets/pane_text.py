@@ -19,13 +19,10 @@ class TextPane(TextLines):
     def __init__(self, *, title: str, id: str, classes: str = "") -> None:
         super().__init__(id=id, classes=classes)
         self.border_title = Content(title)
-        self._text = Content("")
 
     def show(self, text: Content, *, top: bool = False) -> None:
         """Show another text, from its top where that is asked for."""
-        if text.plain != self._text.plain:
-            self._text = text
-            self.show_blocks([text])
+        self.show_text(text)
         if top:
             self.scroll_home(animate=False)
 

@@ -101,12 +101,12 @@ class Table(ScrollView, can_focus=True):
     def show(self, rows: Sequence[Row], empty: str | None = None) -> None:
         """Show these rows; nothing is drawn without a change."""
         given = tuple(rows)
-        same = [row.key for row in given] == [row.key for row in self._given]
         if empty is not None and empty != self._empty:
             self._empty = empty
             self.refresh()
         if given == self._given:
             return
+        same = [row.key for row in given] == [row.key for row in self._given]
         self._given = given
         self._measure(keep=same)
         self._arrange()

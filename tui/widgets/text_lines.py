@@ -58,6 +58,11 @@ class TextLines(ScrollView, can_focus=True):
         if same < max(len(before), len(self._lines)):
             self._wrap_again(same)
 
+    def show_text(self, text: Content) -> None:
+        """Show one text; nothing happens where it is shown already."""
+        if len(self._blocks) != 1 or not self._blocks[0].is_same(text):
+            self.show_blocks([text])
+
     def first_row(self, block: int) -> int:
         """The first row of a block, by its number; of one that is not there, or not wrapped yet, that behind the
         last."""
@@ -70,8 +75,8 @@ class TextLines(ScrollView, can_focus=True):
 
     @property
     def text_width(self) -> int:
-        """The columns of a row of text; before the widget has a size 0."""
-        return self._width
+        """The columns of a row of text, as the widget is laid out; 0 before that."""
+        return max(0, self.container_size.width - 2 * PAD)
 
     def get_selection(self, selection: Selection) -> tuple[str, str]:
         """The text that is selected with the mouse, and what stands behind it where more is selected."""
