@@ -101,8 +101,7 @@ class DemoMarket:
         """Weekly claims or monthly hours through the last day. Raises MissingData for another series."""
         if name not in SERIES:
             raise MissingData(f"the demo market has no series {name!r}; it has {', '.join(SERIES)}")
-        sessions, moves = self._exchange
-        return economy(self._seed, name, EPOCH, self._through, sessions=sessions, moves=moves)
+        return economy(self._seed, name, EPOCH, self._through, sessions=self._exchange, moves=self._moves)
 
     def _path(self, symbol: Symbol) -> PricePath:
         if symbol not in self._listings:
@@ -115,7 +114,7 @@ class DemoMarket:
 
     def _draw(self, listing: Listing) -> PricePath:
         if isinstance(listing, Company):
-            return draw_path(self._seed, listing, *self._exchange)
+            return draw_path(self._seed, listing, self._exchange, lambda: self._moves)
         if is_crypto(listing.symbol):
             return draw_path(self._seed, listing, self._sessions(listing.symbol))
         companies = [symbol for symbol, one in self._listings.items() if isinstance(one, Company)]
@@ -126,10 +125,14 @@ class DemoMarket:
         return array("q", (day.toordinal() for day in days))
 
     @cached_property
-    def _exchange(self) -> tuple[array[int], list[FactorMove]]:
-        """Sessions of the companies, and the market factor's moves over them."""
-        sessions = self._sessions(DEFAULT_WATCHLIST[0])
-        return sessions, factor_moves(self._seed, sessions)
+    def _exchange(self) -> array[int]:
+        """Sessions of the companies."""
+        return self._sessions(DEFAULT_WATCHLIST[0])
+
+    @cached_property
+    def _moves(self) -> list[FactorMove]:
+        """The market factor's moves over them."""
+        return factor_moves(self._seed, self._exchange)
 
 
 def _fund_history(listing: Listing, holdings: Sequence[PricePath]) -> PriceHistory:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -73,6 +73,8 @@ _REGIMES = (
     Regime("volatile", 50, 1600, 38),
 )
 _NO_MOVE = FactorMove(0, 0)
+Moves = Callable[[], Sequence[FactorMove]]
+"""Asked for only where something is drawn."""
 
 
 class Slot(IntEnum):
@@ -151,8 +153,9 @@ def _next_regime(regimes: Sequence[Regime], now: Regime, change: int, choice: in
     return regimes[-1]
 
 
-def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Sequence[FactorMove] = ()) -> PricePath:
-    """The path over sessions given as ordinals, the first of them the epoch; `moves` is the market factor's, if any.
+def draw_path(seed: int, listing: Listing, sessions: Sequence[int], moves: Moves | None = None) -> PricePath:
+    """The path over sessions given as ordinals, the first of them the epoch; `moves` returns the market factor's, if
+    any.
 
     What was drawn last in this process is kept, and another call goes on where that ended: a desk asks again after
     every session.
@@ -233,12 +236,15 @@ class _PathDrawer:
 
     def begins_like(self, sessions: Sequence[int]) -> bool:
         """True where the sessions that are drawn begin with these, or these with them."""
-        return all(one == other for one, other in zip(self._sessions, sessions, strict=False))
+        rows = min(len(self._sessions), len(sessions))
+        return self._sessions[:rows] == array("q", sessions[:rows])
 
-    def through(self, sessions: Sequence[int], moves: Sequence[FactorMove]) -> PricePath:
+    def through(self, sessions: Sequence[int], moves: Moves | None) -> PricePath:
         """The path over these sessions, which `begins_like` has found to fit."""
-        for row in range(len(self._sessions), len(sessions)):
-            self._step(row, sessions[row], moves[row] if moves else _NO_MOVE)
+        if (drawn := len(self._sessions)) < len(sessions):
+            factor = [_NO_MOVE] * len(sessions) if moves is None else moves()
+            for row in range(drawn, len(sessions)):
+                self._step(row, sessions[row], factor[row])
         rows, last = len(sessions), date.fromordinal(sessions[-1])
         columns = [column[:rows] for column in self._columns]
         return PricePath(

@@ -32,7 +32,11 @@ COMPANIES = {symbol: one for symbol, one in load_listings().items() if isinstanc
 
 def paths(seed: int) -> dict[str, PricePath]:
     moves = factor_moves(seed, SESSIONS)
-    return {symbol: draw_path(seed, company, SESSIONS, moves) for symbol, company in COMPANIES.items()}
+    return {symbol: draw_path(seed, company, SESSIONS, lambda: moves) for symbol, company in COMPANIES.items()}
+
+
+def path(seed: int, company: Company, sessions: list[int]) -> PricePath:
+    return draw_path(seed, company, sessions, lambda: factor_moves(seed, sessions))
 
 
 def fresh() -> None:
@@ -57,12 +61,12 @@ def test_a_path_that_was_drawn_before_is_that_of_a_fresh_process(
     calendars = SESSIONS, SESSIONS[:30] + SESSIONS[31:]
     wanted = [calendars[other][:rows] for rows, other in asked]
     fresh()
-    drawn = [draw_path(seed, company, sessions, factor_moves(seed, sessions)) for sessions in wanted]
-    for path, sessions in zip(drawn, wanted, strict=True):
+    drawn = [path(seed, company, sessions) for sessions in wanted]
+    for found, sessions in zip(drawn, wanted, strict=True):
         fresh()
-        alone = draw_path(seed, company, sessions, factor_moves(seed, sessions))
-        assert columns(path.history, len(path.history)) == columns(alone.history, len(sessions))
-        assert replace(path, history=alone.history) == alone
+        alone = path(seed, company, sessions)
+        assert columns(found.history, len(found.history)) == columns(alone.history, len(sessions))
+        assert replace(found, history=alone.history) == alone
 
 
 @examples(12)
