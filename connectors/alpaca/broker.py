@@ -154,6 +154,11 @@ class AlpacaBroker:
                 raise NetworkError(f"{self.settings.trading_url} repeats a page of open orders: try again later")
             query["after_order_id"] = page[-1]["id"]
 
+    async def last_orders(self) -> Sequence[BrokerOrder]:
+        """The orders that were entered last, at most 500, whatever has become of them, the newest first."""
+        found = await self._get("/v2/orders", {"status": "all", "direction": "desc", "limit": str(_ORDERS_A_PAGE)})
+        return [broker_order(raw) for raw in json_objects(found, "the broker's last orders")]
+
     async def cancel(self, order_id: str) -> None:
         """Implement the port: an order that the broker has never seen, or cannot cancel any more, stays as it is."""
         order = await self.lookup(order_id)

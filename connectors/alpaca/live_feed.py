@@ -8,6 +8,7 @@ from functools import partial
 
 from connectors.alpaca.live_streams import AlpacaStream, DataStream, OnMessage, Sleep, TradingStream
 from connectors.alpaca.market_data import AlpacaData
+from connectors.alpaca.polling import Polled, PolledOrders, PolledPrices
 from connectors.alpaca.settings import AlpacaSettings
 from engine.domain.live import Delivery, FeedMessage, FeedState
 from engine.domain.market import Symbol, is_crypto
@@ -19,7 +20,7 @@ POLL_EVERY = 15.0
 
 
 class AlpacaLive:
-    """The LiveFeed port. News and orders missed by a broken stream are requested by the next cycle."""
+    """The LiveFeed port. Prices and orders are requested while their stream is down, news by the next cycle."""
 
     def __init__(self, settings: AlpacaSettings, clock: Clock, *, sleep: Sleep = asyncio.sleep) -> None:
         self._settings = settings
@@ -32,21 +33,23 @@ class AlpacaLive:
         streams: list[AlpacaStream] = [TradingStream(settings), DataStream(settings, "news", symbols)]
         streams += [DataStream(settings, feed, some) for feed, some in prices.items()]
         states = _FeedStates(self._clock, on_message)
-        data = AlpacaData(settings)
+        polled: dict[str, Polled] = {feed: PolledPrices(settings, some) for feed, some in prices.items()}
+        polled["orders"] = PolledOrders(settings, self._clock)
         tasks = [
             asyncio.create_task(
                 stream.stay_connected(on_message, partial(states.stream_changed, stream.feed), self._sleep)
             )
             for stream in streams
         ]
-        tasks += [asyncio.create_task(self._poll(feed, some, states, data)) for feed, some in prices.items()]
+        tasks += [asyncio.create_task(self._poll(feed, one, states)) for feed, one in polled.items()]
         try:
             await asyncio.gather(*tasks)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await data.aclose()
+            for one in polled.values():
+                await one.aclose()
 
     async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
         """The latest quotes and trades, requested now."""
@@ -56,13 +59,14 @@ class AlpacaLive:
         finally:
             await data.aclose()
 
-    async def _poll(self, feed: str, symbols: Sequence[Symbol], states: _FeedStates, data: AlpacaData) -> None:
+    async def _poll(self, feed: str, polled: Polled, states: _FeedStates) -> None:
         while True:
             await self._sleep(POLL_EVERY)
             if states.streams(feed):
+                polled.forget()
                 continue
             try:
-                messages = await data.latest(symbols)
+                messages = await polled.request()
             except CredentialsRefused:
                 raise
             except PaperdeskError as error:

@@ -37,10 +37,10 @@ class BookingQueue:
         self._task: asyncio.Task[None] | None = None
 
     def on_message(self, message: FeedMessage) -> None:
-        """Ask for a booking where the feed says that an order has moved, or comes (back) and may have missed it."""
+        """Ask for a booking where the feed says that an order has moved, or comes in a way that may have missed it."""
         moved = isinstance(message, OrderHint) and message.event in ORDER_NEWS
         state = message if isinstance(message, FeedState) else None
-        if moved or (state is not None and (state.feed, state.delivery) == ("orders", Delivery.STREAM)):
+        if moved or (state is not None and state.feed == "orders" and state.delivery is not Delivery.DOWN):
             self._asked = True
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._work(), name="booking")

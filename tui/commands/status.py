@@ -176,6 +176,8 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
         return
     yield standard_output().bold(f"Positions of {title} at {document['session']}{_since_words(document)}")
     yield from _position_table(document)
+    if document["since"] is not None and document["since"]["fills"]:
+        yield "prices are those of the close; of a symbol traded since, its last trade's"
     if document["yours"]:
         yield f"orders of your own are in {', '.join(document['yours'])}"
     yield from (f"frozen, no order is given: {why}" for why in document["frozen"].values())

@@ -140,6 +140,25 @@ async def test_prices_are_asked_for_while_another_program_has_the_stream(broker:
             )
 
 
+async def test_orders_are_asked_for_while_their_stream_is_down(broker: SandboxServer, http: httpx.Client) -> None:
+    name, ear = "demo-20240131-1-AAA-B-1", Ear()
+    rule = await asyncio.to_thread(broker.fault, "server_error", path="/stream", count=0)
+    async with following(settings_of(broker), ear):
+        await ear.wait_for("orders", Delivery.POLLING)
+        body = order("AAA", qty="10", client_order_id=name)
+        await asyncio.to_thread(http.post, "/v2/orders", json=body)
+        await asyncio.to_thread(broker.advance, datetime(2024, 2, 1, 15, 0, tzinfo=UTC))
+        hints = await ear.wait(OrderHint)
+        assert hints == [OrderHint(name, "fill", START)]
+        await asyncio.to_thread(broker.fault, "server_error", path="/v2/orders", method="GET")
+        await ear.wait_for("orders", Delivery.DOWN)
+        ear.heard.clear()
+        await ear.wait_for("orders", Delivery.POLLING)
+        await asyncio.to_thread(broker.clear_faults, rule)
+        await ear.wait_for("orders", Delivery.STREAM)
+    assert not any(isinstance(one, OrderHint) for one in ear.heard), "a change comes once"
+
+
 async def test_refused_keys_end_the_feed(broker: SandboxServer) -> None:
     stranger = replace(settings_of(broker), key="PKNOBODY")
     async with following(stranger, Ear()) as task:

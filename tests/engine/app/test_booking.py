@@ -24,8 +24,13 @@ from tests.engine.app.test_desk_runner import NOON, NOWHERE, Cycles, Noon, no_ed
 FILL = OrderHint("desk-1", "fill", NOON)
 HEARD = pytest.mark.parametrize(
     "message",
-    [FILL, OrderHint("desk-1", "canceled", NOON), FeedState("orders", Delivery.STREAM, NOON)],
-    ids=["fill", "canceled", "back"],
+    [
+        FILL,
+        OrderHint("desk-1", "canceled", NOON),
+        FeedState("orders", Delivery.STREAM, NOON),
+        FeedState("orders", Delivery.POLLING, NOON),
+    ],
+    ids=["fill", "canceled", "back", "requested instead"],
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from connectors.alpaca import live_feed
 from connectors.sandbox import SandboxServer
 from engine import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
@@ -96,6 +97,22 @@ async def test_orders_fills_positions_cash_and_equity_follow_a_fill(
     assert float(document["cash"]) == float(cash) and document["since"]["fills"] == len(waiting)
     orders = (await asyncio.to_thread(run, "orders", "--json")).json["orders"]
     assert {one["id"] for one in orders if one["state"] == "filled"} == waiting
+
+
+@pytest.mark.slow
+async def test_a_fill_is_booked_while_the_stream_of_orders_is_down(
+    running: Running, sandbox: SandboxServer, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_feed, "POLL_EVERY", 0.1)
+    await asyncio.to_thread(until_orders, sandbox, run)
+    await asyncio.to_thread(sandbox.fault, "server_error", path="/stream", count=0)
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        await until(pilot, lambda: bool(rows(pilot, "orders")) and "feed of orders POLLING" in log(pilot))
+        waiting = set(rows(pilot, "orders"))
+        await asyncio.to_thread(sandbox.advance, "open")
+        await until(pilot, lambda: rows(pilot, "orders") == {} and bool(rows(pilot, "positions")))
+        assert all(f"the broker says fill: {order}" in log(pilot) for order in waiting)
+    assert (await asyncio.to_thread(run, "positions", "--json")).json["since"]["fills"] == len(waiting)
 
 
 async def test_an_app_that_only_reads_books_nothing(running: Running, sandbox: SandboxServer, run: Run) -> None:

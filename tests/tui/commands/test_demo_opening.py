@@ -105,6 +105,16 @@ def test_it_has_sixty_sessions_and_what_is_left_of_an_unfinished_one_is_removed(
         assert demo_history(Invocation().services()) is None, "another process makes it"
 
 
+def test_the_history_of_a_desk_that_a_headless_run_opened_ends_before_its_first_session(desk: Path) -> None:
+    found = demo_history(Invocation().services())
+    assert found is not None and not found.made
+    assert (found.spec.last, found.spec.run) == (date(2025, 3, 10), "demo-history-20250310")
+
+
+def test_a_desk_that_nobody_opened_and_that_never_ran_has_no_history(fresh: Path) -> None:
+    assert demo_history(Invocation().services()) is None
+
+
 @pytest.mark.slow
 async def test_a_fresh_home_makes_it_and_plays_it(run: Run, fresh: Path, now: None) -> None:
     async with opened(history=True) as pilot:
