@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,17 +17,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from engine.config_sources import read_sources
 from engine.domain.exchanges import Exchange, Exchanges
 from engine.domain.model_spec import VENDORS
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError, UsageError
 from engine.settings import AgentSettings, complaint
-
-PREFIX = "PAPERDESK_"
-NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})
-"""Variables with the prefix that are no configuration keys."""
-LISTS = frozenset({"symbols", "forms", "series", "command", "tools"})
-"""Keys whose value in the environment is a list, with commas."""
 
 
 class _Section(BaseModel):
@@ -384,48 +378,13 @@ class Loaded:
 
 def load_config(file: Path | None, environ: Mapping[str, str] = os.environ, required: bool = False) -> Loaded:
     """The configuration from a file and the environment. Raises ConfigError naming file, key and the nearest key that
-    exists; with `required` also where there is no such file."""
-    plain: dict[str, Any] = {}
-    origins: dict[str, str] = {}
-    if file is not None and file.is_file():
-        try:
-            plain = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{file}: not TOML: {error}") from None
-        except OSError as error:
-            raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-        origins = {key: str(file) for key in _leaves(plain)}
-    elif required:
-        raise ConfigError(f"{file}: there is no such file; `paperdesk init` writes one")
-    for name, text in sorted(environ.items()):
-        if name.startswith(PREFIX) and name not in NOT_CONFIG:
-            path = name.removeprefix(PREFIX).lower().split("__")
-            _put(plain, path, text, name)
-            origins[".".join(path)] = f"environment {name}"
+    exists, and as `read_sources` does."""
+    sources = read_sources(file, environ, required)
     try:
-        config = Config.model_validate(plain)
+        config = Config.model_validate(sources.values)
     except ValidationError as error:
-        raise ConfigError(_complaint(error, file, origins)) from None
-    return Loaded(config, origins, file if file is not None and file.is_file() else None)
-
-
-def _leaves(plain: Mapping[str, Any], prefix: str = "") -> list[str]:
-    keys: list[str] = []
-    for key, value in plain.items():
-        keys += _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else [f"{prefix}{key}"]
-    return keys
-
-
-def _put(plain: dict[str, Any], path: list[str], text: str, name: str) -> None:
-    if len(path) < 2:
-        raise ConfigError(f"environment {name}: write PAPERDESK_SECTION__KEY, such as PAPERDESK_DESK__CASH")
-    *sections, key = path
-    for section in sections:
-        inner = plain.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"environment {name}: {section} is a value, not a section")
-        plain = inner
-    plain[key] = [part.strip() for part in text.split(",") if part.strip()] if key in LISTS else text
+        raise ConfigError(_complaint(error, file, sources.origins)) from None
+    return Loaded(config, sources.origins, sources.file)
 
 
 def _complaint(error: ValidationError, file: Path | None, origins: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -14,9 +14,6 @@ from engine.errors import ConfigError
 from tui import app_state
 from tui.key_map import own_keys
 from tui.keys import KEYS, Key
-
-if TYPE_CHECKING:
-    from engine.config import Loaded
 
 _COLOURS = tomllib.loads(Path(__file__).with_name("themes.toml").read_text(encoding="utf-8"))
 
@@ -58,18 +55,23 @@ class AppSettings:
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
-def app_settings(loaded: Loaded | None, *, read_only: bool = False) -> AppSettings:
-    """The settings of a configuration (None: there is none) and of what was chosen in the app before. Raises
-    ConfigError for a theme, an id or a key that there is not, and for a key that would do two things."""
-    theme, origin, configured = _chosen_theme(), "chosen in the app", False
-    keymap, keys = dict[str, str](), KEYS
-    if loaded is not None:
-        app, own = loaded.config.app, loaded.config.bindings
-        read_only = read_only or app.read_only
-        if app.theme is not None:
-            configured, origin = True, loaded.origins["app.theme"]
-            theme = _named(app.theme, origin)
-        keymap, keys = own_keys(own, loaded.origins)
+def app_settings(
+    theme: str | None = None,
+    bindings: Mapping[str, str] | None = None,
+    origins: Mapping[str, str] | None = None,
+    *,
+    read_only: bool = False,
+) -> AppSettings:
+    """The settings by those of the configuration and by what was chosen in the app before. Raises ConfigError for a
+    theme, an id or a key that there is not, and for a key that would do two things."""
+    origins = origins or {}
+    configured, origin = theme is not None, "chosen in the app"
+    if theme is None:
+        theme = _chosen_theme()
+    else:
+        origin = origins["app.theme"]
+        theme = _named(theme, origin)
+    keymap, keys = own_keys(bindings or {}, origins)
     return AppSettings(
         theme=theme or DEFAULT_THEME,
         theme_origin=origin if theme else "default",
@@ -77,7 +79,7 @@ def app_settings(loaded: Loaded | None, *, read_only: bool = False) -> AppSettin
         keys=tuple(key for key in keys if not (read_only and key.writes)),
         keymap=keymap,
         read_only=read_only,
-        origins={} if loaded is None else loaded.origins,
+        origins=origins,
     )
 
 

@@ -14,7 +14,10 @@ import click
 from engine.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from engine.config import Config, Loaded
+    from engine.config_sources import Sources
     from engine.reports.documents.records import At, Records
     from engine.services import Services
 
@@ -71,15 +74,11 @@ class Invocation:
     def load(self) -> Loaded:
         """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.
         Raises ConfigError, CredentialsRefused, and UsageError for a name that no desk can have."""
-        from pathlib import Path
-
-        from engine import places
         from engine.config import load_config
         from engine.keys import load_keys
 
         load_keys()
-        named = self.config_file
-        loaded = load_config(places.config_file() if named is None else Path(named), required=named is not None)
+        loaded = load_config(self._file, required=self.config_file is not None)
         _check_broker(loaded)
         if self.desk is None:
             return loaded
@@ -91,7 +90,31 @@ class Invocation:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise UsageError(f"--desk {self.desk}: {reason}") from None
         config = loaded.config.model_copy(update={"desk": desk})
-        return replace(loaded, config=config, origins={**loaded.origins, "desk.name": "flag --desk"})
+        return replace(loaded, config=config, origins={**loaded.origins, **self._flags})
+
+    def sources(self) -> Sources:
+        """The values of the configuration as they were written, not checked, `--desk` among them. Raises ConfigError as
+        `read_sources` does."""
+        from engine.config_sources import Sources, read_sources
+
+        found = read_sources(self._file, required=self.config_file is not None)
+        desk = found.values.get("desk", {})
+        if self.desk is None or not isinstance(desk, dict):
+            return found
+        values = {**found.values, "desk": {**desk, "name": self.desk}}
+        return Sources(values, {**found.origins, **self._flags}, found.file)
+
+    @property
+    def _file(self) -> Path:
+        from pathlib import Path
+
+        from engine import places
+
+        return places.config_file() if self.config_file is None else Path(self.config_file)
+
+    @property
+    def _flags(self) -> dict[str, str]:
+        return {} if self.desk is None else {"desk.name": "flag --desk"}
 
     def services(self) -> Services:
         """The services of this call's configuration. Raises as `load` does."""

@@ -22,6 +22,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
+from tests.bench.app_in_terminal import configured
+
 REPO = Path(__file__).resolve().parent.parent.parent
 ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
 REPEATS = 7
@@ -99,6 +101,7 @@ def main() -> int:
     """Prints medians beside what was aimed at."""
     print("\nWaiting (median of fresh processes)")
     with tempfile.TemporaryDirectory() as home:
+        configured(Path(home))
         process(home, "--daily")
         process(home, "arena", "--agents", "controls", "--days", "250")
         arena = (b"", b"Watchlist"), (b"8", b"day 250 of 250")

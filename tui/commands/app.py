@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import Result, RunSpec
     from engine.messages.events import Event
-    from tui.app_settings import AppSettings
     from tui.deep_link import Link
     from tui.invocation import Invocation
 
@@ -34,6 +33,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
+    from tui.checked_configuration import checked_settings
     from tui.garbage import keep_collections_short
 
     garbage = keep_collections_short()
@@ -84,20 +84,6 @@ def _fit_terminal() -> bool:
 
         use_plain_scrollbars()
     return plain
-
-
-def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppSettings:
-    """Read the configuration, so that a fault in it ends the command as it ends every other, and return the app's part
-    of it. Where there is none, the app paints without waiting for the classes of the configuration."""
-    from tui.app_settings import app_settings
-
-    if not invocation.configured:
-        return app_settings(None, read_only=read_only)
-    from engine.preset import load_preset
-
-    loaded = invocation.load()
-    load_preset(loaded.config.desk.preset)
-    return app_settings(loaded, read_only=read_only)
 
 
 def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:

@@ -119,7 +119,8 @@ def _app_findings(loaded: Loaded) -> Iterator[Finding]:
     from tui.app_settings import app_settings
 
     try:
-        settings = app_settings(loaded)
+        app, bindings = loaded.config.app, loaded.config.bindings
+        settings = app_settings(app.theme, bindings, loaded.origins, read_only=app.read_only)
     except ConfigError as error:
         yield Finding("App", "settings", FAIL, str(error))
         return

@@ -7,7 +7,6 @@ import sys
 
 import click
 
-from tui.commands.app import checked_settings
 from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
@@ -35,8 +34,10 @@ def serve_command(*, invocation: Invocation, port: int, as_json: bool) -> None:
       paperdesk serve --port 9000 --desk demo
     """
     invocation.refuse_run()
-    checked_settings(invocation)
+    from tui.checked_configuration import checked_settings
     from tui.web_server import serve
+
+    checked_settings(invocation)
 
     def ready(url: str) -> None:
         document = {"schema": 1, "url": url}

@@ -13,7 +13,8 @@ from tests.tui.commands.conftest import Run, contents
 from tests.tui.conftest import opened, shown
 from tui.app import READ_ONLY, PaperdeskApp
 from tui.app_settings import AppSettings
-from tui.commands.app import checked_settings, open_desk
+from tui.checked_configuration import checked_settings
+from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.keys import KEYS, SCREENS
 from tui.screens.reading import ReadingScreen

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tui.commands.app import checked_settings
+import engine.preset
+from tui import app_state
+from tui.checked_configuration import CHECKED, checked_settings
 from tui.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
@@ -91,16 +93,56 @@ def test_a_right_one_or_none_opens_the_app(paperdesk_home: Path, text: str | Non
     assert ended is None and b"paperdesk: " not in wrote
 
 
-def test_where_nothing_is_configured_nothing_is_loaded(paperdesk_home: Path) -> None:
+def loaded_by_the_check(**variables: str) -> tuple[str, str]:
+    """`checks` where the app's start loads the classes of the configuration, and the settings that it comes to."""
     program = (
-        "import sys\nfrom tui.commands.app import checked_settings\nfrom tui.invocation import Invocation\n"
-        "checked_settings(Invocation())\nprint('pydantic' in sys.modules, 'engine.config' in sys.modules)\n"
+        "import sys\nfrom tui.checked_configuration import checked_settings\nfrom tui.invocation import Invocation\n"
+        "found = checked_settings(Invocation())\n"
+        "print('checks' if {'pydantic', 'engine.config'} & set(sys.modules) else 'keeps')\nprint(found)"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=REPO, capture_output=True, text=True, check=True)
-    assert done.stdout == "False False\n"
-    (paperdesk_home / "config.toml").write_text("")
-    done = subprocess.run([sys.executable, "-c", program], cwd=REPO, capture_output=True, text=True, check=True)
-    assert done.stdout == "True True\n"
+    environ = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPO, env=environ, capture_output=True, text=True, check=True
+    )
+    checks, settings = done.stdout.splitlines()
+    return checks, settings
+
+
+def test_a_configuration_is_checked_once_for_every_change(paperdesk_home: Path) -> None:
+    assert loaded_by_the_check()[0] == "keeps", "nothing is configured"
+    config, preset = paperdesk_home / "config.toml", paperdesk_home / "mine.toml"
+    preset.write_bytes((Path(engine.preset.__file__).parent / "presets" / "finvision.toml").read_bytes())
+    config.write_text(f'[desk]\npreset = "{preset}"\n[app]\ntheme = "light"\n[bindings]\ndesk.run = "f5"\n')
+    first = loaded_by_the_check()
+    assert first == ("checks", first[1]) and "paperdesk-light" in first[1] and "'desk.run': 'f5'" in first[1]
+    assert loaded_by_the_check() == ("keeps", first[1])
+    changed = loaded_by_the_check(PAPERDESK_APP__READ_ONLY="yes")
+    assert changed[0] == "checks" and "read_only=True" in changed[1]
+    assert loaded_by_the_check(PAPERDESK_APP__READ_ONLY="yes") == ("keeps", changed[1])
+    preset.write_text("questions = 1\n")
+    with pytest.raises(subprocess.CalledProcessError):
+        loaded_by_the_check()
+
+
+@pytest.mark.slow
+def test_a_fault_that_comes_into_a_configuration_later_is_said_before_the_app_opens(paperdesk_home: Path) -> None:
+    (paperdesk_home / "config.toml").write_text('[desk]\ncash = "5"\n')
+    assert in_a_terminal(paperdesk_home)[0] is None
+    (paperdesk_home / "config.toml").write_text('[desk]\ncash = "x"\n')
+    ended, wrote = in_a_terminal(paperdesk_home)
+    assert ended == 78 and b"desk.cash" in wrote and APP_SCREEN not in wrote
+
+
+@pytest.mark.parametrize(
+    "kept", [5, {"mark": 5}, {"theme": 3}, {"read_only": "no"}, {"bindings": {"desk.run": 1}}, {"bindings": []}]
+)
+def test_what_was_kept_and_is_not_whole_is_checked_anew(paperdesk_home: Path, kept: object) -> None:
+    (paperdesk_home / "config.toml").write_text('[app]\ntheme = "light"\n')
+    right = checked_settings(Invocation())
+    (name,), (entry,) = zip(*app_state.section(CHECKED).items(), strict=True)
+    app_state.keep(CHECKED, {name: {**entry, **kept} if isinstance(kept, dict) else kept})
+    assert checked_settings(Invocation()) == right
+    assert app_state.section(CHECKED) == {name: entry}
 
 
 def test_what_is_named_on_the_command_line_is_read(tmp_path: Path) -> None:

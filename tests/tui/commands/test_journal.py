@@ -29,7 +29,8 @@ from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import until
 from tui.app import PaperdeskApp
-from tui.commands.app import checked_settings, open_desk
+from tui.checked_configuration import checked_settings
+from tui.commands.app import open_desk
 from tui.invocation import Invocation
 
 HELD = "another run of the desk demo is at work"

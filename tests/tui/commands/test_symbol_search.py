@@ -93,7 +93,7 @@ async def test_a_searched_symbol_is_added_to_the_present_group(run: Run, desk: P
 async def test_other_screens_show_it_on_the_chart_also_where_nothing_may_be_changed(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading = app_settings.app_settings(None, read_only=True)
+    reading = app_settings.app_settings(read_only=True)
     async with opened(settings=reading) as pilot:
         await pilot.press("4")
         await searched(pilot, "tamb", "TMBK")

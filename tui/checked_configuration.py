@@ -1,0 +1,87 @@
+"""The app's part of a configuration whose whole was checked.
+
+To read and to check one loads the classes of the configuration, a third of a second. That it was found right is kept
+beside the app's state, with what the app needs of it, and holds for as long as nothing that was read has changed: so an
+app paints without waiting for it. The desk reads the configuration once more when it opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui import app_state
+from tui.app_settings import AppSettings, app_settings
+
+if TYPE_CHECKING:
+    from engine.config_sources import Sources
+    from tui.invocation import Invocation
+
+CHECKED = "checked configurations"
+"""Part of the app's state."""
+
+
+@dataclass(frozen=True, slots=True)
+class _AppPart:
+    """The values of the configuration that the app needs before its desk is open."""
+
+    theme: str | None
+    read_only: bool
+    bindings: Mapping[str, str]
+
+
+def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppSettings:
+    """Check the configuration, so that a fault in it ends the command as it ends every other, and return the app's part
+    of it. Raises ConfigError, CredentialsRefused and UsageError as loading it does."""
+    if not invocation.configured:
+        return app_settings(read_only=read_only)
+    sources = invocation.sources()
+    name = f"{sources.file or ''} {invocation.desk or ''}".strip()
+    mark = _mark(sources)
+    part = _kept(name, mark)
+    if part is None:
+        part = _checked(invocation)
+        app_state.keep(CHECKED, {name: {"mark": mark, **asdict(part)}})
+    return app_settings(part.theme, part.bindings, sources.origins, read_only=read_only or part.read_only)
+
+
+def _checked(invocation: Invocation) -> _AppPart:
+    from engine.preset import load_preset
+
+    config = invocation.load().config
+    load_preset(config.desk.preset)
+    return _AppPart(config.app.theme, config.app.read_only, config.bindings)
+
+
+def _kept(name: str, mark: str) -> _AppPart | None:
+    """What was kept under a name, where it is that of the mark."""
+    kept: Any = app_state.section(CHECKED).get(name)
+    match kept:
+        case {"mark": str(was), "theme": str() | None as theme, "read_only": bool(read_only), "bindings": dict(own)}:
+            strings = all(isinstance(key, str) for key in own.values())
+            return _AppPart(theme, read_only, own) if was == mark and strings else None
+    return None
+
+
+def _mark(sources: Sources) -> str:
+    """A digest of everything that a check reads: the values, the files that they name, the keys' and the program's."""
+    from engine import config_sources, places
+
+    desk = sources.values.get("desk")
+    preset = desk.get("preset") if isinstance(desk, dict) else None
+    program = Path(config_sources.__file__)
+    files = [places.keys_file(), program.with_name("config.py"), program.with_name("preset.py")]
+    files += [Path(preset)] if isinstance(preset, str) else []
+    read = repr((sources.values, sources.origins, [_stamp(file) for file in files]))
+    return blake2b(read.encode(), digest_size=16).hexdigest()
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_mode, found.st_size, found.st_mtime_ns
