@@ -79,6 +79,9 @@ class ChartData:
         )
 
 
+NO_CHART = ChartData()
+
+
 @dataclass(frozen=True, slots=True)
 class ChartView:
     """The part of the data in view.

@@ -91,7 +91,7 @@ def _entries(document: Row, shown: Row) -> Iterator[_Entry]:
         yield _Entry("Asked for", requested_words(shown["asked"]) + rule)
     # The owners' opinions follow as reasons: of a combined reason the first line alone is new.
     reason = shown["reason"].split("\n", 1)[0] if combined_opinions(shown) else shown["reason"]
-    yield _Entry("No decision" if shown["abstained"] else "Why", one_line(reason) or "no reason was given", most=6)
+    yield _Entry("No decision" if shown["abstained"] else "Why", one_line(reason) or "no reason was given", most=12)
     if shown["unresolved_figures"]:
         figures = ", ".join(map(one_line, shown["unresolved_figures"]))
         yield _Entry("", f"Figures that stand nowhere in what was given: {figures}", "warn", most=2)
@@ -113,7 +113,7 @@ def _reasons(shown: Row) -> Iterator[_Entry]:
         sides[label].append(one)
     for label, reasons in sides.items():
         for number, one in enumerate(reasons[:REASONS]):
-            yield _Entry(label, _reason(one, shown["owner"]), most=2, shown=int(number == 0))
+            yield _Entry(label, _reason(one, shown["owner"]), most=4, shown=int(number == 0))
         if not reasons and label != _SIDES["hold"]:
             yield _Entry(label, "no source took this side", "quiet")
 

@@ -1,5 +1,5 @@
-"""Decisions: every decision of a journal, newest first, with the change of the price since, and how its owners and
-agents did."""
+"""Decisions: every decision of a journal, newest first, with the change of the price since; what counts of the one
+under the cursor, where there is room; and how owners and agents did."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widget import Widget
 
 from engine.domain.decision import Action, DecisionKey
@@ -19,13 +20,17 @@ from engine.errors import PaperdeskError
 from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
 from tui import amounts
+from tui.chart_data import NO_CHART
 from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line
 from tui.run_text import reason_words
-from tui.screens.frame import FramedScreen
+from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.snapshot import Snapshot, Source
 from tui.widgets import calibration_text
+from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ACTION_INKS, signed
+from tui.widgets.folds import inked
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Cell, Column, Row, Table
 
@@ -93,7 +98,7 @@ class DecisionsScreen(FramedScreen):
     MODE = DECISIONS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DECISIONS)]
     TABLE = "decisions"
-    PANES = ("decisions", "calibration", "bands")
+    PANES = ("decisions", "summary", "prices", "calibration", "bands")
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,10 +108,16 @@ class DecisionsScreen(FramedScreen):
         self._part = PARTS[0]
         self._decided: dict[str, FollowedDecision] = {}
         self._calibrated: dict[str, Mapping[str, Any]] = {}
+        self._summarized: tuple[Source, str] | None = None
+        """The decision whose trail was read last, by its row."""
+        self._trail: Mapping[str, Any] | None = None
 
     def compose_body(self) -> ComposeResult:
         """Mount the tables."""
         yield Table(COLUMNS, title="Decisions", empty="opening the desk", id="decisions", classes="pane")
+        with Horizontal(id="decided-so"):
+            yield TextPane(title="Why", id="summary", classes="pane")
+            yield CandleChart(id="prices", classes="pane")
         with Horizontal(id="calibrated"):
             yield Table(
                 calibration_text.COLUMNS, title="Calibration", empty="reading", id="calibration", classes="pane"
@@ -118,21 +129,35 @@ class DecisionsScreen(FramedScreen):
         self.focus_pane("decisions")
 
     def has_room_for(self, pane: Widget) -> bool:
-        """True for the panes of the part that is shown, and for the confidence where any was stated."""
-        if pane.id == "bands" and not any(after.get("calibration") for after in self._calibrated.values()):
-            return False
-        return (pane.id == "decisions") == (self._part == "decisions")
+        """True for the panes of the part that is shown: of a decision what counts where a screen is high enough, beside
+        the symbol's chart on a wide one; the confidence where any was stated."""
+        listed, tall = self._part == PARTS[0], self.size.height >= TALL and bool(self._decided)
+        stated = any(after.get("calibration") for after in self._calibrated.values())
+        # The chart ends with the desk's last close, which is not that of a backtest.
+        of_desk = self._source in self._sources[:1]
+        return {
+            "decisions": listed,
+            "summary": listed and tall,
+            "prices": listed and tall and of_desk and self.form is Layout.WIDE,
+            "bands": not listed and stated,
+        }.get(str(pane.id), not listed)
 
     def place_panes(self) -> None:
         """Show the panes of the part that is shown."""
         super().place_panes()
         if self._built:
-            self.query_one("#calibrated").display = self._part != "decisions"
+            listed = self._part == PARTS[0]
+            summary, prices = self.query_one("#summary"), self.query_one("#prices")
+            self.query_one("#calibrated").display = not listed
+            self.query_one("#decided-so").display = listed and (summary.display or prices.display)
+            self.set_class(listed and summary.display and not self.single, "-summary")
+            self._summarize()
 
     def show_body(self, view: Snapshot) -> None:
         """Read again where the journal may have grown."""
         if not view.sources:
             return
+        self._show_prices(view)
         self._sources = view.sources
         self._at = min(self._at, len(self._sources) - 1)
         if self._sources[self._at] != self._source:
@@ -162,6 +187,53 @@ class DecisionsScreen(FramedScreen):
         table.border_subtitle = (
             f"{counted(len(decided), 'decision')}, {cut:,} cut, {silent:,} abstained" if decided else ""
         )
+        self.place_panes()
+
+    @on(Table.Moved, "#decisions")
+    def _pointed(self) -> None:
+        self._summarize()
+
+    def _summarize(self) -> None:
+        """Have the decision under the cursor read, where there is room for what counts of it; one that is shown already
+        is fitted into its pane again."""
+        key = self.query_one("#decisions", Table).cursor_key
+        if key not in self._decided or self._source is None or not self.query_one("#summary").display:
+            return
+        if self._summarized != (self._source, key):
+            self._summarized = self._source, key
+            self._read_trail(self._source, self._decided[key])
+        else:
+            self.call_after_refresh(self._show_trail)
+
+    @work(group="summary", exclusive=True, exit_on_error=False, description="what counts of a decision")
+    async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
+        pane = self.query_one("#summary", TextPane)
+        try:
+            self._trail = await self.desk_app.bridge.why(source, one.decision)
+        except PaperdeskError as error:
+            self._trail = self._summarized = None
+            pane.show(Content.styled(str(error), "$warning"), top=True)
+            return
+        self.call_after_refresh(self._show_trail)
+
+    def _show_trail(self) -> None:
+        """Fit what counts of a decision into its pane, which is laid out by now."""
+        from tui.trail_summary import first_lines
+
+        if self._trail is None or not self.is_attached:
+            return
+        pane, (shown,) = self.query_one("#summary", TextPane), self._trail["decisions"]
+        key = f"{shown['symbol']} {shown['session']}"
+        pane.show(inked(first_lines(self._trail, shown, pane.text_width, pane.size.height)), top=True)
+        set_title(pane, f"Why {key}")
+        set_subtitle(pane, "enter shows all")
+        self._show_prices(self._view)
+
+    def _show_prices(self, view: Snapshot) -> None:
+        """Show the chart of the symbol whose decision is under the cursor."""
+        if self._trail is not None and view.market is not None:
+            (shown,) = self._trail["decisions"]
+            self.query_one(CandleChart).show(view.market.charts.get(shown["symbol"], NO_CHART))
 
     @work(exclusive=True, exit_on_error=False)
     async def _read_calibration(self, source: Source) -> None:

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from tui import book_curves
-from tui.chart_data import ChartData
+from tui.chart_data import NO_CHART
 from tui.keys import DESK, bindings
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
@@ -32,8 +32,6 @@ from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, po
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
-
-NO_CHART = ChartData()
 
 
 class DeskScreen(OrderActions):

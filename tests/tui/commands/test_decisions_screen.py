@@ -15,6 +15,7 @@ from tests.tui.commands.test_agents_screen import text
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
 from tui.run_text import reason_words
+from tui.widgets.candle_chart import CandleChart
 from tui.widgets.table import Table
 
 
@@ -133,3 +134,31 @@ async def test_why_does_not_repeat_the_action(run: Run, desk: Path) -> None:
 )
 def test_reasons_lose_the_action_that_stands_beside_them_and_nothing_else(action: str, reason: str, words: str) -> None:
     assert reason_words(action, reason).startswith(words)
+
+
+async def test_a_high_screen_shows_what_counts_of_the_decision_under_the_cursor(run: Run, desk: Path) -> None:
+    async with opened((200, 60)) as pilot:
+        table, screen = await on_decisions(pilot), pilot.app.screen
+        told: dict[tuple[str, str], str] = {}
+        for row in cells(pilot, "decisions"):
+            key = f"{row[1]} {row[0]}"
+            await until(pilot, lambda key=key: f"Why {key}" in str(screen.query_one("#summary").border_title))  # type: ignore[misc]
+            assert screen.query_one(CandleChart).data.title == f"{row[1]} 1D"
+            told[row[1], row[0]] = text(pilot, "summary")
+            await pilot.press("down")
+        await pilot.press("v")
+        assert not screen.query_one("#decided-so").display
+        await pilot.press("v")
+        assert screen.query_one("#decided-so").display and table.region.height <= 30
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: not screen.query_one("#summary").display)
+        assert table.region.height == 21
+        await pilot.resize_terminal(120, 40)
+        await until(pilot, lambda: screen.query_one("#summary").region.height > 16)
+        assert not screen.query_one(CandleChart).display
+    for (symbol, session), said in told.items():
+        (made,) = (await asyncio.to_thread(run, "why", symbol, session, "--json")).json["decisions"]
+        assert f"{symbol}  {session}  {made['action']}" in said and "Dissent" in said
+        assert all(f"BUY {symbol} for" in said for order in made["orders"] if order["side"] == "BUY")
+        if made["outcome"] is not None:
+            assert f"of the portfolio by the close of {made['outcome']['session']}" in said

@@ -22,6 +22,7 @@ from tests.tui.conftest import Running, opened, until
 from tui import demo_opening
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
+from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import StatusBar
 
 LAST = date(2025, 2, 27)
@@ -64,7 +65,11 @@ async def test_its_end_plays_until_a_key_of_the_desk(made: None) -> None:
             await pilot.press(key)
             assert (pilot.app.bridge.playback is not None) is past  # type: ignore[attr-defined]
         await pilot.press("5", "right_square_bracket")
-        await until(pilot, lambda: "demo history" in str(pilot.app.screen.query_one("#decisions").border_title))
+        screen = pilot.app.screen
+        await until(pilot, lambda: "demo history" in str(screen.query_one("#decisions").border_title))
+        await pilot.resize_terminal(200, 60)
+        await until(pilot, lambda: "Earned" in screen.query_one("#summary", TextPane).as_text())
+        assert not screen.query_one("#prices").display, "the desk's chart, which ends months later"
 
 
 async def test_nothing_plays_where_no_animation_is_wanted(made: None, monkeypatch: pytest.MonkeyPatch) -> None:
