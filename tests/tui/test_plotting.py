@@ -61,7 +61,7 @@ def test_every_curve_is_named_however_narrow_the_legend_is() -> None:
     legends = {width: equity_plot(series, ["a", "b"], width, 9, colour=False).split("\n")[0] for width in (32, 40, 80)}
     assert legends[80].split("  ")[2].strip() == "+ FABX 1.00"
     assert legends[40].rstrip() == "▚ this account  * buy-and-hold  + FABX"
-    assert legends[32].rstrip() == "▚ this acco  * buy-and-h  + FABX"
+    assert legends[32].rstrip() == "▚ this acc…  * buy-and-…  + FABX"
 
 
 def test_colour_adds_codes_and_nothing_else() -> None:

@@ -151,8 +151,12 @@ def _legend(curves: Sequence[Curve], width: int, pen: Pen) -> str:
     while longest > 1 and sum(min(len(name), longest) + 4 for name in names) - 2 > width:
         longest -= 1
     whole = sum(len(text) + 4 for text in valued) - 2 <= width
-    texts = valued if whole else [name[:longest].rstrip() for name in names]
+    texts = valued if whole else [_shortened(name, longest, "." if pen.plain else "…") for name in names]
     return "  ".join(f"{pen.sample(curve.number)} {text}" for curve, text in zip(curves, texts, strict=True))
+
+
+def _shortened(name: str, width: int, ellipsis: str) -> str:
+    return name if len(name) <= width else f"{name[: width - 1].rstrip()}{ellipsis}"
 
 
 def _framed(lines: list[str], width: int, height: int) -> str:
