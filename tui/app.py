@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import signal
+import sys
 import threading
 import time
 from functools import partial
@@ -25,6 +27,7 @@ from tui.bridge import Bridge
 from tui.demo_opening import DemoOpening
 from tui.desk_follower import DeskOpener
 from tui.keys import DESK, KEYS, SCREENS, works
+from tui.leaving import terminal_is_gone
 from tui.pace import SPEEDS
 from tui.screens.frame import FramedScreen
 from tui.snapshot import circumstances
@@ -52,6 +55,9 @@ LEAVE_WITHIN = 1.8
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end the app as its own key does: what it was at work on is ended, and the terminal is as it was."""
+
+LOOKS_AT_TERMINAL = 1.0
+"""Seconds between two looks whether the terminal is still there."""
 
 READ_ONLY = "read-only: nothing is changed from here"
 
@@ -164,6 +170,13 @@ class PaperdeskApp(App[str]):
         if self._cycle and (refused := self.bridge.send(RunCycle())):
             self.notify(refused, markup=False, timeout=8)
         self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
+        terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None and not self.is_headless else None
+        if terminal is not None and os.isatty(terminal):
+            self.set_interval(LOOKS_AT_TERMINAL, partial(self._leave_with_terminal, terminal))
+
+    def _leave_with_terminal(self, terminal: int) -> None:
+        if terminal_is_gone(terminal) and not self._ended:
+            self.call_later(self.action_quit)
 
     async def on_event(self, event: events.Event) -> None:
         """Note that somebody is there, whatever was pressed or clicked."""

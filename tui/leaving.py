@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from contextlib import suppress
 from threading import Timer
@@ -13,6 +14,14 @@ PLAIN = "\x1b[?1003l\x1b[?1000l\x1b[?1006l\x1b[?2004l\x1b[?1049l\x1b[?25h"
 """Mouse reporting and bracketed paste off, the usual screen and cursor back."""
 LEFT = 130
 """Exit code of a process that was ended from outside."""
+
+
+def terminal_is_gone(terminal: int) -> bool:
+    """True once the terminal of a file descriptor was closed. Its signal (SIGHUP) reaches only a process whose
+    controlling terminal it is."""
+    poll = select.poll()
+    poll.register(terminal, 0)
+    return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
 
 
 class Watchdog:

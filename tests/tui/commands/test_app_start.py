@@ -85,6 +85,26 @@ def test_a_wrong_configuration_is_one_line_and_no_app(
     assert len(lines) == 1 and lines[0].startswith("paperdesk: ") and said in lines[0]
 
 
+@pytest.mark.slow
+def test_it_ends_with_a_terminal_that_is_not_its_controlling_one(paperdesk_home: Path) -> None:
+    """No signal says that such a terminal is gone."""
+    (paperdesk_home / "config.toml").write_text("")
+    master, slave = pty.openpty()
+    environ = {**os.environ, "PAPERDESK_HOME": str(paperdesk_home), "TERM": "xterm-256color"}
+    command = [sys.executable, "-c", "from tui.cli import main; main()"]
+    app = subprocess.Popen(command, cwd=REPO, env=environ, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    wrote = b""
+    try:
+        while b"CLOSED" not in wrote and b"OPEN" not in wrote:  # the desk is open
+            wrote += os.read(master, 65536)
+        os.close(master)
+        assert app.wait(600) == 0
+    finally:
+        app.kill()
+        app.wait()
+
+
 @pytest.mark.parametrize("text", [None, '[desk]\nname = "mine"\n'])
 def test_a_right_one_or_none_opens_the_app(paperdesk_home: Path, text: str | None) -> None:
     if text is not None:
