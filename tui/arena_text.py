@@ -88,7 +88,7 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
             f"{stock['shares']:,}",
             money(number(stock["first_price"])),
             money(number(stock["last_price"])),
-            money(number(stock["fundamental"])),
+            "" if stock["fundamental"] is None else money(number(stock["fundamental"])),
         )
         for stock in document["stocks"]
     ]

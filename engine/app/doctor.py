@@ -158,8 +158,8 @@ def _journals(config: Config) -> Iterator[Finding]:
         try:
             faults = quick_check(path)
         except MissingData as error:
-            detail = "has not run yet" if not path.exists() else str(error)
-            yield Finding("Journals", name, NOTE, detail)
+            absent = not path.exists()
+            yield Finding("Journals", name, OK if absent else NOTE, "has not run yet" if absent else str(error))
         except PaperdeskError as error:
             yield Finding("Journals", name, FAIL, str(error))
         else:
@@ -180,7 +180,7 @@ def _missed(services: Services, connect: bool) -> Iterator[Finding]:
         due = session_to_decide(calendar, services.symbols, None, now)
         missed = missed_sessions(journal.reader, calendar, due)
         days = ", ".join(map(str, missed))
-        said = f"no daily run came for {days}; look at the timer, and at notify.ping" if missed else ""
+        said = f"no daily run came for {days}: look at the timer that starts them, and at notify.ping" if missed else ""
         yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
 
 
@@ -215,7 +215,7 @@ def _drills() -> Iterator[Finding]:
         more = f", not {', '.join(failed)}" if failed else ""
         yield Finding("Drill", place, FAIL if failed else OK, detail + more)
     if not kept:
-        yield Finding("Drill", "sandbox", OK, "not tried yet: `paperdesk drill`")
+        yield Finding("Drill", "drills", OK, "none yet: `paperdesk drill`")
 
 
 def _rehearsal(services: Services) -> Iterator[Finding]:

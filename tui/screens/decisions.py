@@ -180,7 +180,7 @@ class DecisionsScreen(FramedScreen):
             return
         self._decided = {row.key: one for row, one in made.items()}
         table.set_columns((*COLUMNS[:2], OWNER, *COLUMNS[2:]) if owners else COLUMNS)
-        table.show(tuple(made), "nothing has been decided yet:\npress r to run the first cycle")
+        table.show(tuple(made), self._nothing())
         table.entitle(f"Decisions of {source.name}{self._place()}")
         silent = sum(one.decision.abstained for one in decided)
         cut = sum(bool(one.decision.cuts) for one in decided)
@@ -245,10 +245,18 @@ class DecisionsScreen(FramedScreen):
             return
         self._calibrated = {row.key: after for row, after in found.items()}
         self.place_panes()
-        table.show(tuple(found), "nothing has been decided yet:\npress r to run the first cycle")
+        table.show(tuple(found), self._nothing())
         table.entitle(f"Calibration of {source.name}{self._place()}")
         table.border_subtitle = "paperdesk decisions --owners"
         self._show_bands(table.cursor_key)
+
+    def _nothing(self) -> str:
+        """The text where nothing has been decided: decisions are kept once all of a run's are there."""
+        if self._view.busy:
+            return "nothing has been decided yet:\nthe cycle is at work"
+        if self._view.desk.run and self._at == 0:
+            return "the last run has not ended:\npress r to go on with it"
+        return "nothing has been decided yet:\npress r to run the first cycle"
 
     def _place(self) -> str:
         return f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.commands.test_agents_screen import text
+from tests.tui.commands.test_app_start import REPO
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
 from tui.run_text import reason_words
@@ -162,3 +165,21 @@ async def test_a_high_screen_shows_what_counts_of_the_decision_under_the_cursor(
         assert all(f"BUY {symbol} for" in said for order in made["orders"] if order["side"] == "BUY")
         if made["outcome"] is not None:
             assert f"of the portfolio by the close of {made['outcome']['session']}" in said
+
+
+async def test_a_desk_whose_first_run_was_killed_says_that_r_goes_on_with_it(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+    program = (
+        "import os; from engine.journal.decision_writer import DecisionWriter; from tui.cli import main; "
+        "DecisionWriter.decision = lambda writer, decision: os._exit(9); main()"
+    )
+    command = [sys.executable, "-c", program, "--daily", "--session", str(SESSIONS[0])]
+    assert (await asyncio.to_thread(subprocess.run, command, cwd=REPO)).returncode == 9
+    async with opened() as pilot:
+        await pilot.press("5")
+        table = pilot.app.screen.query_one("#decisions", Table)
+        rows = range(table.size.height)
+        await until(pilot, lambda: any("press r to go on with it" in table.render_line(row).text for row in rows))
