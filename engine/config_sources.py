@@ -13,7 +13,7 @@ from typing import Any
 from engine.errors import ConfigError
 
 PREFIX = "PAPERDESK_"
-NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA", "PAPERDESK_CONFIG"})
+NOT_CONFIG = frozenset({"PAPERDESK_HOME", "PAPERDESK_TEST_DATA"})
 """Variables with the prefix that are no configuration keys."""
 LISTS = frozenset({"symbols", "forms", "series", "command", "tools"})
 """Keys whose value in the environment is a list, with commas."""
@@ -50,11 +50,16 @@ def read_sources(file: Path | None, environ: Mapping[str, str] = os.environ, req
     elif required:
         raise ConfigError(f"{file}: there is no such file; `paperdesk init` writes one")
     for name, text in sorted(environ.items()):
-        if name.startswith(PREFIX) and name not in NOT_CONFIG:
+        if is_setting(name):
             path = name.removeprefix(PREFIX).lower().split("__")
             _put(values, path, text, name)
             origins[".".join(path)] = f"environment {name}"
     return Sources(values, origins, file if there else None)
+
+
+def is_setting(variable: str) -> bool:
+    """True for a variable of the environment that sets a value of the configuration."""
+    return variable.startswith(PREFIX) and variable not in NOT_CONFIG
 
 
 def _leaves(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -41,10 +41,11 @@ class Invocation:
         """True where a flag, the environment or a file sets anything. Where nothing does, the defaults hold, and
         reading and checking them, which takes a tenth of a second, can be left out."""
         from engine import places
+        from engine.config_sources import is_setting
 
         if self.config_file or self.desk:
             return True
-        variables = any(name.startswith("PAPERDESK_") and name != places.HOME for name in os.environ)
+        variables = any(map(is_setting, os.environ))
         return variables or places.config_file().exists()
 
     @property

@@ -39,7 +39,8 @@ class Page(App[None]):
 def in_sight(app: App[None]) -> list[str]:
     """What the terminal has of the text by lines, after a partial painting."""
     strips = app.screen._compositor.render_strips()[:HEIGHT]
-    return [strip.crop(PAD, WIDTH + PAD).text.rstrip() for strip in strips]
+    # Cut as text: a mark without a width belongs to the cell before it, here the pad.
+    return [strip.crop(0, WIDTH + PAD).text[PAD:].rstrip() for strip in strips]
 
 
 def drawn_by_textual(app: App[None]) -> list[str]:

@@ -11,7 +11,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
 
 from engine.domain.decision import Action, DecisionKey
@@ -27,12 +26,11 @@ from tui.run_text import reason_words
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.snapshot import Snapshot, Source
 from tui.widgets import calibration_text
-from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ACTION_INKS, signed
-from tui.widgets.folds import inked
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Cell, Column, Row, Table
+from tui.widgets.trail_pane import TrailPane
 
 OWNER = Column(title="OWNER", max_width=12)
 COLUMNS = (
@@ -110,13 +108,12 @@ class DecisionsScreen(FramedScreen):
         self._calibrated: dict[str, Mapping[str, Any]] = {}
         self._summarized: tuple[Source, str] | None = None
         """The decision whose trail was read last, by its row."""
-        self._trail: Mapping[str, Any] | None = None
 
     def compose_body(self) -> ComposeResult:
         """Mount the tables."""
         yield Table(COLUMNS, title="Decisions", empty="opening the desk", id="decisions", classes="pane")
         with Horizontal(id="decided-so"):
-            yield TextPane(title="Why", id="summary", classes="pane")
+            yield TrailPane(id="summary", classes="pane")
             yield CandleChart(id="prices", classes="pane")
         with Horizontal(id="calibrated"):
             yield Table(
@@ -194,45 +191,29 @@ class DecisionsScreen(FramedScreen):
         self._summarize()
 
     def _summarize(self) -> None:
-        """Have the decision under the cursor read, where there is room for what counts of it; one that is shown already
-        is fitted into its pane again."""
+        """Have the decision under the cursor read, where there is room for what counts of it and it is not shown."""
         key = self.query_one("#decisions", Table).cursor_key
         if key not in self._decided or self._source is None or not self.query_one("#summary").display:
             return
         if self._summarized != (self._source, key):
             self._summarized = self._source, key
             self._read_trail(self._source, self._decided[key])
-        else:
-            self.call_after_refresh(self._show_trail)
 
     @work(group="summary", exclusive=True, exit_on_error=False, description="what counts of a decision")
     async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
-        pane = self.query_one("#summary", TextPane)
+        pane = self.query_one("#summary", TrailPane)
         try:
-            self._trail = await self.desk_app.bridge.why(source, one.decision)
+            pane.show_trail(await self.desk_app.bridge.why(source, one.decision))
         except PaperdeskError as error:
-            self._trail = self._summarized = None
-            pane.show(Content.styled(str(error), "$warning"), top=True)
-            return
-        self.call_after_refresh(self._show_trail)
-
-    def _show_trail(self) -> None:
-        """Fit what counts of a decision into its pane, which is laid out by now."""
-        from tui.trail_summary import first_lines
-
-        if self._trail is None or not self.is_attached:
-            return
-        pane, (shown,) = self.query_one("#summary", TextPane), self._trail["decisions"]
-        key = f"{shown['symbol']} {shown['session']}"
-        pane.show(inked(first_lines(self._trail, shown, pane.text_width, pane.size.height)), top=True)
-        set_title(pane, f"Why {key}")
-        set_subtitle(pane, "enter shows all")
+            self._summarized = None
+            pane.show_error(str(error))
         self._show_prices(self._view)
 
     def _show_prices(self, view: Snapshot) -> None:
-        """Show the chart of the symbol whose decision is under the cursor."""
-        if self._trail is not None and view.market is not None:
-            (shown,) = self._trail["decisions"]
+        """Show the chart of the symbol whose decision is shown beside it."""
+        trail = self.query_one("#summary", TrailPane).trail
+        if trail is not None and view.market is not None:
+            (shown,) = trail["decisions"]
             self.query_one(CandleChart).show(view.market.charts.get(shown["symbol"], NO_CHART))
 
     @work(exclusive=True, exit_on_error=False)

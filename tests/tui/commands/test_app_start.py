@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import engine.preset
+from engine.errors import ConfigError
 from tui import app_state
 from tui.checked_configuration import CHECKED, checked_settings
 from tui.invocation import Invocation
@@ -142,6 +143,15 @@ def test_a_configuration_is_checked_once_for_every_change(paperdesk_home: Path) 
     preset.write_text("questions = 1\n")
     with pytest.raises(subprocess.CalledProcessError):
         loaded_by_the_check()
+
+
+def test_a_variable_that_sets_nothing_configures_nothing(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAPERDESK_TEST_DATA", str(paperdesk_home))
+    assert not Invocation().configured
+    monkeypatch.setenv("PAPERDESK_CONFIG", str(paperdesk_home))
+    assert Invocation().configured
+    with pytest.raises(ConfigError, match="environment PAPERDESK_CONFIG: write PAPERDESK_SECTION__KEY"):
+        checked_settings(Invocation())
 
 
 @pytest.mark.slow

@@ -144,8 +144,8 @@ async def test_a_high_screen_shows_what_counts_of_the_decision_under_the_cursor(
         table, screen = await on_decisions(pilot), pilot.app.screen
         told: dict[tuple[str, str], str] = {}
         for row in cells(pilot, "decisions"):
-            key = f"{row[1]} {row[0]}"
-            await until(pilot, lambda key=key: f"Why {key}" in str(screen.query_one("#summary").border_title))  # type: ignore[misc]
+            await until(pilot, lambda key=f"{row[1]}  {row[0]}  ": text(pilot, "summary").startswith(key))  # type: ignore[misc]
+            assert str(screen.query_one("#summary").border_title) == f"Why {row[1]} {row[0]}"
             assert screen.query_one(CandleChart).data.title == f"{row[1]} 1D"
             told[row[1], row[0]] = text(pilot, "summary")
             await pilot.press("down")

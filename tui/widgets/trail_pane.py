@@ -1,0 +1,42 @@
+"""What counts of one decision, fitted into a pane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from textual.content import Content
+
+from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.folds import inked
+from tui.widgets.pane_text import TextPane
+
+
+class TrailPane(TextPane):
+    """The first screen of a decision's trail; `trail` is its document, None before one is shown."""
+
+    def __init__(self, *, id: str, classes: str = "") -> None:
+        super().__init__(title="Why", id=id, classes=classes)
+        self.trail: Mapping[str, Any] | None = None
+
+    def show_trail(self, document: Mapping[str, Any]) -> None:
+        """Show the decision of a document of `paperdesk why`, from its top."""
+        self.trail = document
+        (shown,) = document["decisions"]
+        set_title(self, f"Why {shown['symbol']} {shown['session']}")
+        set_subtitle(self, "enter shows all")
+        self.on_resize()
+        self.scroll_home(animate=False)
+
+    def show_error(self, text: str) -> None:
+        """Show a text in the place of a decision."""
+        self.trail = None
+        self.show(Content.styled(text, "$warning"), top=True)
+
+    def on_resize(self) -> None:
+        """Choose as many lines as there is room for."""
+        from tui.trail_summary import LABEL, first_lines
+
+        if self.trail is not None and self.text_width > LABEL:
+            (shown,) = self.trail["decisions"]
+            self.show(inked(first_lines(self.trail, shown, self.text_width, self.size.height)))
