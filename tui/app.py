@@ -47,8 +47,10 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
 
+TYPING, WHILE_TYPING = 1.0, 0.25
+"""Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
 KEY_FIRST = 0.05
-"""Seconds after a key in which a refresh waits for its next turn, once: the key is painted before."""
+"""Seconds after a key in which a refresh waits, for as long again at most: the key is painted before."""
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
@@ -121,7 +123,10 @@ class PaperdeskApp(App[str]):
         self._styled_at = -1
         self._opened: set[str] = set()
         """The screens that were opened once; they stay."""
-        self._pressed = 0.0
+        self._pressed = self._refreshed = 0.0
+        """When the last key came, and the last refresh."""
+        self._answers: tuple[object, ...] = ()
+        """What is shown of the state that a key may have changed: that is shown at once."""
         super().__init__()
         self.animation_level = "none"
         for theme in THEMES.values():
@@ -190,15 +195,16 @@ class PaperdeskApp(App[str]):
 
     def _refresh_screen(self) -> None:
         now = time.monotonic()
-        pressed, self._pressed = self._pressed, 0.0
-        if pressed and now - pressed < KEY_FIRST:
-            return
         self.demo.refresh()
         self.bridge.note = self.demo.note
         view = self.bridge.snapshot()
         if self._garbage is not None:
             self._opened.add(self.current_mode)
             self._garbage.tick(now, (len(self._opened), view.services is not None))
+        answers = view.busy, view.starting, view.trouble, view.place, view.controls
+        if answers == self._answers and self._key_goes_first(now):
+            return
+        self._refreshed, self._answers = now, answers
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(view)
@@ -206,6 +212,11 @@ class PaperdeskApp(App[str]):
                 self._driver.write(terminal_notification(text))
             if self._arrival is not None and self._arrival.goes_on(self):
                 self._arrival = None
+
+    def _key_goes_first(self, now: float) -> bool:
+        """True where a refresh would be in the way of keys."""
+        pressed, refreshed = now - self._pressed, now - self._refreshed
+        return (pressed < TYPING and refreshed < WHILE_TYPING) or (pressed < KEY_FIRST and refreshed < 2 * WHILE_TYPING)
 
     @property
     def bug(self) -> Exception | None:

@@ -129,6 +129,8 @@ class OpenDesk:
         self.session_minutes = SessionMinutes(services)
         self.symbol_index = SymbolIndex(services)
         self.benchmark: Symbol | None = None
+        self._loaded: tuple[tuple[date, tuple[Symbol, ...]], Market] | None = None
+        """The prices that were read last, with the session and the symbols that are held."""
         self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
 
     def costs_of(self, spec: RunSpec) -> str:
@@ -160,14 +162,18 @@ class OpenDesk:
             self.clock.sync(theirs)
 
     async def market(self) -> Market:
-        """The prices of the desk's symbols through the last completed session; read anew at every call."""
+        """The prices of the desk's symbols through the last completed session; read anew at every call, but for those
+        of the demo market, which are the same for a session."""
         self.benchmark = await self.symbol_index.benchmark()
         with DeskJournal(self.desk) as journal:
             if self._demo is not None:
                 self._demo.follow(journal.reader)
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
-        return await load_desk(self._services, context.session, held, prices_only=True)
+        wanted = context.session, tuple(held)
+        if self._loaded is None or self._loaded[0] != wanted or not self.is_demo:
+            self._loaded = wanted, await load_desk(self._services, context.session, held, prices_only=True)
+        return self._loaded[1]
 
     def configuration(self) -> Row:
         """Every value of the configuration that is in force, by section, as it may be seen by anybody."""

@@ -101,18 +101,32 @@ async def test_a_refresh_shows_one_part_of_the_desk(running: Running, monkeypatc
         assert took == ["watchlist", "chart", "positions", "orders"]
 
 
-async def test_a_refresh_waits_once_for_a_key(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_refresh_waits_for_keys_but_not_with_what_they_changed(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running() as pilot:
         app, shows = pilot.app, list[str]()
         assert isinstance(app, PaperdeskApp)
-        monkeypatch.setattr("tui.app.KEY_FIRST", 3600.0)
         await pilot.press("z")
+        view = app.bridge.snapshot()
+        monkeypatch.setattr("tui.app.TYPING", 3600.0)
+        monkeypatch.setattr("tui.app.WHILE_TYPING", 3600.0)
+        monkeypatch.setattr(app.bridge, "snapshot", lambda: view)
+        app._refreshed = 0.0
+        app._refresh_screen()
         monkeypatch.setattr(app.screen, "show_view", lambda view: shows.append("view"))
-        app._pressed = app._pressed or time.monotonic()  # the app's own refresh may have come meanwhile
+        app._refreshed = app._pressed = time.monotonic()
         app._refresh_screen()
         assert shows == []
+        view = replace(view, busy=True)
         app._refresh_screen()
-        assert shows == ["view"], "keys that follow each other do not keep the screen from being refreshed"
+        assert shows == ["view"], "a cycle that a key asked for is shown at once"
+        app._refreshed -= 2 * 3600.0
+        app._refresh_screen()
+        assert shows == ["view"] * 2, "keys that follow each other do not keep the screen from being refreshed"
+        monkeypatch.setattr("tui.app.WHILE_TYPING", 0.0)
+        app._refresh_screen()
+        assert shows == ["view"] * 3
 
 
 async def test_a_key_paints_the_chart_before_the_answers_are_laid_out(

@@ -41,24 +41,22 @@ class Opening:
     fills: tuple[Fill, ...] = ()
 
 
-def opening_of(records: Records) -> Opening:
-    """Read a desk's journal. Raises what JournalReader raises."""
+def opening_of(records: Records, *, events: bool = True) -> Opening:
+    """Read a desk's journal, without `events` all but those of the last run. Raises what JournalReader raises."""
     reader = records.reader
     if reader is None:
         return Opening()
     if records.kind == "backtest":
         return _opening_of_backtest(records, reader)
     before = reader.last_event()
-    cycles = (run for run in reversed(reader.runs()) if run.kind is not RunKind.ORDER)
-    latest = next((run for run in cycles if run.outcome is not RunOutcome.SKIPPED), None)
+    told = tuple(_events_of_latest(reader)) if events else ()
     points = sorted(reader.equity(), key=lambda point: point.session)
-    events = () if latest is None else tuple(events_of(reader, latest.id))
     rows, _ = measured_closes(records, points)
     last = rows[-1] if rows else None
     return Opening(
-        events=tuple(event for _, event in events),
+        events=tuple(event for _, event in told),
         # A run that is at work may have written on since its number was read.
-        last_event=max([before, *(number for number, _ in events[-1:])]),
+        last_event=max([before, *(number for number, _ in told[-1:])]),
         books=points[-1] if points else None,
         since=booked_since(records, points[-1] if points else None),
         change=None if last is None else last.change,
@@ -66,6 +64,13 @@ def opening_of(records: Records) -> Opening:
         decisions=reader.decisions(),
         fills=reader.fills(),
     )
+
+
+def _events_of_latest(reader: JournalReader) -> Iterator[tuple[int, Event]]:
+    """The events of the run that decided last, or is at work."""
+    cycles = (run for run in reversed(reader.runs()) if run.kind is not RunKind.ORDER)
+    latest = next((run for run in cycles if run.outcome is not RunOutcome.SKIPPED), None)
+    return iter(()) if latest is None else events_of(reader, latest.id)
 
 
 def _opening_of_backtest(records: Records, reader: JournalReader) -> Opening:
