@@ -50,14 +50,14 @@ def read_sources(file: Path | None, environ: Mapping[str, str] = os.environ, req
     elif required:
         raise ConfigError(f"{file}: there is no such file; `paperdesk init` writes one")
     for name, text in sorted(environ.items()):
-        if is_setting(name):
+        if sets_value(name):
             path = name.removeprefix(PREFIX).lower().split("__")
             _put(values, path, text, name)
             origins[".".join(path)] = f"environment {name}"
     return Sources(values, origins, file if there else None)
 
 
-def is_setting(variable: str) -> bool:
+def sets_value(variable: str) -> bool:
     """True for a variable of the environment that sets a value of the configuration."""
     return variable.startswith(PREFIX) and variable not in NOT_CONFIG
 

@@ -126,7 +126,7 @@ class PaperdeskApp(App[str]):
         self._pressed = self._refreshed = 0.0
         """When the last key came, and the last refresh."""
         self._answers: tuple[object, ...] = ()
-        """What is shown of the state that a key may have changed: that is shown at once."""
+        """The shown state of everything that a key may change: a change of it is shown at once."""
         super().__init__()
         self.animation_level = "none"
         for theme in THEMES.values():

@@ -57,7 +57,7 @@ def _checked(invocation: Invocation) -> _AppPart:
 
 
 def _kept(name: str, mark: str) -> _AppPart | None:
-    """What was kept under a name, where it is that of the mark."""
+    """The values that were kept under a name; None where their mark is another."""
     kept: Any = app_state.section(CHECKED).get(name)
     match kept:
         case {"mark": str(was), "theme": str() | None as theme, "read_only": bool(read_only), "bindings": dict(own)}:

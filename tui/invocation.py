@@ -41,11 +41,11 @@ class Invocation:
         """True where a flag, the environment or a file sets anything. Where nothing does, the defaults hold, and
         reading and checking them, which takes a tenth of a second, can be left out."""
         from engine import places
-        from engine.config_sources import is_setting
+        from engine.config_sources import sets_value
 
         if self.config_file or self.desk:
             return True
-        variables = any(map(is_setting, os.environ))
+        variables = any(map(sets_value, os.environ))
         return variables or places.config_file().exists()
 
     @property

@@ -1,4 +1,4 @@
-"""What counts of one decision, fitted into a pane."""
+"""The first screen of a decision's trail, fitted into a pane."""
 
 from __future__ import annotations
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 import engine.preset
-from engine.errors import ConfigError
-from tui import app_state
+from engine.errors import ConfigError, PaperdeskError
+from tui import app_state, checked_configuration
+from tui.app_settings import AppSettings
 from tui.checked_configuration import CHECKED, checked_settings
 from tui.invocation import Invocation
 
@@ -129,20 +130,46 @@ def loaded_by_the_check(**variables: str) -> tuple[str, str]:
     return checks, settings
 
 
-def test_a_configuration_is_checked_once_for_every_change(paperdesk_home: Path) -> None:
+@pytest.mark.slow
+def test_a_configuration_that_was_checked_loads_no_classes(paperdesk_home: Path) -> None:
     assert loaded_by_the_check()[0] == "keeps", "nothing is configured"
-    config, preset = paperdesk_home / "config.toml", paperdesk_home / "mine.toml"
-    preset.write_bytes((Path(engine.preset.__file__).parent / "presets" / "finvision.toml").read_bytes())
-    config.write_text(f'[desk]\npreset = "{preset}"\n[app]\ntheme = "light"\n[bindings]\ndesk.run = "f5"\n')
+    (paperdesk_home / "config.toml").write_text('[app]\ntheme = "light"\n[bindings]\ndesk.run = "f5"\n')
     first = loaded_by_the_check()
     assert first == ("checks", first[1]) and "paperdesk-light" in first[1] and "'desk.run': 'f5'" in first[1]
     assert loaded_by_the_check() == ("keeps", first[1])
-    changed = loaded_by_the_check(PAPERDESK_APP__READ_ONLY="yes")
-    assert changed[0] == "checks" and "read_only=True" in changed[1]
-    assert loaded_by_the_check(PAPERDESK_APP__READ_ONLY="yes") == ("keeps", changed[1])
-    preset.write_text("questions = 1\n")
-    with pytest.raises(subprocess.CalledProcessError):
-        loaded_by_the_check()
+
+
+def test_a_configuration_is_checked_once_for_every_change(
+    paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks, check = list[str](), checked_configuration._checked
+
+    def counted(invocation: Invocation) -> object:
+        checks.append("check")
+        return check(invocation)
+
+    def settings() -> tuple[int, AppSettings]:
+        found = checked_settings(Invocation())
+        return len(checks), found
+
+    monkeypatch.setattr(checked_configuration, "_checked", counted)
+    assert settings()[0] == 0, "nothing is configured"
+    config, preset = paperdesk_home / "config.toml", paperdesk_home / "mine.toml"
+    preset.write_bytes((Path(engine.preset.__file__).parent / "presets" / "finvision.toml").read_bytes())
+    config.write_text(f'[desk]\npreset = "{preset}"\n[app]\ntheme = "light"\n[bindings]\ndesk.run = "f5"\n')
+    number, first = settings()
+    assert (number, first.theme, first.keymap) == (1, "paperdesk-light", {"desk.run": "f5"})
+    assert settings() == (1, first)
+    monkeypatch.setenv("PAPERDESK_APP__READ_ONLY", "yes")
+    number, changed = settings()
+    assert number == 2 and changed.read_only and settings() == (2, changed)
+    preset.touch()
+    assert settings()[0] == 3, "the preset's file may say something else"
+    config.write_text('[desk]\npreset = "finvison"\n')
+    for number in (4, 5):
+        with pytest.raises(PaperdeskError):
+            settings()
+        assert len(checks) == number, "what is wrong is not kept"
 
 
 def test_a_variable_that_sets_nothing_configures_nothing(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

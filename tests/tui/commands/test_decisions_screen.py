@@ -167,6 +167,7 @@ async def test_a_high_screen_shows_what_counts_of_the_decision_under_the_cursor(
             assert f"of the portfolio by the close of {made['outcome']['session']}" in said
 
 
+@pytest.mark.slow
 async def test_a_desk_whose_first_run_was_killed_says_that_r_goes_on_with_it(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
