@@ -43,5 +43,5 @@ async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tupl
             await pilot.press("enter")
         complaint = app.screen.query_one("#complaint", Static)
         await until(pilot, lambda: "model" in str(complaint.render()))
+        await until(pilot, lambda: complaint in app.screen._compositor.visible_widgets)
         assert wholly_seen(pilot, app.focused)
-        assert complaint in app.screen._compositor.visible_widgets

@@ -78,7 +78,10 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
         await every_click_hits(pilot, "decisions", 8)
 
 
-@pytest.mark.parametrize("run_cycle", [run_here, CycleProcess(partial(services, load_config(None).config))])
+@pytest.mark.parametrize(
+    "run_cycle",
+    [pytest.param(run_here, marks=pytest.mark.slow), CycleProcess(partial(services, load_config(None).config))],
+)
 async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config, run_cycle: CycleRunner) -> None:
     async with running(open_desk=partial(OpenDesk, services(config), run_cycle=run_cycle)) as pilot:
         await until(pilot, lambda: desk_is_open(pilot))

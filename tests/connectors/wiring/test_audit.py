@@ -68,6 +68,7 @@ def test_an_honest_run_is_clean() -> None:
         assert read.latest <= read.decision
 
 
+@pytest.mark.slow
 def test_the_preset_that_peeks_is_caught_and_only_bars_are_blamed() -> None:
     found = certificate(RunSpec(**{**_fields(AGENTS), "preset": "leaky-test"}))
     assert found.outcome == "leak"

@@ -123,6 +123,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[ModelRequest]:
     return found
 
 
+@pytest.mark.slow
 def test_rules_and_the_papers_agent_stand_beside_the_printed_rows(folder: Path, asked: list[ModelRequest]) -> None:
     done = run("finagent", folder)
     assert {c.strategy for c in done.cells if c.strategy} == {"buy-and-hold", "macd", "kdj-rsi", "z-score"}
@@ -141,6 +142,7 @@ def test_rules_and_the_papers_agent_stand_beside_the_printed_rows(folder: Path, 
     assert any("they reproduce nothing" in note for note in done.notes)
 
 
+@pytest.mark.slow
 def test_an_ablation_asks_nobody_whom_it_leaves_out(folder: Path, asked: list[ModelRequest]) -> None:
     for ablation in [one for one in published_agents("finagent").ablations if "w/o-" in one.row]:
         prepared = prepare(

@@ -87,6 +87,7 @@ def adjusted(through: date, count: int, symbol: str = "BXWD") -> list[tuple[date
     return list(zip(sessions, closes, strict=True))[-count:]
 
 
+@pytest.mark.slow
 @ONE_SOON
 def test_momentum_is_of_closes_adjusted_by_what_is_known_and_the_last_is_raw(preset: str) -> None:
     seen = {

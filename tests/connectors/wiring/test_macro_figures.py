@@ -146,6 +146,7 @@ def test_figures_of_a_folder_are_those_of_the_market_that_wrote_them(folder: Pat
         asyncio.run(load_macro(services(Config()), data, date(2024, 2, 13)))
 
 
+@pytest.mark.slow
 def test_an_audit_counts_them_and_catches_data_access_that_is_a_release_early(monkeypatch: pytest.MonkeyPatch) -> None:
     clean = run_audit(services(Config(), NOON), replace(SPEC, preset="tradinggpt-single"), 2)
     assert clean.outcome == "clean"

@@ -309,6 +309,7 @@ def test_a_backtests_memory_is_kept_whole_and_lets_itself_be_looked_at(monkeypat
     assert not list(places.runs_dir().glob("*.part"))
 
 
+@pytest.mark.slow
 def test_a_backtest_that_is_stopped_or_fails_keeps_what_it_remembered() -> None:
     asked = iter([False] * 4 + [True] * 9)
     run_backtest(services(Config(), Noon()), replace(SPEC, run="stopped"), stop=lambda: next(asked))

@@ -54,6 +54,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OfflineModel, "answer", answer)
 
 
+@pytest.mark.slow
 def test_repeated_reviews_are_stored_once(paperdesk_home: object, idle: None) -> None:
     run_backtest(services(Config(), Noon()), SPEC)
     with JournalReader(places.run_journal("reviews")) as reader:

@@ -12,6 +12,7 @@ from tests.tui.commands.conftest import OpenBroker, Run, after_close
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
 
 
+@pytest.mark.slow
 def test_money_that_comes_and_goes_is_told_and_is_no_profit(run: Run, open_broker: OpenBroker) -> None:
     sandbox = open_broker(START, through=date(2024, 3, 20), symbols=("ORVL", "TMBK"))
     assert run("equity", "--json").json["equity"] == []

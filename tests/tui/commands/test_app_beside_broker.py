@@ -43,6 +43,7 @@ def log(pilot: Pilot[Any]) -> str:
     return pilot.app.screen_stack[0].query_one(EventLog).as_text()
 
 
+@pytest.mark.slow
 async def test_the_screen_follows_the_brokers_clock_and_the_runs_of_others(
     running: Running, sandbox: SandboxServer, run: Run
 ) -> None:

@@ -142,6 +142,7 @@ def charts(traders: Traders, tmp_path: Path) -> None:
 ARENA = ("arena", "--agents", "table.toml", "--days", "3", "--json", "--yes")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("charts")
 def test_personas_talk_trade_and_learn_over_http(run: Run, traders: Traders) -> None:
     document = run(*ARENA).json

@@ -29,6 +29,7 @@ def sandbox(open_broker: OpenBroker) -> SandboxServer:
     return server
 
 
+@pytest.mark.slow
 def test_both_sides_of_every_close_and_cash_by_its_name(run: Run, sandbox: SandboxServer) -> None:
     assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
     for _ in range(3):

@@ -149,6 +149,7 @@ async def test_the_status_bar_says_unknown_over_a_model_without_a_price(desk: De
     assert "Models cost unknown" in bar and "free" not in bar
 
 
+@pytest.mark.slow
 def test_an_old_price_table_is_said_by_run_and_doctor(
     service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -242,6 +242,7 @@ def test_a_rejected_order_is_listed_with_its_reason(run: Run, sandbox: SandboxSe
     assert " ".join(order["detail"].split()) in " ".join(run("orders").out.split())
 
 
+@pytest.mark.slow
 def test_one_orders_lasting_error_does_not_silence_the_others(run: Run, open_broker: OpenBroker) -> None:
     symbols = ("ORVL", "HLXM", "TMBK", "PLWY")
     server = open_broker(START, through=date(2024, 3, 20), symbols=symbols)

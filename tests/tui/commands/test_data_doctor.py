@@ -370,6 +370,7 @@ def test_of_several_hindrances_the_greater_one_counts(
     assert (again.code, again.json["outcome"], list(again.json["frozen"])) == (CODE, "done", ["AAA"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [missing, *(pytest.param(one, marks=pytest.mark.slow) for one in (adjusted_already, spike))]
 )

@@ -98,6 +98,7 @@ def test_a_row_that_does_not_hold_is_told(parts: DrillParts) -> None:
     assert not strange.held and "the books differ in order" in strange.detail
 
 
+@pytest.mark.slow
 def test_a_result_is_kept_and_doctor_shows_it(
     run: Run, fresh: Path, quick_start: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

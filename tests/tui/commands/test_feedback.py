@@ -175,6 +175,7 @@ def test_other_presets_have_their_own_horizon_and_size_of_a_move(
     assert lines == living and len(living) > 1
 
 
+@pytest.mark.slow
 def test_an_overruled_owner_is_rewarded_by_its_own_direction(
     run: Run, fresh: Path, scripted: Callable[[Wish], None], tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ ASKING = "[budget]\nask_above = 0.00001\nusd_per_day = {}\n"
 DEAR = LOCAL_PRICE.replace("input = 2\n", "input = 20\n").replace("output = 10", "output = 1000")
 
 
+@pytest.mark.slow
 def test_deciding_again_is_forecast_asked_about_and_lives_within_the_day(
     desk: Desk, service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

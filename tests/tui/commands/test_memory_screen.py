@@ -35,6 +35,7 @@ async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: p
         assert "None" not in drawn(pilot)
 
 
+@pytest.mark.slow
 async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) -> None:
     config = load_config(None).config
     for session in SESSIONS[:2]:

@@ -16,6 +16,7 @@ LEFT_OUT = {"D1", "D7"}
 """Rows that the page says are not in its tables."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["--run finvision", pytest.param("", marks=pytest.mark.slow)])
 def test_every_row_is_shown_by_its_command(run: Run, fresh: Path, of: str) -> None:
     text = PAGE.read_text(encoding="utf-8")

@@ -149,6 +149,7 @@ def test_a_certificate_holds_for_one_preset_text_and_its_models(
         assert len(reader.runs()) == 2  # a refused run has left none
 
 
+@pytest.mark.slow
 def test_an_approval_is_held_against_the_certificate_again(
     run: Run, open_broker: OpenBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,7 @@ async def test_n_and_p_follow_the_table_with_its_filter_and_the_cursor_follows_t
         assert table.cursor_key == rows[-2] and len(set(walked)) == len(rows)
 
 
+@pytest.mark.slow
 async def test_parts_open_by_number_by_enter_by_click_and_all_at_once(run: Run, debating: Path) -> None:
     async with opened() as pilot:
         await on_trail(pilot)
