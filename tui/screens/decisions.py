@@ -236,7 +236,7 @@ class DecisionsScreen(FramedScreen):
         if self._view.busy:
             return "nothing has been decided yet:\nthe cycle is at work"
         if self._view.desk.run and self._at == 0:
-            return "the last run has not ended:\npress r to go on with it"
+            return "nothing has been decided yet:\nr goes on with the last run where it was cut short"
         return "nothing has been decided yet:\npress r to run the first cycle"
 
     def _place(self) -> str:
