@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from engine.ports import Calendar
+if TYPE_CHECKING:
+    from engine.ports import Calendar
 
 UNKNOWN = "-"
 WEEK = timedelta(days=7)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from engine.domain.text import counted
 from engine.reports.documents import row_json
 from tui.plain_text import one_line
 from tui.run_text import terms
-from tui.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from tui.snapshot import Snapshot
 
 BELL = "\a"
 
@@ -16,6 +20,12 @@ class Announcer:
 
     def __init__(self) -> None:
         self._known: frozenset[str] | None = None
+
+    def notification(self, view: Snapshot) -> str:
+        """The announcement as it is sent to a terminal: the bell, and a desktop notification (OSC 9 and OSC 777); empty
+        without one."""
+        text = one_line(self.text(view)).replace(";", ",")  # neither control characters, nor their separators
+        return text and f"{BELL}\x1b]9;{text}{BELL}\x1b]777;notify;Paperdesk;{text}{BELL}"
 
     def text(self, view: Snapshot) -> str:
         """The announcement of orders that wait since the last snapshot, each once; empty without any, and in the
@@ -28,10 +38,3 @@ class Announcer:
         if not new or not view.services.notify:
             return ""
         return f"{counted(len(new), 'order')} to approve: {', '.join(terms(row_json.order(order)) for order in new)}"
-
-
-def terminal_notification(text: str) -> str:
-    """The bell, and a desktop notification as terminals take it (OSC 9 and OSC 777); the text has no control
-    characters, and no separators of theirs."""
-    plain = one_line(text).replace(";", ",")
-    return f"{BELL}\x1b]9;{plain}{BELL}\x1b]777;notify;Paperdesk;{plain}{BELL}"

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,17 +20,14 @@ from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
 from engine.messages.commands import RunCycle
-from tui.announcement import Announcer, terminal_notification
 from tui.app_settings import THEMES, AppSettings, keep_theme
 from tui.arrival import Arrival
-from tui.bridge import Bridge
-from tui.demo_opening import DemoOpening
-from tui.desk_follower import DeskOpener
 from tui.keys import DESK, KEYS, SCREENS, works
 from tui.leaving import terminal_is_gone
 from tui.pace import SPEEDS
 from tui.screens.frame import FramedScreen
-from tui.snapshot import circumstances
+from tui.snapshot import Snapshot, circumstances
+from tui.stylesheet import ParsedOnce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,8 +37,12 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.theme import Theme
 
+    from tui.announcement import Announcer
     from tui.backtest_run import Target
+    from tui.bridge import Bridge
     from tui.deep_link import Link
+    from tui.demo_opening import DemoOpening
+    from tui.desk_follower import DeskOpener
     from tui.garbage import Collections
 
 REFRESHES_PER_SECOND = 10
@@ -62,6 +63,9 @@ LOOKS_AT_TERMINAL = 1.0
 """Seconds between two looks whether the terminal is still there."""
 
 READ_ONLY = "read-only: nothing is changed from here"
+
+AFTER_FIRST_PAINT = ("tui.bridge", "tui.demo_opening", "tui.announcement")
+"""Modules that are imported once the first screen is painted, in a thread: with them comes much of the engine."""
 
 
 def _load(screen: str) -> Screen[None]:
@@ -110,15 +114,15 @@ class PaperdeskApp(App[str]):
         self._ended = False
         self.settings = settings = settings or AppSettings()
         self._set_up, self._cycle = None if settings.read_only else set_up, cycle
-        self._announcer = Announcer()
         self._arrival = None if link is None else Arrival(link)
         self.reopening: tuple[str, ...] | None = None
         """The flags with which it is started again after its end; None where it is not."""
         self.options = options
         self.last_command = ""
-        self.bridge = Bridge(open_desk, backtest, refusal=READ_ONLY if settings.read_only else "")
-        plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
-        self.demo = DemoOpening(self.bridge, backtest, partial(self.notify, markup=False, timeout=8), plays=plays)
+        self._open_desk, self._backtest = open_desk, backtest
+        self._plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
+        self._begun = False
+        """True once the desk is being opened."""
         self._images = images
         self._styled_at = -1
         self._opened: set[str] = set()
@@ -132,12 +136,38 @@ class PaperdeskApp(App[str]):
         for theme in THEMES.values():
             self.register_theme(theme)
         self.theme = settings.theme
+        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
         self.set_keymap(settings.keymap)
         self.set_class(plain, "-plain")
         if plain:
             from tui.widgets.plain_filter import PlainCharacters
 
             self._filters.append(PlainCharacters())
+
+    @cached_property
+    def bridge(self) -> Bridge:
+        """The way to the desk."""
+        from tui.bridge import Bridge
+
+        return Bridge(self._open_desk, self._backtest, refusal=READ_ONLY if self.settings.read_only else "")
+
+    @cached_property
+    def demo(self) -> DemoOpening:
+        """The opening of a demo desk; where a key was pressed before it, nothing begins to play."""
+        from tui.demo_opening import DemoOpening
+
+        notify = partial(self.notify, markup=False, timeout=8)
+        return DemoOpening(self.bridge, self._backtest, notify, plays=self._plays and not self._pressed)
+
+    @cached_property
+    def _announcer(self) -> Announcer:
+        from tui.announcement import Announcer
+
+        return Announcer()
+
+    def snapshot(self) -> Snapshot:
+        """Everything that screens show now; nothing before the desk is being opened."""
+        return self.bridge.snapshot() if self._begun else Snapshot()
 
     def on_load(self) -> None:
         """Listen to signals before the terminal is taken over; where no signal arrives, in a thread, to none."""
@@ -148,7 +178,7 @@ class PaperdeskApp(App[str]):
     def on_mount(self) -> None:
         """Start the engine once the desk has been painted."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
-        self.call_after_refresh(self._begin)
+        self.call_after_refresh(self.run_worker, self._begin_with_engine)
 
     def refresh_css(self, animate: bool = True) -> None:
         """Style everything anew where colours have changed. A screen that opens is styled as its widgets are mounted;
@@ -168,7 +198,12 @@ class PaperdeskApp(App[str]):
         else:
             keep_theme(theme.name)
 
+    async def _begin_with_engine(self) -> None:
+        await asyncio.to_thread(lambda: [import_module(name) for name in AFTER_FIRST_PAINT])
+        self._begin()
+
     def _begin(self) -> None:
+        self._begun = True
         if self._garbage is not None:
             self._garbage.begin()
         self.bridge.start()
@@ -189,8 +224,9 @@ class PaperdeskApp(App[str]):
             self._pressed = now = time.monotonic()
             if self._garbage is not None:
                 self._garbage.key_pressed(now)
-            self.bridge.visited()
-            self.demo.pressed(event.key if isinstance(event, events.Key) else "")
+            if self._begun:
+                self.bridge.visited()
+                self.demo.pressed(event.key if isinstance(event, events.Key) else "")
         await super().on_event(event)
 
     def _refresh_screen(self) -> None:
@@ -208,8 +244,8 @@ class PaperdeskApp(App[str]):
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(view)
-            if (text := self._announcer.text(view)) and self._driver is not None:
-                self._driver.write(terminal_notification(text))
+            if (told := self._announcer.notification(view)) and self._driver is not None:
+                self._driver.write(told)
             if self._arrival is not None and self._arrival.goes_on(self):
                 self._arrival = None
 
@@ -230,7 +266,7 @@ class PaperdeskApp(App[str]):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """List what the palette runs: every key that works on the screen now, the speeds of a playback, the themes."""
         frame = self.screen_stack[0]
-        view = self.bridge.snapshot()
+        view = self.snapshot()
         for key in works(self.current_mode, circumstances(view), self.settings.keys):
             yield SystemCommand(key.meaning, f"key {key.shown}", partial(self.call_later, self._do, key.action, frame))
         for speed in SPEEDS if view.place is not None else ():
@@ -317,6 +353,8 @@ class PaperdeskApp(App[str]):
         """True where all has ended in time."""
         self._ended = True
         self._leaving()
+        if not self._begun:
+            return True
         self.bridge.stop()
         return await asyncio.to_thread(self.bridge.wait, LEAVE_WITHIN)
 

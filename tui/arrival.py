@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App
 
-from tui.bridge import DeskApp
 from tui.deep_link import PARTS, TRAIL, Link
 from tui.screens.frame import FramedScreen
+
+if TYPE_CHECKING:
+    from tui.desk_app import DeskApp
 
 
 class Arrival:

@@ -17,14 +17,16 @@ from datetime import date
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.app.own_process import NICENESS, begin_process, leave_terminal
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.messages import events
-from engine.messages.events import Event
 from tui.plain_text import one_line
+
+if TYPE_CHECKING:
+    from engine.messages.events import Event
 
 RUNNING, DONE, STOPPED, FAILED = "running", "done", "stopped", "failed"
 

@@ -12,25 +12,23 @@ import time
 from dataclasses import replace
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.market.forming_minutes import continued
 from engine.messages.commands import Command, Halt, Resume, ResumeBacktest, RunCycle, StartBacktest, StopBacktest
 from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
 from tui.desk_follower import DeskFollower, DeskOpener
-from tui.live import LiveView
 from tui.market_view import MarketView, at_prices, market_view
 from tui.plain_text import one_line
 from tui.playback import Playback
-from tui.snapshot import Snapshot, Source
+from tui.snapshot import PAST, Snapshot, Source
 from tui.state import Books, DeskState, Line
 from tui.visits import keep_visit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from engine.app.open_desk import OpenDesk
     from engine.domain.decision import Decision
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.decisions import FollowedDecision
     from engine.reports.documents.own_order import Ticket
     from engine.reports.documents.records import Records
-    from tui.app_settings import AppSettings
+    from tui.live_view import LiveView
 
 SWITCH_SECONDS = 0.001
 """Seconds that Python lets one thread keep the interpreter while another wants it: a key passes about seven times
@@ -50,9 +48,6 @@ through the loop, and the usual 5 ms would be felt while a cycle runs."""
 
 LOGGED_FAILURES = 20
 """Lines of the log about what failed in the app itself at most."""
-
-PAST = "this is the past, where nothing can be done: \\ goes back to the present"
-"""The answer to a command while a recorded history is shown."""
 
 PAUSED = "the desk is paused, and no cycle begins: p goes on, or paperdesk resume"
 """The answer to what would begin a cycle meanwhile."""
@@ -397,21 +392,3 @@ class Bridge:
         """The prices behind some records; None until the desk is open."""
         services = self._follower.services
         return None if services is None else services.closes(records, symbols)
-
-
-class DeskApp(Protocol):
-    """The app, as its screens know it."""
-
-    bridge: Bridge
-    options: Sequence[str]
-    last_command: str
-    settings: AppSettings
-
-    def reopen(self, *, cycle: bool) -> None:
-        """End, and start again with the configuration as it is now; with `cycle` a cycle runs as soon as it is open."""
-
-    def keep_image(self, name: str, image: bytes) -> Path:
-        """Write a picture; return its path. Raises OSError."""
-
-    def switch_mode(self, mode: str) -> object:
-        """Show another of the screens."""

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from engine.domain.chart import Line, Marker
 from engine.domain.market import NANO, PriceHistory
 from engine.errors import InvariantBroken
+
+if TYPE_CHECKING:
+    from engine.domain.chart import Line, Marker
 
 LARGEST = 1e15
 """Limit of prices that can be labelled; those beyond count as missing, also because they would overflow."""

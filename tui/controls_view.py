@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.domain.run import TradingMode
-from engine.reports.documents.control_state import ControlState
 
 if TYPE_CHECKING:
     from engine.domain.market import Symbol
     from engine.ports import Calendar
+    from engine.reports.documents.control_state import ControlState
     from engine.reports.documents.records import Records
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from engine.errors import UsageError
 from tui.keys import AGENTS, CHART, DESK, MEMORY
-from tui.snapshot import Source
+
+if TYPE_CHECKING:
+    from tui.snapshot import Source
 
 TRAIL = "why"
 PARTS = {TRAIL: DESK, "desk": DESK, "chart": CHART, "agents": AGENTS, "memory": MEMORY}

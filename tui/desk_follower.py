@@ -31,12 +31,13 @@ from engine.messages.events import (
 )
 from engine.reports.documents.control_state import ControlState
 from tui.controls_view import controls_at
+from tui.desk_changes import after, opening_state
 from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
 from tui.market_view import MarketView, market_view
 from tui.plain_text import one_line
 from tui.snapshot import Source
-from tui.state import DeskState, Line, after, opening_state, with_line
+from tui.state import DeskState, Line, with_line
 from tui.visits import Visit, greeting, last_visit, offers_tour
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The live feed on screens: its prices and state at a moment, and its messages as lines of the log.
+"""The live feed's messages: the latest of them for the screens, and lines of the log.
 
 The desk's thread writes messages down at the cost of a look-up; a view is made for the screen at most four times a
 second.
@@ -7,14 +7,13 @@ second.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime
-from decimal import Decimal
 
 from engine.domain.live import ORDER_NEWS, Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.market.forming_minutes import FormingMinutes
 from engine.market.live_prices import LivePrices
+from tui.live_view import LiveView
 from tui.plain_text import one_line
 from tui.state import Line
 
@@ -22,20 +21,7 @@ PRICES = frozenset({"shares", "coins"})
 """The feeds without which prices stand still."""
 AT_MOST = 0.25
 """Seconds between two views: the messages in between are one change."""
-STALE = 20.0
-"""Seconds without any message after which a feed is called stale while the market is open."""
 _WORST = (Delivery.DOWN, Delivery.POLLING, Delivery.STREAM)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveView:
-    """A feed at a moment: prices by symbol, seconds since the last message (None: there was none yet), how prices
-    arrive (None: not known yet) and the names of other feeds that are down."""
-
-    prices: Mapping[str, Decimal] = field(default_factory=dict)
-    age: float | None = None
-    delivery: Delivery | None = None
-    down: tuple[str, ...] = ()
 
 
 class LiveBoard:
@@ -77,29 +63,6 @@ class LiveBoard:
         view = LiveView(dict(self._prices.prices(symbols, now)), age, delivery, down)
         self._seen = at, view
         return view
-
-
-def feed_text(live: LiveView, is_open: bool) -> tuple[str, str]:
-    """The state of the feed in a word or two, and its ink: `0.4s`, `STALE 45s`, `POLLING 3s`, `DOWN`."""
-    missing = f", no {' and '.join(live.down)}" if live.down else ""
-    if live.delivery is None:
-        return f"connecting{missing}", "warn"
-    if live.delivery is Delivery.DOWN:
-        return "DOWN", "warn"
-    age = _age(live.age)
-    if live.delivery is Delivery.POLLING:
-        return f"POLLING {age}".strip() + missing, "warn"
-    if is_open and live.age is not None and live.age >= STALE:
-        return f"STALE {age}{missing}", "warn"
-    return (age or "up") + missing, "warn" if missing else "value"
-
-
-def _age(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    if seconds >= 100:
-        return f"{seconds / 60:.0f}m"
-    return f"{seconds:.{0 if seconds >= 10 else 1}f}s"
 
 
 NOT_BOOKED = "; the desk's next run books it"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from engine.domain.chart import Marker
 from engine.domain.exchanges import AROUND_THE_CLOCK
 from engine.domain.market import ActionKind, is_crypto
-from engine.ports import Calendar
 from tui.chart_data import ChartData
 from tui.symbol_chart import price_lines
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from engine.domain.order import Fill
     from engine.market.as_of import Market
     from engine.market.point_in_time import MarketAsOf
+    from engine.ports import Calendar
 
 CHART_BARS = 520
 """Bars of a chart: two years, and what its averages need."""

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from engine.errors import PaperdeskError
 from tui.controls_view import controls_at
+from tui.desk_changes import after, opening_state
 from tui.market_view import MarketView, exchange_of, market_view
 from tui.pace import USUAL, Pace
 from tui.plain_text import one_line
 from tui.snapshot import Place, Snapshot, Source
-from tui.state import DeskState, opening_state
+from tui.state import DeskState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -247,7 +248,6 @@ class Playback:
 def event_text(event: Event) -> str:
     """An event in a few words, as the log has it; of a step, the agent and the symbol."""
     from engine.messages.events import AgentAnswered, StepStarted
-    from tui.state import after
 
     if isinstance(event, StepStarted):
         return f"{event.symbol} {event.step} begins"

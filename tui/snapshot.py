@@ -9,17 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.reports.documents.control_state import ControlState
-from tui.backtest_run import BacktestState
-from tui.live import LiveView
-from tui.market_view import MarketView
 from tui.state import DeskState
 
 if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
     from engine.messages.commands import PlaceOrder
     from engine.reports.documents.records import Records
+    from tui.backtest_run import BacktestState
+    from tui.live_view import LiveView
+    from tui.market_view import MarketView
 
 T = TypeVar("T")
+
+PAST = "this is the past, where nothing can be done: \\ goes back to the present"
+"""The answer to a command while a recorded history is shown."""
 
 
 @dataclass(frozen=True, slots=True)

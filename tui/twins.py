@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from textual.app import App
 
-from tui.bridge import DeskApp
+if TYPE_CHECKING:
+    from tui.desk_app import DeskApp
 
 
 def report_action(app: App[str], text: str, *arguments: str) -> None:

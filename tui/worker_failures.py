@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from textual.worker import Worker, WorkerState
 
 from engine.errors import PaperdeskError
-from tui.bridge import DeskApp
 from tui.plain_text import one_line
+
+if TYPE_CHECKING:
+    from tui.desk_app import DeskApp
 
 
 class ShowsFailures:

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from engine.domain.market import Symbol
+if TYPE_CHECKING:
+    from engine.domain.market import Symbol
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderSize, Side
-from engine.domain.run import RunSpec
+if TYPE_CHECKING:
+    from engine.domain.market import Symbol
+    from engine.domain.order import Order, OrderSize, Side
+    from engine.domain.run import RunSpec
 
 
 class MemoryChange(StrEnum):

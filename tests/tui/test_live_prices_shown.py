@@ -22,7 +22,8 @@ from engine.domain.run import EquityPoint
 from engine.errors import CredentialsRefused
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from tui.live import AT_MOST, STALE, LiveBoard, LiveView, feed_text, live_line
+from tui.live import AT_MOST, LiveBoard, live_line
+from tui.live_view import STALE, LiveView, feed_text
 from tui.market_view import Quote as Shown
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.screen_bars import EventLog, StatusBar

@@ -21,7 +21,8 @@ from engine.messages.events import (
     StepStarted,
 )
 from engine.preset import load_preset
-from tui.state import LOG_LINES, DeskState, Progress, after
+from tui.desk_changes import after
+from tui.state import LOG_LINES, DeskState, Progress
 
 NOW = datetime(2024, 3, 1, 21, 0, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)

@@ -30,9 +30,10 @@ from engine.messages.events import (
     to_plain,
 )
 from engine.reports.documents import row_json
+from tui.desk_changes import after
 from tui.invocation import Invocation
 from tui.live import live_line
-from tui.state import DeskState, Line, after
+from tui.state import DeskState, Line
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -315,7 +315,7 @@ class BacktestScreen(FramedScreen):
             self._show_begun()
 
     def _show_begun(self) -> None:
-        view = self.desk_app.bridge.snapshot()
+        view = self.desk_app.snapshot()
         self._chosen = view.backtests[-1].name
         self.focus_pane("curve" if self.single else "results")
         self.show_view(view)

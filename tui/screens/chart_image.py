@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
-from tui.bridge import DeskApp
+from tui.desk_app import DeskApp
 from tui.plain_text import printable
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Source

@@ -19,7 +19,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.errors import PaperdeskError
-from tui.bridge import DeskApp
+from tui.desk_app import DeskApp
 from tui.first_configuration import symbols_of
 from tui.first_run import Question, configuration, keep, keys_of, questions
 from tui.subcommand import run_command

@@ -14,8 +14,6 @@ from textual.widget import Widget
 
 from engine.domain.text import counted
 from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
-from tui.bridge import DeskApp
-from tui.playback import Playback
 from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
@@ -28,6 +26,8 @@ from tui.widgets.table import Table
 from tui.worker_failures import ShowsFailures
 
 if TYPE_CHECKING:
+    from tui.desk_app import DeskApp
+    from tui.playback import Playback
     from tui.screens.trail import Wanted
 
 STOP_REASON = "from the app"
@@ -106,7 +106,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
         """Show the snapshot that came before the widgets. A subclass's own handler has run already."""
         self._built = True
         self.place_panes()
-        self.show_view(self.desk_app.bridge.snapshot())
+        self.show_view(self.desk_app.snapshot())
 
     def on_unmount(self) -> None:
         """Stop showing snapshots."""
@@ -145,7 +145,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
         if event is not None:
             event.refresh_styles = False
         self.place_panes()
-        self.show_view(self.desk_app.bridge.snapshot())
+        self.show_view(self.desk_app.snapshot())
 
     @property
     def single(self) -> bool:
@@ -281,7 +281,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
     def action_present(self) -> None:
         """Go back to the present."""
         self.desk_app.bridge.to_present()
-        self.show_view(self.desk_app.bridge.snapshot())
+        self.show_view(self.desk_app.snapshot())
 
     @on(TimeBar.Chosen)
     def _track_clicked(self, event: TimeBar.Chosen) -> None:
@@ -306,7 +306,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
         """Dismiss the error, then a filter, then a pane that stands alone."""
         if self.query_one(ErrorBar).text:
             self.desk_app.bridge.dismiss()
-            self.show_view(self.desk_app.bridge.snapshot())
+            self.show_view(self.desk_app.snapshot())
         elif not self.unfilter() and self._zoomed:
             self.action_zoom_pane()
 

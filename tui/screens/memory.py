@@ -16,13 +16,12 @@ from textual.containers import Horizontal, Vertical
 
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
-from tui.bridge import PAST
 from tui.keys import MEMORY, bindings
 from tui.memory_lines import DONE
 from tui.plain_text import one_line
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
-from tui.snapshot import Snapshot
+from tui.snapshot import PAST, Snapshot
 from tui.twins import report_action
 from tui.widgets import memory_text
 from tui.widgets.border_text import set_subtitle

@@ -19,13 +19,14 @@ from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
 from engine.reports.documents.operations import Operations
 from tui import amounts
+from tui.desk_changes import log_of
 from tui.keys import OPS, bindings
 from tui.market_view import last_to_decide
 from tui.run_text import halt_words
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen, log_text
 from tui.snapshot import Snapshot
-from tui.state import Line, log_of
+from tui.state import Line
 from tui.widgets import ops_tables
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.domain.order import Order
 from engine.messages.commands import Approve, OrderCommand, ResizeOrder, Undo, Veto
-from engine.reports.documents.control_state import OpenOrder
-from tui.bridge import PAST
 from tui.order_size import SIZE_HINT, order_size
 from tui.screens.own_order_keys import OwnOrderKeys
+from tui.snapshot import PAST
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
+    from engine.domain.order import Order
+    from engine.reports.documents.control_state import OpenOrder
     from tui.screens.confirm import Confirmation
 
 
@@ -74,7 +74,7 @@ class OrderActions(OwnOrderKeys):
                 answers[key]()
 
         def as_it_is() -> Confirmation | None:
-            view = self.desk_app.bridge.snapshot()
+            view = self.desk_app.snapshot()
             counted[:] = view.controls.waiting  # all are those that the text counts
             return order_confirmation(view, order.id, approve=approve)
 
@@ -108,7 +108,7 @@ class OrderActions(OwnOrderKeys):
 
     def show_at_once(self) -> None:
         """Show the snapshot after a command."""
-        self.show_view(self.desk_app.bridge.snapshot())
+        self.show_view(self.desk_app.snapshot())
 
     def _waiting_order(self) -> OpenOrder | None:
         """The waiting order under the cursor of the orders; from another pane that of the symbol, or the first. Where

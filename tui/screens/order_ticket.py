@@ -18,7 +18,7 @@ from engine.errors import PaperdeskError
 from engine.messages.commands import PlaceOrder
 from engine.reports.documents.order_effect import effect_row
 from engine.reports.documents.own_order import Ticket
-from tui.bridge import DeskApp
+from tui.desk_app import DeskApp
 from tui.order_size import SIZE_HINT, order_size
 from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts

@@ -4,8 +4,8 @@ it is on its way."""
 from __future__ import annotations
 
 from engine.messages.commands import PlaceOrder, RunCycle, TakeBackOrder
-from tui.bridge import PAST
 from tui.screens.frame import FramedScreen
+from tui.snapshot import PAST
 from tui.twins import report_action
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from engine.errors import PaperdeskError
-from tui.bridge import DeskApp
 from tui.keys import CHART
 from tui.screens.table_keys import TableKeys
 from tui.twins import report_action
 from tui.watchlist import present_group
+
+if TYPE_CHECKING:
+    from tui.desk_app import DeskApp
 
 
 class SearchKeys(TableKeys):

@@ -13,7 +13,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from engine.errors import PaperdeskError
-from tui.bridge import DeskApp
+from tui.desk_app import DeskApp
 from tui.keys import pane_bindings
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Source

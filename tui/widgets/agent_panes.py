@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
 
-from engine.messages.events import AgentAnswered
 from tui import amounts
 from tui.keys import pane_bindings
 from tui.partial_answer import streamed_text
@@ -21,6 +20,9 @@ from tui.plain_text import one_line
 from tui.state import DeskState, Pane, Progress, Signal
 from tui.widgets.border_text import set_title
 from tui.widgets.text_lines import TextLines
+
+if TYPE_CHECKING:
+    from engine.messages.events import AgentAnswered
 
 Part = str | tuple[str, str] | Content
 MUTED, FAINT = "$foreground 55%", "$foreground 45%"

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from engine.domain.chart import Line
-from tui.chart_data import Candle, ChartData, ChartView
-
 if TYPE_CHECKING:
+    from engine.domain.chart import Line
+    from tui.chart_data import Candle, ChartData, ChartView
     from tui.widgets.chart_canvas import Canvas
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

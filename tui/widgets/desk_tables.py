@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from engine.domain.order import is_own
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
-from tui.market_view import Quote
-from tui.snapshot import Snapshot
 from tui.state import DeskState, Held, Progress
-from tui.watchlist import WatchedGroup
 from tui.widgets.table import Cell, Column, Row
+
+if TYPE_CHECKING:
+    from tui.market_view import Quote
+    from tui.snapshot import Snapshot
+    from tui.watchlist import WatchedGroup
 
 WATCHLIST = (
     Column(title="SYM", max_width=9),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,10 +15,12 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui import amounts
-from tui.live import feed_text
+from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
-from tui.snapshot import Snapshot
-from tui.state import Books, Line
+
+if TYPE_CHECKING:
+    from tui.snapshot import Snapshot
+    from tui.state import Books, Line
 
 PAPER = " PAPER "
 """The label of every screen, at any size and in any theme."""

@@ -11,9 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from engine.domain.order import Order
-
 if TYPE_CHECKING:
+    from engine.domain.order import Order
     from engine.execution.controls import Halted, Paused
 
 

@@ -1,0 +1,37 @@
+"""The app as its screens know it: what they ask of it beyond what any Textual app has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tui.app_settings import AppSettings
+    from tui.bridge import Bridge
+    from tui.snapshot import Snapshot
+
+
+class DeskApp(Protocol):
+    """The app, as its screens know it."""
+
+    @property
+    def bridge(self) -> Bridge:
+        """The way to the desk."""
+
+    options: Sequence[str]
+    last_command: str
+    settings: AppSettings
+
+    def snapshot(self) -> Snapshot:
+        """Everything that screens show now."""
+
+    def reopen(self, *, cycle: bool) -> None:
+        """End, and start again with the configuration as it is now; with `cycle` a cycle runs as soon as it is open."""
+
+    def keep_image(self, name: str, image: bytes) -> Path:
+        """Write a picture; return its path. Raises OSError."""
+
+    def switch_mode(self, mode: str) -> object:
+        """Show another of the screens."""

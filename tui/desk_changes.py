@@ -1,0 +1,224 @@
+"""The change of the Desk screen's content by each event: `(state, event) -> state`, no screen in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from engine.domain.run import RunKind, RunOutcome
+from engine.messages import events
+from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
+from tui.plain_text import one_line, printable
+from tui.state import Books, DeskState, Held, Line, Pane, Progress, Signal, with_line
+
+if TYPE_CHECKING:
+    from engine.domain.run import EquityPoint
+    from engine.reports.documents.opening import Opening
+
+ANSWER_CHARACTERS = 20_000
+"""Characters of one answer that a screen shows."""
+
+
+def opening_state(opening: Opening) -> DeskState:
+    """The desk as its journal has it: the last run's events, the books, the latest decisions on each symbol."""
+    state = DeskState()
+    for made in opening.decisions:
+        state = _with_signal(state, made.key.symbol, made.key.owner, Signal.of(made.key.session, made))
+    for event in opening.events:
+        state = after(state, event)
+    return replace(state, running=False, error="", books=_opening_books(opening))
+
+
+def _opening_books(opening: Opening) -> Books | None:
+    last = opening.books
+    if last is None:
+        return None
+    change, since = opening.change, opening.since
+    closed = _books_of(last)
+    peak = last.value / (1 + opening.fall) if opening.fall > -1 else None
+    if since is None:
+        before = None if change is None or change <= -1 else last.value / (1 + change)
+        return replace(closed, before=before, peak=peak)
+    share = 1 + since.deposits / last.value if last.value > 0 else Decimal(1)
+    peak = None if peak is None else max(peak * share, since.books.value)
+    before = last.value + since.deposits
+    return replace(_books_of(since.books), session=last.session, since=since.books.session, before=before, peak=peak)
+
+
+def _books_of(point: EquityPoint) -> Books:
+    held = tuple(
+        Held(symbol, position.quantity, point.prices.get(symbol), position.average_cost)
+        for symbol, position in point.portfolio.positions.items()
+    )
+    return Books(session=point.session, value=point.value, cash=point.portfolio.cash, held=held)
+
+
+def after(state: DeskState, event: Event) -> DeskState:
+    """The state after an event. Texts are made safe to show here, once."""
+    change = _CHANGES.get(type(event))
+    # A run's own time goes on, also where an event is dated to the close that it is about.
+    earlier = None if isinstance(event, RunStarted) else state.clock
+    state = replace(state, clock=max(event.time, earlier or event.time))
+    return state if change is None else change(state, event)
+
+
+def log_of(events: Iterable[Event]) -> tuple[Line, ...]:
+    """The lines of the log that events make, oldest first."""
+    state = DeskState()
+    for event in events:
+        state = after(state, event)
+    return state.lines
+
+
+def _logged(state: DeskState, event: Event, level: str, text: str) -> DeskState:
+    """The state with a line at the run's clock: what a cycle decides is dated to its close, which the text names."""
+    return with_line(state, Line(state.clock or event.time, level, one_line(text)))
+
+
+def _because(detail: str) -> str:
+    return f": {detail}" if detail else ""
+
+
+def _run_started(state: DeskState, event: RunStarted) -> DeskState:
+    """A run that goes on keeps its answers; another one begins anew."""
+    goes_on = event.run == state.run
+    kind = {RunKind.INTRADAY: "cycle within the session", RunKind.SYMBOL: "run"}.get(event.kind, f"{event.kind} run")
+    more = f" and {len(event.symbols) - 4} more" if len(event.symbols) > 4 else ""
+    more += " alone" if event.kind is RunKind.SYMBOL else ""
+    symbols = ", ".join(event.symbols[:4]) or "no symbol, for all are decided,"
+    text = f"{kind} of {symbols}{more} {'goes on' if goes_on else 'begins'}"
+    state = replace(_logged(state, event, "info", text), running=True, symbols=event.symbols, at="", error="")
+    if goes_on:
+        return state
+    return replace(
+        state,
+        run=event.run,
+        steps=event.steps or state.steps,
+        session=event.last,
+        panes={},
+        opinions={},
+        cost=Decimal(0),
+    )
+
+
+def _with_pane(state: DeskState, event: StepStarted | AgentSaid | AgentAnswered, **changes: Any) -> DeskState:
+    """The state with the pane of an event changed."""
+    panes = list(state.steps_of(event.symbol, event.owner))
+    place = next((n for n, pane in enumerate(panes) if pane.step == event.step), None)
+    if place is None:  # a step that the run did not name comes before the decision
+        place = len(panes) - 1
+        panes.insert(place, Pane(step=event.step))
+    panes[place] = replace(panes[place], **changes)
+    if isinstance(event, StepStarted):  # steps before it that never began were left out
+        for n, pane in enumerate(panes[:place]):
+            if pane.progress is Progress.WAITING:
+                panes[n] = replace(pane, progress=Progress.LEFT_OUT)
+    owners = {**state.panes.get(event.symbol, {}), event.owner: tuple(panes)}
+    return replace(state, panes={**state.panes, event.symbol: owners})
+
+
+def _step_started(state: DeskState, event: StepStarted) -> DeskState:
+    return replace(_with_pane(state, event, progress=Progress.THINKING, text=""), at=event.symbol)
+
+
+def _agent_said(state: DeskState, event: AgentSaid) -> DeskState:
+    own = (pane for pane in state.steps_of(event.symbol, event.owner) if pane.step == event.step)
+    pane = next(own, Pane(step=event.step))
+    # An answer that was sent back is followed by a second attempt: it begins on an empty pane.
+    text = ("" if pane.over else pane.text) + printable(event.text)
+    return _with_pane(state, event, progress=Progress.THINKING, text=text[:ANSWER_CHARACTERS])
+
+
+def _agent_answered(state: DeskState, event: AgentAnswered) -> DeskState:
+    progress = Progress.ABSTAINED if event.abstained else Progress.ANSWERED
+    text = printable(event.text).strip()[:ANSWER_CHARACTERS]
+    state = _with_pane(state, event, progress=progress, text=text, answer=event)
+    if event.abstained:
+        text = f"{event.symbol} {event.step} abstained{_because(event.text)}"
+        state = _logged(state, event, "warning", text)
+    return replace(state, cost=None if state.cost is None or event.cost is None else state.cost + event.cost)
+
+
+def _opinion_formed(state: DeskState, event: OpinionFormed) -> DeskState:
+    opinion = Signal.of(event.session, event)
+    owners = {**state.opinions.get(event.symbol, {}), event.owner: opinion}
+    state = replace(state, opinions={**state.opinions, event.symbol: owners})
+    return _logged(state, event, "info", f"{event.symbol} {event.owner}: {opinion.terms}, {event.session}")
+
+
+def _decision_made(state: DeskState, event: DecisionMade) -> DeskState:
+    signal = Signal.of(event.session, event)
+    alone = len(state.panes.get(event.symbol, {})) < 2 or event.symbol in state.opinions
+    owner = "" if alone else f" for {event.owner}"
+    cut = f" (cut: {event.cut})" if event.cut else ""
+    state = _logged(
+        state, event, "decision", f"{event.symbol} {signal.terms}{owner} on the close of {event.session}{cut}"
+    )
+    return _with_signal(state, event.symbol, event.owner, signal)
+
+
+def _with_signal(state: DeskState, symbol: str, owner: str, signal: Signal) -> DeskState:
+    """The state with a decision, beside those of other owners in the same session."""
+    beside = {name: one for name, one in state.signals.get(symbol, {}).items() if one.session == signal.session}
+    return replace(state, signals={**state.signals, symbol: {**beside, owner: signal}})
+
+
+def _order_moved(state: DeskState, event: events.OrderMoved) -> DeskState:
+    text = f"{event.symbol} {event.side} order {event.state}{_because(event.detail)}"
+    return _logged(state, event, "trade", text)
+
+
+def _order_filled(state: DeskState, event: events.OrderFilled) -> DeskState:
+    text = f"{event.symbol} {event.side} {event.quantity.normalize():f} at {event.price:,.2f}"
+    return _logged(state, event, "trade", text)
+
+
+def _session_settled(state: DeskState, event: events.SessionSettled) -> DeskState:
+    """The books of a close; the cost of a position stays where its shares have not changed."""
+    old = state.books
+    costs = {held.symbol: (held.quantity, held.cost) for held in old.held} if old else {}
+    held = tuple(
+        Held(symbol, quantity, price, costs[symbol][1] if costs.get(symbol, (None,))[0] == quantity else None)
+        for symbol, quantity, price in event.positions
+    )
+    before, peak = (old.before, old.peak) if old else (None, None)
+    if old and old.session < event.session:
+        earned = event.value - event.brought
+        share = event.value / earned if event.brought and earned > 0 else Decimal(1)
+        before = old.value * share if old.since is None else old.before
+        peak = None if peak is None else peak * share
+    peak = max(event.value, event.value if peak is None else peak)
+    return replace(
+        state,
+        books=Books(session=event.session, value=event.value, cash=event.cash, held=held, before=before, peak=peak),
+    )
+
+
+def _noticed(state: DeskState, event: events.Noticed) -> DeskState:
+    state = _logged(state, event, event.level, event.text)
+    return replace(state, error=one_line(event.text)) if event.level == "error" else state
+
+
+def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
+    failed = event.outcome is RunOutcome.FAILED
+    ended = _logged(state, event, "error" if failed else "info", f"run {event.outcome}{_because(event.detail)}")
+    error = one_line(event.detail) if failed else state.error
+    return replace(ended, running=False, at="", error=error)
+
+
+_CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {
+    RunStarted: _run_started,
+    events.SessionOpened: lambda state, event: replace(state, session=event.session),
+    StepStarted: _step_started,
+    AgentSaid: _agent_said,
+    AgentAnswered: _agent_answered,
+    OpinionFormed: _opinion_formed,
+    DecisionMade: _decision_made,
+    events.OrderMoved: _order_moved,
+    events.OrderFilled: _order_filled,
+    events.SessionSettled: _session_settled,
+    events.Noticed: _noticed,
+    events.RunFinished: _run_finished,
+}
