@@ -23,6 +23,7 @@ from engine.app.own_process import NICENESS, begin_process, leave_terminal
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.messages import events
+from engine.messages.commands import Command
 from tui.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -38,6 +39,27 @@ function of a module, so that another process can import it."""
 STOP, GO_ON = "stop", "go on"
 GRACE = 3.0
 """Seconds between the request to stop and the use of force."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartBacktest(Command):
+    """Run a backtest in a process of its own."""
+
+    spec: RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeBacktest(Command):
+    """Go on with a backtest that was stopped or killed, where its journal ends."""
+
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopBacktest(Command):
+    """Stop the running backtest; its results so far are kept."""
+
+    run: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.market.forming_minutes import continued
-from engine.messages.commands import Command, Halt, Resume, ResumeBacktest, RunCycle, StartBacktest, StopBacktest
-from tui.backtest_run import RUNNING, BacktestProcess, BacktestState, Target
+from engine.messages.commands import Command, Halt, Resume, RunCycle
+from tui.backtest_run import (
+    RUNNING,
+    BacktestProcess,
+    BacktestState,
+    ResumeBacktest,
+    StartBacktest,
+    StopBacktest,
+    Target,
+)
 from tui.desk_follower import DeskFollower, DeskOpener
 from tui.market_view import MarketView, at_prices, market_view
 from tui.plain_text import one_line

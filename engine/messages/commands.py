@@ -8,12 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from engine.domain.market import Symbol
-    from engine.domain.order import Order, OrderSize, Side
-    from engine.domain.run import RunSpec
+from engine.domain.market import Symbol
+from engine.domain.order import Order, OrderSize, Side
 
 
 class MemoryChange(StrEnum):
@@ -47,27 +44,6 @@ class Pause(Command):
 @dataclass(frozen=True, slots=True)
 class Unpause(Command):
     """End a pause."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartBacktest(Command):
-    """Run a backtest in a process of its own."""
-
-    spec: RunSpec
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeBacktest(Command):
-    """Go on with a backtest that was stopped or killed, where its journal ends."""
-
-    run: str
-
-
-@dataclass(frozen=True, slots=True)
-class StopBacktest(Command):
-    """Stop the running backtest; its results so far are kept."""
-
-    run: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from engine.errors import PaperdeskError
-from engine.messages.commands import Command, ResumeBacktest, StartBacktest, StopBacktest
+from engine.messages.commands import Command
 from engine.reports.documents.runs import StoredRun
-from tui.backtest_run import RUNNING, STOPPED, BacktestState
+from tui.backtest_run import RUNNING, STOPPED, BacktestState, ResumeBacktest, StartBacktest, StopBacktest
 from tui.keys import BACKTEST, bindings
 from tui.recorded_run import comparison, curves, recorded, report, with_document
 from tui.screens.ask import AskScreen

@@ -411,8 +411,9 @@ COMMANDS = (
     commands.RunCycle(),
     commands.Pause("on holiday"),
     commands.PlaceOrder("ABC", Side.BUY, OrderSize(Decimal("12.5"), money=True)),
-    commands.StartBacktest(SPEC),
-    commands.StopBacktest("bt-1"),
+    commands.ResizeOrder("o-1", OrderSize(Decimal(3), money=False)),
+    commands.ChangeMemory("m-1", commands.MemoryChange.PIN, "a lasting rule"),
+    commands.Edit("o-1", quantity=Decimal(2)),
     commands.Shutdown(),
 )
 
