@@ -87,6 +87,7 @@ def _guarded(method: Any) -> Any:
 
 def pytest_configure(config: pytest.Config) -> None:
     """The settings of whoever runs the tests do not reach them, nor the modules that they import."""
+    gc.disable()  # a fifth of a worker's start would go into garbage, of which there is none yet
     patch = pytest.MonkeyPatch()
     for name in list(os.environ):
         if name not in _KEPT and (name in _UNSET or name.startswith(_UNSET_PREFIXES)):
@@ -121,6 +122,7 @@ def pytest_collection_finish() -> None:
     checked = lru_cache(maxsize=100_000)(prices.bar_row)
     prices.bar_row = lambda cells: checked(tuple(cells))
     gc.freeze()
+    gc.enable()
     gc.set_threshold(100_000, 30, 50)
 
 
