@@ -203,7 +203,7 @@ async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) 
 async def test_a_command_of_someone_else_is_a_bug() -> None:
     desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
     desk.send(Command())
-    with pytest.raises(Exception, match=r"Command\(\)"):
+    with pytest.raises(Exception, match="what to do with Command"):
         await desk.serve()
 
 
