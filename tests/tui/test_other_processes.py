@@ -102,9 +102,17 @@ async def test_a_run_that_is_at_work_is_shown_at_work_until_it_ends_or_nothing_i
     desk = OpenDesk(services(config))
     now, symbols = desk.clock.now(), tuple(desk.symbols)
     started = RunStarted(
-        run="later", time=now, kind="daily", name="x", label="x", symbols=symbols, first=SECOND, last=SECOND,  # type: ignore[arg-type]
-        sessions=1, steps=tuple(desk.steps),
-    )  # fmt: skip
+        run="later",
+        time=now,
+        kind="daily",
+        name="x",
+        label="x",
+        symbols=symbols,
+        first=SECOND,
+        last=SECOND,  # type: ignore[arg-type]
+        sessions=1,
+        steps=tuple(desk.steps),
+    )
     async with running(open_desk=lambda: desk) as pilot:
         await until(pilot, lambda: desk_is_open(pilot))
         with JournalWriter(journal) as writer:

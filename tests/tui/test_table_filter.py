@@ -26,10 +26,21 @@ ROWS = st.tuples(
 )
 TERMS = st.sampled_from(
     [
-        "nvda", "sym:aa", "sym:=nvda", "pnl:>0", "pnl:<=-5.5", "pnl%:-10..10%", "pnl:..0", "session:2020..2021-06",
-        "session:>1999-12-31", "why:a", '"a b"', "hidden", "pnl:1k..",
+        "nvda",
+        "sym:aa",
+        "sym:=nvda",
+        "pnl:>0",
+        "pnl:<=-5.5",
+        "pnl%:-10..10%",
+        "pnl:..0",
+        "session:2020..2021-06",
+        "session:>1999-12-31",
+        "why:a",
+        '"a b"',
+        "hidden",
+        "pnl:1k..",
     ]
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40, deadline=None)

@@ -236,8 +236,14 @@ def test_memory_holds_what_intelligence_and_reflections_wrote_found_by_query_tex
     for record in finagent.records:
         by_kind.setdefault(record.kind, []).append(record)
     assert by_kind.keys() == {
-        "news", "10-Q", "10-K", "price", "market-intelligence", "low-level-reflection", "high-level-reflection"
-    }  # fmt: skip
+        "news",
+        "10-Q",
+        "10-K",
+        "price",
+        "market-intelligence",
+        "low-level-reflection",
+        "high-level-reflection",
+    }
     assert all(record.query_text and record.text for record in finagent.records)
     vectors = HashEmbedder().embed([record.query_text for record in finagent.records])
     assert all(np.allclose(record.vector, vector) for record, vector in zip(finagent.records, vectors, strict=True))
