@@ -200,7 +200,8 @@ class PaperdeskApp(App[str]):
 
     async def _begin_with_engine(self) -> None:
         await asyncio.to_thread(lambda: [import_module(name) for name in AFTER_FIRST_PAINT])
-        self._begin()
+        if not self._ended:
+            self._begin()
 
     def _begin(self) -> None:
         self._begun = True
