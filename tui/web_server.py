@@ -7,11 +7,13 @@ import secrets
 import shlex
 import signal
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import Template
 
 from aiohttp import web
-from textual_serve.server import Server
+from textual_serve import server
+from textual_serve.app_service import AppService
 
 from engine.errors import ConfigError
 
@@ -54,6 +56,20 @@ class Guard:
         return secrets.compare_digest(text.encode(errors="replace"), self._token.encode())
 
 
+class _App(AppService):
+    """An app of a page. Its process has ended, and the pipes to it are closed, once it is stopped: what is still open
+    when the server ends would complain of that."""
+
+    async def stop(self) -> None:
+        """Have the app end, and wait until it has."""
+        await super().stop()
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            await self._process.wait()
+            with suppress(ConnectionError):  # the app was first
+                await self._process.stdin.wait_closed()
+
+
 class Terminals:
     """Handler of the websockets of open pages, each of which has an app; the server's end is the end of all of them."""
 
@@ -83,7 +99,8 @@ async def serve(command: Sequence[str], port: int, ready: Callable[[str], None])
     """Serve the app that `command` runs on a port of loopback (0: any) until a signal ends it; every page that is
     opened has a process of its own. `ready` gets the address. Raises ConfigError for a port that cannot be opened."""
     token = secrets.token_urlsafe(32)
-    guard, apps = Guard(token), Server(shlex.join(command), host=LOOPBACK)
+    server.AppService = _App  # type: ignore[attr-defined]  # it makes them by this name
+    guard, apps = Guard(token), server.Server(shlex.join(command), host=LOOPBACK)
     terminals = Terminals(apps.handle_websocket)
     app = web.Application(middlewares=[web.middleware(guard)])
     app.add_routes(
