@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
+from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -12,10 +15,15 @@ from typing import Any
 
 import pytest
 
+from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_journal import desk_lock
+from engine.app.runs import run_daily
+from engine.config import load_config
+from engine.domain.model_call import ModelRequest, ModelResult
 from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
+from engine.ports import LanguageModel
 from tests.tui.commands.conftest import Run
 from tui.cli import main
 
@@ -28,21 +36,37 @@ def asks(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
 
 
+class Buys:
+    """The rules, except that every decision is to buy: the last session depends on the day of the test."""
+
+    spec = "buys"
+    label = "a model that was made for this test"
+    sees = True
+
+    def __init__(self, inner: LanguageModel) -> None:
+        self._inner = inner
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        result = await self._inner.answer(request, on_delta)
+        if "recommendation" not in (result.answer or {}):
+            return result
+        buys = {"recommendation": "BUY", "position_size": 5, "rule": "strong uptrend"}
+        return replace(result, answer={**(result.answer or {}), **buys}, text="{}")
+
+
 @pytest.fixture(scope="session")
 def waiting_desk(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     """A home with a demo desk in mode ask, and its orders that wait for a word, at least two."""
     home = tmp_path_factory.mktemp("waiting-home")
     shutil.copytree(sessions_home, home, dirs_exist_ok=True)
-    for seed in range(7, 40):  # which session is the last, and what is decided for it, depends on the day of the test
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("PAPERDESK_HOME", str(home))
-            patch.setenv("PAPERDESK_BROKER__MODE", "ask")
-            patch.setenv("PAPERDESK_DATA__DEMO_SEED", str(seed))
-            printed("--daily", "--desk", f"seed{seed}")
-            found = json.loads(printed("approve", "--desk", f"seed{seed}", "--json"))["waiting"]
-        if len(found) >= 2:
-            return home, [order | {"desk": f"seed{seed}", "seed": str(seed)} for order in found]
-    raise AssertionError("no seed gives a demo desk that wants to trade twice")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(home))
+        patch.setenv("PAPERDESK_BROKER__MODE", "ask")
+        patch.setenv("PAPERDESK_DESK__NAME", "asking")
+        asyncio.run(run_daily(services(load_config(None).config), through=Buys))
+        found = json.loads(printed("approve", "--json"))["waiting"]
+    assert len(found) >= 2
+    return home, [order | {"desk": "asking"} for order in found]
 
 
 def printed(*arguments: str) -> str:
@@ -84,10 +108,9 @@ def test_what_waits_is_listed_with_why_and_how_long(run: Run, waiting: list[dict
 
 
 def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_anew(
-    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    run: Run, waiting: list[dict[str, Any]]
 ) -> None:
     desk, first, second = waiting[0]["desk"], waiting[0]["id"], waiting[1]["id"]
-    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", waiting[0]["seed"])
     calls = run("status", "--desk", desk, "--json").json["model"]["calls"]
     vetoed = run("veto", first, "--reason", "too  much", "--desk", desk)
     assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": canceled: vetoed: too much\n")
@@ -107,11 +130,8 @@ def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_ane
     assert run("approve", second, "--desk", desk).code == 0
 
 
-def test_all_that_wait_go_at_once_and_then_none_waits(
-    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_that_wait_go_at_once_and_then_none_waits(run: Run, waiting: list[dict[str, Any]]) -> None:
     desk = waiting[0]["desk"]
-    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", waiting[0]["seed"])
     said = run("approve", "--all", "--desk", desk)
     assert said.code == 0 and said.out.count(": approved, acknowledged") == len(waiting)
     assert run("approve", "--all", "--desk", desk).out == f"no order of the desk {desk} waits for approval\n"
@@ -119,10 +139,9 @@ def test_all_that_wait_go_at_once_and_then_none_waits(
 
 
 def test_on_a_halted_desk_an_approval_waits_and_the_run_after_the_halt_sends(
-    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    run: Run, waiting: list[dict[str, Any]]
 ) -> None:
     desk = waiting[0]["desk"]
-    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", waiting[0]["seed"])
     halt = run("halt", "--desk", desk, "--json").json
     assert [order["id"] for order in halt["not_sent"]] == [order["id"] for order in waiting]
     said = run("approve", "--all", "--desk", desk)
@@ -138,11 +157,10 @@ def test_on_a_halted_desk_an_approval_waits_and_the_run_after_the_halt_sends(
 
 
 def test_an_edit_is_held_against_the_limits_said_everywhere_and_can_be_undone(
-    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    run: Run, waiting: list[dict[str, Any]]
 ) -> None:
     order = waiting[0]
     at, symbol, price = ("--desk", order["desk"]), order["symbol"], Decimal(order["effect"]["price"])
-    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", order["seed"])
     assert Decimal(order["effect"]["shares"]) == round(Decimal(order["notional"]) / price, 4)
     assert order["effect"]["before"] == 0 and 0 < order["effect"]["after"] < 0.11
     assert "  Price  " in run("approve", *at).out
@@ -223,11 +241,8 @@ def test_names_and_all_exclude_each_other(run: Run, asks: None) -> None:
     assert not places.desk_journal("demo").exists()
 
 
-def test_a_symbol_stands_for_its_orders_that_wait(
-    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_symbol_stands_for_its_orders_that_wait(run: Run, waiting: list[dict[str, Any]]) -> None:
     desk, first, second = waiting[0]["desk"], waiting[0], waiting[1]
-    monkeypatch.setenv("PAPERDESK_DATA__DEMO_SEED", first["seed"])
     vetoed = run("veto", first["symbol"].lower(), "--reason", "too much", "--desk", desk)
     assert (vetoed.code, vetoed.err) == (0, "") and vetoed.out.endswith(": canceled: vetoed: too much\n")
     assert run("approve", second["symbol"], "--desk", desk).code == 0
