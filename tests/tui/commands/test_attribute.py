@@ -70,7 +70,8 @@ def test_each_row_is_that_of_an_independent_redecision(run: Run, lived: Path) ->
     changes = {}
     for without, effect in rows(one):
         flags = ("--without", ",".join(without)) if without else ()
-        then, now = (redecided(run, symbol, session, *flags)[side] for side in ("then", "now"))
+        both = redecided(run, symbol, session, *flags)
+        then, now = both["then"], both["now"]
         assert (effect["action"], effect["size"], effect["reason"]) == (now["action"], now["size"], now["reason"])
         assert effect["change"] == signed(now) - signed(then)
         changes[without] = effect["change"]
