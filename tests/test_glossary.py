@@ -7,6 +7,7 @@ and CamelCase: `hand` is retired, `handle` is not.
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -99,10 +100,21 @@ class Name:
 def parsed() -> dict[str, ast.Module]:
     """Every module of the product by its path."""
     paths = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
-    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    # Nodes are no garbage, and searching for it takes time. It may also find a task of an earlier test that failed
+    # unseen: its traceback is parsed within this parsing, which Python 3.11 takes for an error of its own.
+    gc.disable()
+    try:
+        return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    finally:
+        gc.enable()
 
 
-def public_names() -> Iterator[Name]:
+@cache
+def public_names() -> tuple[Name, ...]:
+    return tuple(_public_names())
+
+
+def _public_names() -> Iterator[Name]:
     for file, tree in parsed().items():
         for part in file.removesuffix(".py").split("/"):
             yield Name(file, 1, part)
@@ -128,10 +140,12 @@ def _names_in(file: str, body: list[ast.stmt]) -> Iterator[Name]:
 def _flags(file: str, tree: ast.Module) -> Iterator[Name]:
     """Flags of commands: strings such as `--adopt` in a call of `option`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("option"):
-            for argument in node.args:
-                if isinstance(argument, ast.Constant) and str(argument.value).startswith("--"):
-                    yield Name(file, node.lineno, str(argument.value))
+        if isinstance(node, ast.Call):
+            texts = [str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)]
+            flags = [text for text in texts if text.startswith("--")]
+            # To write a call out takes longest, and few have such a string.
+            if flags and ast.unparse(node.func).endswith("option"):
+                yield from (Name(file, node.lineno, flag) for flag in flags)
 
 
 def parts_of(name: str) -> list[str]:
