@@ -11,11 +11,9 @@ from typing import Any
 
 import pytest
 
-from connectors.demo.market import DemoMarket
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.desk_context import Finished
 from engine.app.runs import run_daily
@@ -26,6 +24,7 @@ from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult
+from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
 from tests.snapshots import snapshot
@@ -39,7 +38,7 @@ CASH = Decimal(100_000)
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("data") / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2021, 5, 28)), target))
+    asyncio.run(write_folder(FewSymbols(SYMBOLS, date(2021, 5, 28)), target))
     return target
 
 

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from connectors.demo.market import DemoMarket
 from connectors.wiring.services import services
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import desk_lock
@@ -29,6 +27,7 @@ from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
+from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import trade
 
@@ -139,7 +138,7 @@ def test_two_runs_at_once_are_one_run_and_a_wait() -> None:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("data") / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 3, 20)), target))
+    asyncio.run(write_folder(FewSymbols(SYMBOLS, date(2024, 3, 20)), target))
     return target
 
 

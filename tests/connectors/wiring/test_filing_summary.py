@@ -16,7 +16,6 @@ import pytest
 
 from connectors.files.texts import filing_line
 from connectors.wiring.services import services
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.agents.text import count_words, plain
 from engine.app.backtest import run_backtest
@@ -28,7 +27,8 @@ from engine.journal.entries import AnswerEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from memory.record import Layer, MemoryRecord
-from tests.data_folders import DrawnOnce, write_folder
+from tests.connectors.wiring.few_symbols import FewSymbols
+from tests.data_folders import write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 
 AGENT = "filing-summary"
@@ -67,7 +67,7 @@ FILINGS = (*LONG, filing("event", "8-K", 16, SHORT))
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo market as a data folder, with filings of ours alone."""
     made = tmp_path_factory.mktemp("long-filings")
-    asyncio.run(write_folder(DrawnOnce(7, calendars(), date(2024, 4, 30)), made))
+    asyncio.run(write_folder(FewSymbols(("TMBK",), date(2024, 4, 30)), made))
     for file in (made / "filings").iterdir():
         file.unlink()
     (made / "filings" / "TMBK.jsonl").write_text("".join(map(filing_line, FILINGS)))

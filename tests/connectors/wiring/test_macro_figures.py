@@ -32,6 +32,7 @@ from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import desk_calendar
 from engine.messages.events import Event, Noticed
 from memory.record import Layer, MemoryRecord
+from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 
 BOTH = ("ICSA", "AWHMAN")
@@ -44,6 +45,8 @@ SPEC = RunSpec(
     data=DataSpec(None, 7, BOTH),
     model="offline",
 )
+# What is known already is remembered on the first day.
+BRIEF = replace(SPEC, last=date(2024, 2, 6))
 NONE = "no figures of the economy for ICSA, AWHMAN: the agents decide without (paperdesk fetch macro)"
 
 
@@ -106,22 +109,22 @@ def test_it_is_judged_recalled_and_shown_on_the_trail() -> None:
     [{"without": ("macro",)}, {"preset": "finmem"}, {"preset": "finagent"}, {"data": DataSpec(None, 7)}],
 )
 def test_without_the_step_or_without_series_there_are_none(changes: dict[str, Any]) -> None:
-    assert remembered(replace(SPEC, run="none", **changes)) == []
+    assert remembered(replace(BRIEF, run="none", **changes)) == []
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "data"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 2, 13)), made))
+    asyncio.run(write_folder(FewSymbols(SPEC.symbols, date(2024, 2, 13)), made))
     return made
 
 
 def test_a_folder_without_figures_is_fine_and_said_once(folder: Path) -> None:
     notes = run_backtest(
-        services(Config(), NOON), replace(SPEC, data=DataSpec(str(folder), 0, BOTH), run="a")
+        services(Config(), NOON), replace(BRIEF, data=DataSpec(str(folder), 0, BOTH), run="a")
     ).result.notes
     assert notes.count(NONE) == 1
-    without = replace(SPEC, data=DataSpec(str(folder), 0, BOTH), without=("macro",), run="b")
+    without = replace(BRIEF, data=DataSpec(str(folder), 0, BOTH), without=("macro",), run="b")
     assert NONE not in run_backtest(services(Config(), NOON), without).result.notes
 
 

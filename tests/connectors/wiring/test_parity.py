@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.demo.market import DemoMarket
 from connectors.wiring.services import services
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.parity import check_parity
 from engine.app.runs import run_daily
@@ -24,6 +22,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 from engine.lab.parity import Parity
 from engine.ports import LanguageModel
+from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.old_journals import as_version
 
@@ -66,7 +65,7 @@ class Headstrong:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("data") / "demo"
-    asyncio.run(write_folder(DemoMarket(7, calendars(), date(2024, 2, 20)), target))
+    asyncio.run(write_folder(FewSymbols(("TMBK", "BXWD"), date(2024, 2, 20)), target))
     return target
 
 

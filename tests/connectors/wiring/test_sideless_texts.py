@@ -10,14 +10,14 @@ import pytest
 
 from connectors.files.texts import news_line
 from connectors.wiring.services import services
-from connectors.wiring.sources import calendars
 from engine import places
 from engine.app.backtest import run_backtest
 from engine.config import Config
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
-from tests.data_folders import DrawnOnce, write_folder
+from tests.connectors.wiring.few_symbols import FewSymbols
+from tests.data_folders import write_folder
 
 DAYS = 12
 MEETINGS = "TMBK will hold its annual meeting of shareholders in room {n} of the town hall on the {n}th floor."
@@ -26,7 +26,7 @@ LAWSUITS = "TMBK loses lawsuit {n} over fraud, cuts its guidance and reports lar
 
 def folder_with(made: Path, text: str) -> Path:
     """The demo market as a data folder, with an item of this text on each of twelve days and no filings."""
-    asyncio.run(write_folder(DrawnOnce(7, calendars(), date(2024, 3, 28)), made))
+    asyncio.run(write_folder(FewSymbols(("TMBK",), date(2024, 3, 28)), made))
     for file in (*(made / "filings").iterdir(), *(made / "news").iterdir()):
         file.unlink()
     items = []
