@@ -91,9 +91,10 @@ def trails(run: str) -> list[Trail]:
 
 def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServer) -> None:
     config = seeing(server)
-    run_backtest(services(config, Noon()), replace(SPEC, run="seen"))
+    brief = replace(SPEC, last=date(2024, 2, 14))
+    run_backtest(services(config, Noon()), replace(brief, run="seen"))
     assert pictures(server) >= 3
-    run_backtest(services(config, Noon()), replace(SPEC, run="unseen", without=BLIND))
+    run_backtest(services(config, Noon()), replace(brief, run="unseen", without=BLIND))
     assert pictures(server) == 0
     for run, seen in (("seen", True), ("unseen", False)):
         charts = [answer for one in trails(run) for answer in one.answers if answer.charts]
@@ -105,7 +106,7 @@ def test_no_picture_reaches_a_model_that_sees_in_a_backtest(server: FakeLLMServe
 
 def test_nor_when_a_decision_is_redecided(server: FakeLLMServer) -> None:
     config = seeing(server)
-    run_backtest(services(config, Noon()), replace(SPEC, run="first"))
+    run_backtest(services(config, Noon()), replace(SPEC, first=date(2024, 2, 14), run="first"))
     server.requests.clear()
     with JournalReader(places.run_journal("first")) as reader:
         made = [decision for decision in reader.decisions() if decision.key.session == date(2024, 2, 14)]
@@ -137,9 +138,18 @@ class Lived:
 
 
 def lived(preset: str, *without: str) -> Lived:
-    """Three sessions after five of warm-up, by the rules."""
+    """Two sessions after three of warm-up, on the last of which claims came out, by the rules."""
     name = f"{preset}-{'-'.join(without)}"
-    spec = replace(SPEC, preset=preset, model="offline", warm_up_from=date(2024, 2, 5), without=without, run=name)
+    spec = replace(
+        SPEC,
+        preset=preset,
+        model="offline",
+        first=date(2024, 2, 9),
+        last=date(2024, 2, 12),
+        warm_up_from=date(2024, 2, 6),
+        without=without,
+        run=name,
+    )
     spec = replace(spec, data=DataSpec(None, 7, ("ICSA", "AWHMAN")))
     run_backtest(services(Config(), Noon()), spec)
     found = trails(name)
