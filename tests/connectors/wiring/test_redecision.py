@@ -6,10 +6,11 @@ import asyncio
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,28 +66,44 @@ def desk(preset: str = "desk", **data: Any) -> Config:
     return Config.model_validate(plain)
 
 
+# One symbol on its own days; the long suite has more.
+BRIEF = replace(BACKTEST, symbols=("TMBK",), first=DAYS[0], last=date(2024, 2, 15), warm_up_from=date(2024, 2, 8))
+
+
 @pytest.fixture(scope="module")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
-    """A home with a backtest and one with a desk of five days, each lived in once."""
-    made = {name: tmp_path_factory.mktemp(name) for name in ("backtest", "desk")}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(places.HOME, str(made["backtest"]))
-        run_backtest(services(Config()), BACKTEST, baselines=())
-        patch.setenv(places.HOME, str(made["desk"]))
-        for day in DAYS:
-            asyncio.run(run_daily(services(desk(), Wall(day)), day))
-    yield made
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Homes with a backtest, a brief one, or a desk of five days, each lived in once, and only where it is needed."""
+
+    @cache
+    def home(name: str) -> Path:
+        made = tmp_path_factory.mktemp(name)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(places.HOME, str(made))
+            if name == "desk":
+                for day in DAYS:
+                    asyncio.run(run_daily(services(desk(), Wall(day)), day))
+            else:
+                run_backtest(services(Config()), BACKTEST if name == "backtest" else BRIEF, baselines=())
+        return made
+
+    return home
 
 
 @pytest.fixture
-def backtested(homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(places.HOME, str(homes["backtest"]))
+def backtested(homes: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(places.HOME, str(homes("backtest")))
     return places.run_journal(BACKTEST.run)
 
 
 @pytest.fixture
-def lived(homes: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(places.HOME, str(homes["desk"]))
+def briefly(homes: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(places.HOME, str(homes("brief")))
+    return places.run_journal(BRIEF.run)
+
+
+@pytest.fixture
+def lived(homes: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(places.HOME, str(homes("desk")))
     return places.desk_journal("mine")
 
 
@@ -163,14 +180,14 @@ def test_every_decision_of_a_backtest_with_a_warm_up_comes_out_the_same(backtest
 
 
 @pytest.mark.slow
-def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: dict[str, Path]) -> None:
-    before = digest(homes["desk"])
+def test_every_decision_of_a_desk_comes_out_the_same(lived: Path, homes: Callable[[str], Path]) -> None:
+    before = digest(homes("desk"))
     met = assert_all_the_same(lived, desk())
     assert met["BUY"] and met["memories"] > 20 and met["cited"]
     with JournalReader(lived) as reader:
         assert [run.session for run in reader.runs() if run.outcome == "done"] == list(DAYS)
         assert len(reader.outcomes()) >= 6
-    assert digest(homes["desk"]) == before
+    assert digest(homes("desk")) == before
 
 
 @pytest.mark.slow
@@ -192,8 +209,8 @@ def test_a_convention_that_trades_at_the_close_of_its_decision_comes_out_the_sam
     assert met["BUY"] and met["memories"]
 
 
-def test_a_step_left_out_or_another_preset_shows_what_it_changed(backtested: Path) -> None:
-    with JournalReader(backtested) as reader:
+def test_a_step_left_out_or_another_preset_shows_what_it_changed(briefly: Path) -> None:
+    with JournalReader(briefly) as reader:
         made = reader.decisions(part="test")
         bought = next(one for one in made if one.action is Action.BUY)
         blind = again(reader, bought, Config(), Changes(without=("chart", "tools")))
@@ -210,9 +227,9 @@ def test_a_step_left_out_or_another_preset_shows_what_it_changed(backtested: Pat
     assert not new.now.recalled and len(new.memories) == len(without.then.recalled)
 
 
-def test_what_was_not_there_then_is_said(backtested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_there_then_is_said(briefly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "copy"
-    shutil.copytree(backtested.parents[2], home)
+    shutil.copytree(briefly.parents[2], home)
     monkeypatch.setenv(places.HOME, str(home))
     shutil.rmtree(places.run_memory(BACKTEST.run))
     with JournalReader(places.run_journal(BACKTEST.run)) as reader:
@@ -297,8 +314,7 @@ def test_what_a_service_said_is_said_again_for_free_its_failures_included() -> N
 
 
 def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
-    for day in DAYS[:2]:
-        asyncio.run(run_daily(services(desk(), Wall(day)), day, through=Remote))
+    asyncio.run(run_daily(services(desk(), Wall(DAYS[0])), DAYS[0], through=Remote))
     endpoint = {"base_url": "http://127.0.0.1:9/v1", "vision": True, "key_env": "A_KEY_THAT_NOBODY_HAS"}
     later = desk().model_dump() | {"models": {"default": "local:m1"}, "endpoints": {"local": endpoint}}
     config = Config.model_validate(later)
@@ -312,6 +328,7 @@ def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
                 again(reader, made, config, new)
 
 
+@pytest.mark.usefixtures("loaded_once")
 def test_a_desk_needs_its_data_only_where_it_kept_no_inputs(
     lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
