@@ -44,7 +44,7 @@ class Ran:
         return [answer for answer in self.answers[agent] if answer.outcome == "answered"]
 
 
-def ran(preset: str, last: date = date(2025, 4, 11), **changes: Any) -> Ran:
+def ran(preset: str, last: date = date(2025, 3, 28), **changes: Any) -> Ran:
     name = f"intelligence-{Path(preset).stem}"
     spec = RunSpec(
         symbols=(SYMBOL,), first=date(2025, 2, 10), last=last, preset=preset, data=DataSpec(None, 7), run=name
@@ -145,7 +145,7 @@ def test_each_type_recalls_its_own_best_and_no_more(finagent: Ran) -> None:
 def test_the_types_are_a_setting_of_the_preset(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text('extends = "finagent"\nname = "own"\nretrieval = ["price down", "news"]\n', encoding="utf-8")
-    few = ran(str(own), date(2025, 2, 21))
+    few = ran(str(own), date(2025, 2, 18))
     for answer in few.given("market-intelligence"):
         assert answer.answer is not None and set(answer.answer["queries"]) == {"price_down", "news"}
     found = {name for recalled in few.recalled.values() for one in recalled for name in one.memory.types}
@@ -169,7 +169,7 @@ def test_an_item_left_out_goes_back_once_and_is_remembered_without_labels(
         return replace(result, answer=made)
 
     monkeypatch.setattr(OfflineModel, "answer", careless)
-    seen = ran("finagent", date(2025, 3, 7))
+    seen = ran("finagent", date(2025, 2, 21))
     back = [answer for answer in seen.answers["market-intelligence"] if answer.outcome == "sent back"]
     assert back and all("items leaves out" in answer.reason for answer in back)
     assert len(seen.given("market-intelligence")) == len(seen.recalled)
@@ -180,7 +180,7 @@ def test_an_item_left_out_goes_back_once_and_is_remembered_without_labels(
 
 
 def test_without_intelligence_the_news_is_still_remembered() -> None:
-    seen = ran("finagent", date(2025, 2, 21), without=("intelligence",))
+    seen = ran("finagent", date(2025, 2, 14), without=("intelligence",))
     news = [record for record in seen.records if record.kind == "news"]
     assert news and not any(record.labels for record in news)
 
@@ -208,7 +208,7 @@ def test_of_the_past_the_decision_reads_a_summary_of_intelligence_alone(finagent
 
 
 def test_where_memories_are_cited_their_summary_is_of_intelligence_too() -> None:
-    seen = ran("desk", date(2025, 2, 28))
+    seen = ran("desk", date(2025, 2, 21))
     assert any(one.memory.layer == "reflection" for rows in seen.recalled.values() for one in rows)
     assert any("Reflection memory, best first:" in text_of(answer) for answer in seen.given("evidence-decision"))
     asked = [text_of(answer) for answer in seen.given("past-intelligence")]
@@ -262,6 +262,6 @@ def test_memory_holds_what_intelligence_and_reflections_wrote_found_by_query_tex
 
 
 def test_analyses_that_are_left_out_leave_the_items_alone() -> None:
-    seen = ran("finagent", date(2025, 2, 21), without=("analyses",))
+    seen = ran("finagent", date(2025, 2, 14), without=("analyses",))
     items = [record for record in seen.records if "reflection" not in record.kind]
     assert items and not any(record.query_text or record.kind == "market-intelligence" for record in items)
