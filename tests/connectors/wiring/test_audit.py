@@ -40,6 +40,10 @@ AGENTS = RunSpec(
 )
 
 
+# A week of it, with the report in it.
+WEEK = replace(AGENTS, last=date(2025, 2, 6))
+
+
 def certificate(spec: RunSpec = AGENTS, cuts: int | None = 4) -> Certificate:
     return run_audit(services(Config()), spec, cuts)
 
@@ -49,7 +53,7 @@ def surfaced(found: Certificate) -> set[str]:
 
 
 def test_an_honest_run_is_clean() -> None:
-    found = certificate()
+    found = certificate(WEEK)
     assert found.outcome == "clean"
     assert (found.cuts, found.differing, found.access_differing, found.findings) == (4, 0, 0, ())
     # Every decision from the first through the last cut has been taken again, the cuts' own twice.
@@ -214,7 +218,7 @@ def test_data_access_that_is_off_by_one_is_caught(
     monkeypatch: pytest.MonkeyPatch, method: str, mutant: Callable[..., Any], source: str
 ) -> None:
     monkeypatch.setattr(ArrayMarketAsOf, method, mutant)
-    found = certificate(cuts=2)
+    found = certificate(WEEK, cuts=2)
     assert found.outcome == "leak"
     assert found.access_differing > 0
     # A door that shows tomorrow's bar shows tomorrow's split with it.
@@ -258,7 +262,7 @@ def test_a_papers_convention_is_clean(real_data: Any, convention: str) -> None:
 RULES = RunSpec(
     symbols=("ORVL", "BXWD", "WRNN-USD"),
     first=date(2024, 3, 1),
-    last=date(2024, 5, 31),
+    last=date(2024, 4, 5),
     strategy="sma-cross",
     data=DataSpec(None, 7),
 )
@@ -335,14 +339,14 @@ def test_a_rule_that_reads_a_day_too_far_is_caught_by_its_trades(monkeypatch: py
         return [day + 1 for day in honest(decided, calendar, other)]
 
     monkeypatch.setattr(rule_backtest, "_closed", a_day_late)
-    found = certificate(RunSpec(**{**_fields(RULES), "strategy": "z-score"}), cuts=12)
+    found = certificate(RunSpec(**{**_fields(RULES), "strategy": "z-score"}), cuts=6)
     assert found.outcome == "leak"
     assert found.differing > 0
 
 
 def test_a_coins_unfinished_day_is_no_future_for_its_fills() -> None:
     """At the exchange's close the coin's UTC day still goes on: its close is unknown, its open is not."""
-    found = certificate(RunSpec(**{**_fields(AGENTS), "symbols": ("WRNN-USD", "ORVL")}), cuts=None)
+    found = certificate(RunSpec(**{**_fields(WEEK), "symbols": ("WRNN-USD", "ORVL")}), cuts=None)
     assert found.outcome == "clean", found.findings
     assert found.cuts == found.access_sessions
 
