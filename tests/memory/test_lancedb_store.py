@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -93,33 +94,27 @@ def test_a_hundred_killed_writers_leave_a_store_that_goes_on(tmp_path: Path) -> 
     kill_and_look(tmp_path / "memory", kills=100, days=1200)
 
 
-def test_a_second_writer_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
-    process = started(tmp_path / "memory", 10_000)
-    try:
-        with pytest.raises(MemoryLocked, match="another process writes into it; wait until it is done, or stop it"):
-            LanceStore(tmp_path / "memory", EMBEDDER, writing=True)
-    finally:
-        process.kill()
-        process.communicate()
-    LanceStore(tmp_path / "memory", EMBEDDER, writing=True).close()
-
-    with (
-        opened(tmp_path / "memory", writing=True),
-        pytest.raises(MemoryLocked),
-    ):
-        LanceStore(tmp_path / "memory", EMBEDDER, writing=True)
-
-
-READER = """
+OTHER = """
 import sys
-from datetime import timedelta
 from pathlib import Path
+from memory.errors import MemoryLocked
 from memory.lancedb_store import LanceStore
 from memory.recall import LayeredMemory
-from tests.memory.writing_process import EMBEDDER
+from tests.memory.writing_process import EMBEDDER, live
 
-memory = LayeredMemory(LanceStore(Path(sys.argv[1]), EMBEDDER, writing=False), EMBEDDER, "finagent")
+def opened(writing):
+    return LayeredMemory(LanceStore(Path(sys.argv[1]), EMBEDDER, writing=writing), EMBEDDER, "finagent")
+
+memory = opened(False)
 for line in sys.stdin:
+    if line.strip() == "write":
+        try:
+            memory = opened(True)
+        except MemoryLocked:
+            print("locked", flush=True)
+            continue
+        print("open", flush=True)
+        live(memory, 4, 10_000)
     now = float(line)
     hits = [hit for found in memory.recall("MSFT", {"": "x"}, now, k=100).values() for hit in found]
     touches = [len(memory.lifeline(hit.record.id)) for hit in hits]
@@ -127,16 +122,16 @@ for line in sys.stdin:
 """
 
 
-def test_a_reader_in_another_process_sees_what_is_new(tmp_path: Path) -> None:
+def test_another_process_reads_what_is_new_and_only_one_writes(tmp_path: Path) -> None:
+    """Both with one other process, which takes longer to start than all that it does."""
     with opened(tmp_path, writing=True) as memory:
         names = memory.remember([news("first")], 1)
-        reader = python("-c", READER, tmp_path)
-        assert reader.stdin is not None and reader.stdout is not None
+        other = python("-c", OTHER, tmp_path)
 
-        def read(now: float) -> str:
-            assert reader.stdin is not None and reader.stdout is not None
-            print(now, file=reader.stdin, flush=True)
-            return reader.stdout.readline().strip()
+        def read(command: float | str) -> str:
+            assert other.stdin is not None and other.stdout is not None
+            print(command, file=other.stdin, flush=True)
+            return other.stdout.readline().strip()
 
         assert read(1) == "['first'] 1"
         memory.remember([news("second")], 2)
@@ -147,8 +142,22 @@ def test_a_reader_in_another_process_sees_what_is_new(tmp_path: Path) -> None:
         memory.remember([news("third")], 3)
         assert read(3) == "['first', 'second', 'third'] 4"
         assert read(1) == "['first'] 2"  # the day before; the line is the whole one
-        reader.communicate()
-        assert reader.returncode == 0
+        assert read("write") == "locked"
+    try:
+        assert read("write") == "open"
+        with pytest.raises(MemoryLocked, match="another process writes into it; wait until it is done, or stop it"):
+            LanceStore(tmp_path, EMBEDDER, writing=True)
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.communicate()
+    LanceStore(tmp_path, EMBEDDER, writing=True).close()
+
+    with (
+        opened(tmp_path, writing=True),
+        pytest.raises(MemoryLocked),
+    ):
+        LanceStore(tmp_path, EMBEDDER, writing=True)
 
 
 def test_a_reader_writes_nothing(tmp_path: Path) -> None:
@@ -180,16 +189,32 @@ def test_a_store_of_another_embedder_is_refused(tmp_path: Path) -> None:
     opened(tmp_path, writing=True).close()
 
 
-def written(folder: Path) -> list[str]:
-    """A store of some days, compacted once, in several files; the texts in it."""
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A store of some days, compacted once, in several files, and the texts in it; to be copied."""
+    folder = tmp_path_factory.mktemp("grown") / "memory"
     with opened(folder, writing=True) as memory:
         live(memory, 1, 12)
-        return sorted(scored.record.text for scored in memory.scored_records(12))
+        return folder, sorted(scored.record.text for scored in memory.scored_records(12))
+
+
+Write = Callable[[Path], list[str]]
+
+
+@pytest.fixture
+def written(grown: tuple[Path, list[str]]) -> Write:
+    """Gives a folder the store of some days; returns the texts in it."""
+
+    def write(folder: Path) -> list[str]:
+        shutil.copytree(grown[0], folder, dirs_exist_ok=True)
+        return grown[1]
+
+    return write
 
 
 @pytest.mark.parametrize("part", ["records.lance/data", "records.lance/_versions", "touches.lance/data"])
 @pytest.mark.parametrize("left", [0, 0.5])
-def test_a_file_cut_short_is_named_and_put_back(tmp_path: Path, part: str, left: float) -> None:
+def test_a_file_cut_short_is_named_and_put_back(tmp_path: Path, written: Write, part: str, left: float) -> None:
     folder = tmp_path / "memory"
     texts = written(folder)
     copy = tmp_path / "copy"
@@ -215,7 +240,7 @@ def test_a_file_cut_short_is_named_and_put_back(tmp_path: Path, part: str, left:
         assert sorted(scored.record.text for scored in memory.scored_records(12)) == texts
 
 
-def test_a_lost_version_is_damage_and_not_a_new_store(tmp_path: Path) -> None:
+def test_a_lost_version_is_damage_and_not_a_new_store(tmp_path: Path, written: Write) -> None:
     written(tmp_path)
     shutil.rmtree(tmp_path / "records.lance" / "_versions")
 
@@ -279,7 +304,7 @@ def test_where_there_is_no_room_nothing_is_lost(tmp_path: Path) -> None:
     assert sorted(s.record.text for s in opened(tmp_path, writing=False).scored_records(3)) == ["after", "before"]
 
 
-def test_what_a_killed_writer_left_is_swept_by_the_next(tmp_path: Path) -> None:
+def test_what_a_killed_writer_left_is_swept_by_the_next(tmp_path: Path, written: Write) -> None:
     texts = written(tmp_path)
     left = tmp_path / "touches.lance" / "_versions" / ".tmp_7.manifest_0a1b"
     left.write_bytes(b"half a version")
