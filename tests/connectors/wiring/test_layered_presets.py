@@ -187,7 +187,7 @@ def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
 
 @ONE_SOON
 def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(preset: str) -> None:
-    run = {one.decision.key.session: one for one in trails(replace(SPEC, preset=preset))}
+    run = {one.decision.key.session: one for one in trails(replace(SPEC, preset=preset, last=date(2024, 3, 15)))}
     calendar = calendars()("BXWD")
     kept = {calendar.session_at(int(one.born_step)): one.text for one in memories("layers") if one.kind == "reflection"}
     assert len(kept) == len(run)
@@ -212,7 +212,7 @@ def test_a_reflection_is_remembered_with_decision_volume_return_and_reason(prese
     ("preset", "period"), [pytest.param("finmem", 20, marks=pytest.mark.slow), ("tradinggpt-single", 5)]
 )
 def test_the_extended_reflection_looks_back_longer_and_is_reference_alone(preset: str, period: int) -> None:
-    run = trails(replace(SPEC, preset=preset))
+    run = trails(replace(SPEC, preset=preset, last=date(2024, 4, 2) if period == 20 else date(2024, 3, 15)))
     asked = prompt(run[-1], "extended-reflection")
     assert f"{period} decisions up to" in asked and asked.count(", close ") == period
     assert "extended-reflection:" not in asked and re.search(r"\[R1\] \S+ reflection: ", asked)

@@ -29,7 +29,7 @@ SPEC = RunSpec(
     symbols=("ORVL", "TMBK"),
     first=date(2024, 3, 4),
     last=date(2024, 3, 15),
-    warm_up_from=date(2024, 2, 20),
+    warm_up_from=date(2024, 2, 28),
     preset="finvision",
     data=DEMO,
 )
