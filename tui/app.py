@@ -245,8 +245,8 @@ class PaperdeskApp(App[str]):
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(view)
-            if (told := self._announcer.notification(view)) and self._driver is not None:
-                self._driver.write(told)
+            if (announced := self._announcer.notification(view)) and self._driver is not None:
+                self._driver.write(announced)
             if self._arrival is not None and self._arrival.goes_on(self):
                 self._arrival = None
 

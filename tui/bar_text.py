@@ -68,7 +68,7 @@ def _events(chart: SymbolChart, row: int, width: int) -> Iterator[Content]:
 
 
 def _decided(decision: Decision) -> str:
-    signal = Signal.of(decision.key.session, decision)
+    signal = Signal.of(decision.key.session, decision, decision.cut)
     return one_line(f"{signal.terms}{f' (cut: {signal.cut})' if signal.cut else ''}: {signal.reason}")
 
 

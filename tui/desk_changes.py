@@ -25,7 +25,7 @@ def opening_state(opening: Opening) -> DeskState:
     """The desk as its journal has it: the last run's events, the books, the latest decisions on each symbol."""
     state = DeskState()
     for made in opening.decisions:
-        state = _with_signal(state, made.key.symbol, made.key.owner, Signal.of(made.key.session, made))
+        state = _with_signal(state, made.key.symbol, made.key.owner, Signal.of(made.key.session, made, made.cut))
     for event in opening.events:
         state = after(state, event)
     return replace(state, running=False, error="", books=_opening_books(opening))
@@ -149,7 +149,7 @@ def _opinion_formed(state: DeskState, event: OpinionFormed) -> DeskState:
 
 
 def _decision_made(state: DeskState, event: DecisionMade) -> DeskState:
-    signal = Signal.of(event.session, event)
+    signal = Signal.of(event.session, event, event.cut)
     alone = len(state.panes.get(event.symbol, {})) < 2 or event.symbol in state.opinions
     owner = "" if alone else f" for {event.owner}"
     cut = f" (cut: {event.cut})" if event.cut else ""

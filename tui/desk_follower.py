@@ -269,13 +269,13 @@ class DeskFollower:
         from engine.reports.documents.opening import Opening, opening_of
 
         opening, stored = Opening(), self.desk
-        told = bool(self.desk.run) and not another
+        followed = bool(self.desk.run) and not another
         try:
-            opening = Source(services.desk, services.journal).read(partial(opening_of, events=not told))
+            opening = Source(services.desk, services.journal).read(partial(opening_of, events=not followed))
             stored = opening_state(opening)
         except PaperdeskError as error:  # the market can be shown all the same
             self.trouble = one_line(str(error))
-        if told:
+        if followed:
             signals = {**stored.signals, **self.desk.signals}
             self.desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
         else:

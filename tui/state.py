@@ -65,10 +65,9 @@ class Signal:
     cut: str = ""
 
     @classmethod
-    def of(cls, session: date, made: Decision | DecisionMade | OpinionFormed) -> Signal:
-        """Take a decision or an opinion, its texts made safe to show."""
-        cut = one_line(getattr(made, "cut", ""))  # an opinion has been cut by nothing yet
-        return cls(session, str(made.action), made.size, printable(made.reason).strip(), cut)
+    def of(cls, session: date, made: Decision | DecisionMade | OpinionFormed, cut: str = "") -> Signal:
+        """Take an opinion, or a decision with what cut it; the texts are made safe to show."""
+        return cls(session, str(made.action), made.size, printable(made.reason).strip(), one_line(cut))
 
     @property
     def terms(self) -> str:

@@ -23,7 +23,7 @@ from engine.lab.backtest import BacktestContext, run_agents
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, ExchangeCalendar
 from engine.messages.events import Event
-from engine.ports import Calendar
+from engine.ports import Calendar, LanguageModel
 from engine.preset import Preset, load_preset
 from engine.session.recorder import Recorder
 
@@ -96,6 +96,24 @@ def dividend(symbol: str, day: date, per_share: str) -> CorporateAction:
 
 Script = Callable[[ModelRequest], Any]
 """What a model says to a request: a mapping (an answer), a ModelResult, or None (nothing comes)."""
+
+
+class RulesExcept:
+    """A model that answers as another does, but for what a subclass changes."""
+
+    spec = "offline"
+    label = "a model that was made for this test"
+    sees = True
+
+    def __init__(self, inner: LanguageModel) -> None:
+        self._inner = inner
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        return self.changed(request, await self._inner.answer(request, on_delta))
+
+    def changed(self, request: ModelRequest, result: ModelResult) -> ModelResult:
+        """The result that is given in place of the other model's."""
+        raise NotImplementedError
 
 
 class ScriptedModel:

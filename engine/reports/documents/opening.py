@@ -49,14 +49,14 @@ def opening_of(records: Records, *, events: bool = True) -> Opening:
     if records.kind == "backtest":
         return _opening_of_backtest(records, reader)
     before = reader.last_event()
-    told = tuple(_events_of_latest(reader)) if events else ()
+    latest = tuple(_events_of_latest(reader)) if events else ()
     points = sorted(reader.equity(), key=lambda point: point.session)
     rows, _ = measured_closes(records, points)
     last = rows[-1] if rows else None
     return Opening(
-        events=tuple(event for _, event in told),
+        events=tuple(event for _, event in latest),
         # A run that is at work may have written on since its number was read.
-        last_event=max([before, *(number for number, _ in told[-1:])]),
+        last_event=max([before, *(number for number, _ in latest[-1:])]),
         books=points[-1] if points else None,
         since=booked_since(records, points[-1] if points else None),
         change=None if last is None else last.change,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -21,9 +20,9 @@ from engine.errors import MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 from engine.lab.parity import Parity
-from engine.ports import LanguageModel
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
+from tests.engine.desks import RulesExcept
 from tests.engine.old_journals import as_version
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
@@ -39,18 +38,10 @@ class Wall:
         return self.moment
 
 
-class Headstrong:
+class Headstrong(RulesExcept):
     """The rules, except that TMBK is always bought."""
 
-    spec = "offline"
-    label = "a model that was made for this test"
-    sees = True
-
-    def __init__(self, inner: LanguageModel) -> None:
-        self._inner = inner
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        result = await self._inner.answer(request, on_delta)
+    def changed(self, request: ModelRequest, result: ModelResult) -> ModelResult:
         if request.purpose == "evidence-decision" and request.symbol == "TMBK":
             bold = {
                 "recommendation": "BUY",

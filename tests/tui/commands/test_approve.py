@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import replace
 from decimal import Decimal
@@ -23,7 +22,7 @@ from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
-from engine.ports import LanguageModel
+from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
 from tui.cli import main
 
@@ -36,18 +35,12 @@ def asks(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
 
 
-class Buys:
+class Buys(RulesExcept):
     """The rules, except that every decision is to buy: the last session depends on the day of the test."""
 
     spec = "buys"
-    label = "a model that was made for this test"
-    sees = True
 
-    def __init__(self, inner: LanguageModel) -> None:
-        self._inner = inner
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        result = await self._inner.answer(request, on_delta)
+    def changed(self, request: ModelRequest, result: ModelResult) -> ModelResult:
         if "recommendation" not in (result.answer or {}):
             return result
         buys = {"recommendation": "BUY", "position_size": 5, "rule": "strong uptrend"}

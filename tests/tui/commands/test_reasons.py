@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from engine.config import load_config
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.journal.reader import JournalReader
-from engine.ports import LanguageModel
+from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 
 RISE, FALL = "A big customer doubles its orders", "A plant in Norrland stands still"
@@ -25,18 +24,12 @@ BALANCE = "The plant weighs more than the customer."
 WORDS = "The chart outweighs the news: the rise is on."
 
 
-class Opinionated:
+class Opinionated(RulesExcept):
     """The rules, except that the news of ORVL is bearish and its decision a BUY."""
 
     spec = "opinionated"
-    label = "a model that was made for this test"
-    sees = True
 
-    def __init__(self, inner: LanguageModel) -> None:
-        self._inner = inner
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        result = await self._inner.answer(request, on_delta)
+    def changed(self, request: ModelRequest, result: ModelResult) -> ModelResult:
         if request.symbol != "ORVL":
             return result
         answers = {

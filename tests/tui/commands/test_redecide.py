@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,23 +15,15 @@ from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import LookKind, WindowLook
-from engine.ports import LanguageModel
+from tests.engine.desks import RulesExcept
 from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, contents
 
 
-class Contrary:
+class Contrary(RulesExcept):
     """The rules, except that HLXM is always bought."""
 
-    spec = "offline"
-    label = "a model that was made for this test"
-    sees = True
-
-    def __init__(self, inner: LanguageModel) -> None:
-        self._inner = inner
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        result = await self._inner.answer(request, on_delta)
+    def changed(self, request: ModelRequest, result: ModelResult) -> ModelResult:
         if request.purpose != "decision" or request.symbol != "HLXM":
             return result
         bold = {

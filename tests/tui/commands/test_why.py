@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -15,22 +14,16 @@ from connectors.wiring.services import services
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
-from engine.ports import LanguageModel
+from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, Run, contents
 
 
-class Wayward:
+class Wayward(RulesExcept):
     """The rules, except that they spoil ORVL's decision and overdo BXWD's."""
 
     spec = "wayward"
-    label = "a model that was made for this test"
-    sees = True
 
-    def __init__(self, inner: LanguageModel) -> None:
-        self._inner = inner
-
-    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
-        result = await self._inner.answer(request, on_delta)
+    def changed(self, request: ModelRequest, result: ModelResult) -> ModelResult:
         if request.purpose != "decision" or request.symbol not in ("ORVL", "BXWD"):
             return result
         if request.symbol == "ORVL":
