@@ -9,6 +9,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 UV_VERSION := 0.13.8
 JOBS := auto
 
+# What is compiled once is not compiled again by each process, of which tests start thousands.
+unexport PYTHONDONTWRITEBYTECODE
+
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
@@ -58,6 +61,7 @@ $(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/pyvenv.cfg
 	@echo "Installing what Paperdesk needs into $(VENV) (once)"
 	@$(PIP) install --quiet --require-hashes -r requirements.lock
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q -j 0 tui engine connectors memory
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock $(VENV)/.runtime

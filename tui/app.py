@@ -19,9 +19,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
-from engine.messages.commands import RunCycle
 from tui.app_settings import THEMES, AppSettings, keep_theme
-from tui.arrival import Arrival
 from tui.keys import DESK, KEYS, SCREENS, works
 from tui.leaving import terminal_is_gone
 from tui.pace import SPEEDS
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from textual.theme import Theme
 
     from tui.announcement import Announcer
+    from tui.arrival import Arrival
     from tui.backtest_run import Target
     from tui.bridge import Bridge
     from tui.deep_link import Link
@@ -68,6 +67,9 @@ AFTER_FIRST_PAINT = ("tui.bridge", "tui.demo_opening", "tui.announcement")
 """Modules that are imported once the first screen is painted, in a thread: with them comes much of the engine."""
 
 
+OTHER_STYLES = Path(__file__).with_name("screens.tcss")
+
+
 def _load(screen: str) -> Screen[None]:
     """Import a screen, given as `module:class`."""
     module, _, name = screen.partition(":")
@@ -80,6 +82,7 @@ class PaperdeskApp(App[str]):
 
     TITLE = "Paperdesk"
     CSS_PATH = "app.tcss"
+    """Styles of the first screen; those of the others are read after it."""
     DEFAULT_MODE = DESK
     # Classes by the rows of the terminal, as the style sheet knows them: a dialog makes do with few.
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
@@ -114,7 +117,11 @@ class PaperdeskApp(App[str]):
         self._ended = False
         self.settings = settings = settings or AppSettings()
         self._set_up, self._cycle = None if settings.read_only else set_up, cycle
-        self._arrival = None if link is None else Arrival(link)
+        self._arrival: Arrival | None = None
+        if link is not None:
+            from tui.arrival import Arrival
+
+            self._arrival = Arrival(link)
         self.reopening: tuple[str, ...] | None = None
         """The flags with which it is started again after its end; None where it is not."""
         self.options = options
@@ -176,8 +183,9 @@ class PaperdeskApp(App[str]):
                 asyncio.get_running_loop().add_signal_handler(number, self.call_later, self.action_quit)
 
     def on_mount(self) -> None:
-        """Start the engine once the desk has been painted."""
+        """Read the other styles, and start the engine, once the desk has been painted."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
+        self.call_after_refresh(self._read_other_styles)
         self.call_after_refresh(self.run_worker, self._begin_with_engine)
 
     def refresh_css(self, animate: bool = True) -> None:
@@ -190,6 +198,13 @@ class PaperdeskApp(App[str]):
             return
         self._styled_at = current
         super().refresh_css(animate)
+
+    def _read_other_styles(self) -> None:
+        self.stylesheet.read(OTHER_STYLES)
+        self.stylesheet.parse()
+        if self.current_mode != DESK or len(self.screen_stack) > 1:  # a key was quicker
+            self._styled_at = -1
+            self.refresh_css()
 
     def _keep_theme(self, theme: Theme) -> None:
         """Keep the theme that was chosen, unless the configuration sets one."""
@@ -208,8 +223,11 @@ class PaperdeskApp(App[str]):
         if self._garbage is not None:
             self._garbage.begin()
         self.bridge.start()
-        if self._cycle and (refused := self.bridge.send(RunCycle())):
-            self.notify(refused, markup=False, timeout=8)
+        if self._cycle:
+            from engine.messages.commands import RunCycle
+
+            if refused := self.bridge.send(RunCycle()):
+                self.notify(refused, markup=False, timeout=8)
         self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
         terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None and not self.is_headless else None
         if terminal is not None and os.isatty(terminal):

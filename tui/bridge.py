@@ -27,7 +27,8 @@ from tui.backtest_run import (
     Target,
 )
 from tui.desk_follower import DeskFollower, DeskOpener
-from tui.market_view import MarketView, at_prices, market_view
+from tui.market_reading import market_view
+from tui.market_view import MarketView, at_prices
 from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.snapshot import PAST, Snapshot, Source

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.domain.market import NANO, PriceHistory
 from engine.errors import InvariantBroken
 
 if TYPE_CHECKING:
@@ -53,19 +52,6 @@ class ChartData:
 
     def __len__(self) -> int:
         return len(self.open)
-
-    @classmethod
-    def of_history(cls, history: PriceHistory, *, lines: tuple[Line, ...], markers: tuple[Marker, ...]) -> ChartData:
-        """Build the chart of a symbol's daily bars; `lines` have one value per bar."""
-        prices = {name: [price / NANO for price in getattr(history, name)] for name in ("open", "high", "low", "close")}
-        return cls(
-            **prices,
-            volume=history.volume,
-            days=[date.fromordinal(day) for day in history.sessions],
-            lines=lines,
-            markers=markers,
-            title=f"{history.symbol} 1D",
-        )
 
     def forming(self, price: float, day: date) -> ChartData:
         """The chart with a bar for a session that has not closed, of which one price is known."""

@@ -34,7 +34,8 @@ from tui.controls_view import controls_at
 from tui.desk_changes import after, opening_state
 from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
-from tui.market_view import MarketView, market_view
+from tui.market_reading import market_view
+from tui.market_view import MarketView
 from tui.plain_text import one_line
 from tui.snapshot import Source
 from tui.state import DeskState, Line, with_line

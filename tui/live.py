@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from engine.domain.live import ORDER_NEWS, Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.domain.delivery import Delivery
+from engine.domain.live import ORDER_NEWS, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.market.forming_minutes import FormingMinutes
 from engine.market.live_prices import LivePrices
 from tui.live_view import LiveView

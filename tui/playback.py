@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from engine.errors import PaperdeskError
 from tui.controls_view import controls_at
 from tui.desk_changes import after, opening_state
-from tui.market_view import MarketView, exchange_of, market_view
+from tui.market_reading import exchange_of, market_view
+from tui.market_view import MarketView
 from tui.pace import USUAL, Pace
 from tui.plain_text import one_line
 from tui.snapshot import Place, Snapshot, Source

@@ -10,12 +10,13 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
+from engine.domain.market import NANO
 from tui.chart_data import ChartData
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.domain.live import MinuteBar
-    from engine.domain.market import Symbol
+    from engine.domain.market import PriceHistory, Symbol
     from engine.domain.order import Fill
     from engine.market.indicators import Floats
     from engine.market.point_in_time import MarketAsOf
@@ -52,6 +53,19 @@ class SymbolChart:
     fills: Mapping[int, Sequence[Fill]] = field(default_factory=dict)
 
 
+def daily_chart(history: PriceHistory, markers: tuple[Marker, ...] = ()) -> ChartData:
+    """The chart of a symbol's daily bars, without lines."""
+    prices = {name: [price / NANO for price in getattr(history, name)] for name in ("open", "high", "low", "close")}
+    return ChartData(
+        **prices,
+        volume=history.volume,
+        days=[date.fromordinal(day) for day in history.sessions],
+        lines=(),
+        markers=markers,
+        title=f"{history.symbol} 1D",
+    )
+
+
 def symbol_chart(
     market: MarketAsOf,
     symbol: Symbol,
@@ -67,7 +81,7 @@ def symbol_chart(
     MissingData without a bar."""
     _, sessions, group = TIMEFRAMES[timeframe]
     bars = market.bars(symbol, BARS * sessions)
-    daily = ChartData.of_history(bars, lines=(), markers=())
+    daily = daily_chart(bars)
     if last is not None and last[0] > daily.days[-1]:
         daily = daily.forming(last[1], last[0])
     rows = _rows(daily.days, group)
@@ -197,7 +211,7 @@ def _compared(
     """The closes of the symbol and of another, both from 100 at the first bar that both have."""
     if not beside or beside == symbol or not market.count(beside):
         return {symbol: _from_hundred(data.close)}
-    other = ChartData.of_history(market.bars(beside, market.count(beside)), lines=(), markers=())
+    other = daily_chart(market.bars(beside, market.count(beside)))
     last = {group(day): close for day, close in zip(other.days, other.close, strict=True)}
     closes = [last.get(group(day)) for day in data.days]
     first = next((row for row, close in enumerate(closes) if close is not None), len(closes))

@@ -10,7 +10,8 @@ from connectors.alpaca.live_streams import AlpacaStream, DataStream, OnMessage, 
 from connectors.alpaca.market_data import AlpacaData
 from connectors.alpaca.polling import Polled, PolledOrders, PolledPrices
 from connectors.alpaca.settings import AlpacaSettings
-from engine.domain.live import Delivery, FeedMessage, FeedState
+from engine.domain.delivery import Delivery
+from engine.domain.live import FeedMessage, FeedState
 from engine.domain.market import Symbol, is_crypto
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.ports import Clock

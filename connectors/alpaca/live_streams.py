@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from connectors.alpaca.json_fields import by_wire, compact, to_wire, utc
 from connectors.alpaca.market_data import quote_of, trade_of
 from connectors.alpaca.settings import AlpacaSettings
-from engine.domain.live import Delivery, FeedMessage, Headline, OrderHint
+from engine.domain.delivery import Delivery
+from engine.domain.live import FeedMessage, Headline, OrderHint
 from engine.domain.market import Symbol
 from engine.errors import CredentialsRefused
 

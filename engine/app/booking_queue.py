@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from engine.domain.live import ORDER_NEWS, Delivery, FeedMessage, FeedState, OrderHint
+from engine.domain.delivery import Delivery
+from engine.domain.live import ORDER_NEWS, FeedMessage, FeedState, OrderHint
 from engine.errors import DeskHalted, PaperdeskError, TryAgainLater
 
 SOON = 0.2

@@ -18,7 +18,8 @@ from engine.app.desk_journal import DeskJournal
 from engine.app.desk_market import DeskMarket, desk_market, load_market
 from engine.app.waiting_orders import last_prices
 from engine.domain.market import Symbol
-from engine.domain.order import NO_CYCLE, YOU, Order, OrderState, is_own, own_order_id
+from engine.domain.order import Order, OrderState
+from engine.domain.order_id import NO_CYCLE, YOU, is_own, own_order_id
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome, TradingMode
 from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engine.domain.delivery import Delivery
     from engine.domain.market import Symbol
 
 
@@ -73,14 +73,6 @@ class OrderHint:
     order_id: str
     event: str
     time: datetime
-
-
-class Delivery(StrEnum):
-    """Way in which a feed arrives."""
-
-    STREAM = "stream"
-    POLLING = "polling"
-    DOWN = "down"
 
 
 @dataclass(frozen=True, slots=True)

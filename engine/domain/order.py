@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -61,39 +60,11 @@ def is_final(state: OrderState) -> bool:
     return not MOVES[state]
 
 
-def order_id(
-    desk: str, session: date, cycle: int, symbol: Symbol, side: Side, *, book: str = "", attempt: int = 1
-) -> str:
-    """The id that makes an order exactly-once: the same intention always has the same id. `book` names the owner
-    whose book is traded, empty where the desk has one book only."""
-    traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
-    return f"{desk}-{session:%Y%m%d}-{cycle}-{traded}-{side.value[0]}-{attempt}"
-
-
-YOU = "you"
-"""The owner of an order that the operator gives."""
-NO_CYCLE = 0
-"""The number of the cycle in the id of an order that no cycle has decided."""
-
-
-def own_order_id(desk: str, session: date, symbol: Symbol, side: Side, attempt: int) -> str:
-    """The id of the operator's own order; `attempt` counts those of the symbol and side in a session, from 1."""
-    return order_id(desk, session, NO_CYCLE, symbol, side, book=YOU, attempt=attempt)
-
-
-_OWN = re.compile(rf"-{NO_CYCLE}-.+-{YOU}-[BS]-\d+")
-
-
-def is_own(order: str) -> bool:
-    """True for the id of the operator's own order."""
-    return _OWN.search(order) is not None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """A market order for the next open. Buys go by notional, sales by quantity: one of the two is set.
 
-    id: exactly once, see `order_id`.
+    id: exactly once, see engine.domain.order_id.
     symbol, side: what is traded.
     session: session that its decision rests on.
     quantity: shares, 9 decimals.

@@ -15,7 +15,8 @@ from types import MappingProxyType
 
 from engine.domain.decision import Action, Cut, Proposal, SizingRule
 from engine.domain.market import Symbol
-from engine.domain.order import Order, Side, order_id
+from engine.domain.order import Order, Side
+from engine.domain.order_id import order_id
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, PositionContext
 from engine.settings import Band, Sizing
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from engine.domain.decision import Decision
 from engine.domain.market import Symbol
-from engine.domain.order import Order, is_own
+from engine.domain.order import Order
+from engine.domain.order_id import is_own
 from engine.journal.entries import AnswerEntry, Recalled, RunEntry, Trail
 
 Field = str | tuple[str, ...]

@@ -18,7 +18,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from engine.domain.market import PriceHistory, Symbol, from_nano
-from engine.domain.order import Order, OrderState, Side, order_id
+from engine.domain.order import Order, OrderState, Side
+from engine.domain.order_id import order_id
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time

@@ -42,7 +42,8 @@ class Ticker:
     async def follow(self, symbols: Sequence[str], on_message: Callable[[Any], None]) -> None:
         from fake_desk import NOW
 
-        from engine.domain.live import Delivery, FeedState
+        from engine.domain.delivery import Delivery
+        from engine.domain.live import FeedState
 
         on_message(FeedState("coins", Delivery.STREAM, NOW))
         random = Random(7)

@@ -94,7 +94,9 @@ def _wait_for(terminal: int, sign: bytes) -> None:
 
 
 def _environment(home: str) -> dict[str, str]:
-    return os.environ | {"PAPERDESK_HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+    """As of a user's shell. Modules are compiled once, as at an installation."""
+    own = {"PAPERDESK_HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONDONTWRITEBYTECODE": ""}
+    return os.environ | own
 
 
 def main() -> int:

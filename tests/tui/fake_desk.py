@@ -18,7 +18,8 @@ from engine.app.open_desk import Publish, TakeTurn
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
-from engine.domain.order import YOU, Order, OrderSize, OrderState, Side, order_id, own_order_id
+from engine.domain.order import Order, OrderSize, OrderState, Side
+from engine.domain.order_id import YOU, order_id, own_order_id
 from engine.domain.run import RunKind, RunOutcome, RunSpec, TradingMode
 from engine.errors import MissingData, StaleData, UsageError
 from engine.execution.account_limits import edit_of, own_order, own_refusal

@@ -12,7 +12,8 @@ from fake_desk import SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from engine.domain.order import YOU, OrderState
+from engine.domain.order import OrderState
+from engine.domain.order_id import YOU
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

@@ -178,7 +178,7 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    from engine.domain.order import YOU
+    from engine.domain.order_id import YOU
     from tui import amounts
     from tui.plain_text import table, wrapped
     from tui.run_text import order_words

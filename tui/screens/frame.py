@@ -13,7 +13,6 @@ from textual.geometry import Offset, Size
 from textual.widget import Widget
 
 from engine.domain.text import counted
-from engine.messages.commands import Command, Halt, Pause, Resume, RunCycle, Unpause
 from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
@@ -26,6 +25,7 @@ from tui.widgets.table import Table
 from tui.worker_failures import ShowsFailures
 
 if TYPE_CHECKING:
+    from engine.messages.commands import Command
     from tui.desk_app import DeskApp
     from tui.playback import Playback
     from tui.screens.trail import Wanted
@@ -200,6 +200,8 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def action_run_cycle(self) -> None:
         """Decide for the last completed session."""
+        from engine.messages.commands import RunCycle
+
         services = self.desk_app.bridge.present().services
         if self._send(RunCycle()) and services is not None and services.label != OFFLINE:
             from tui.screens.confirm import cost_limit
@@ -214,6 +216,8 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def action_pause(self) -> None:
         """Pause the desk, or end its pause."""
+        from engine.messages.commands import Pause, Unpause
+
         pauses = self._view.controls.paused is None
         if self._send(Pause(STOP_REASON) if pauses else Unpause()):
             twin = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
@@ -221,6 +225,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def action_kill_switch(self) -> None:
         """Halt the desk, or resume it, once that is confirmed."""
+        from engine.messages.commands import Halt, Resume
         from tui.screens.confirm import ConfirmScreen, halt_confirmation
 
         controls = self.desk_app.bridge.present().controls

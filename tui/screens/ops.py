@@ -21,7 +21,7 @@ from engine.reports.documents.operations import Operations
 from tui import amounts
 from tui.desk_changes import log_of
 from tui.keys import OPS, bindings
-from tui.market_view import last_to_decide
+from tui.market_reading import last_to_decide
 from tui.run_text import halt_words
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen, log_text

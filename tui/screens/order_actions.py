@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.messages.commands import Approve, OrderCommand, ResizeOrder, Undo, Veto
-from tui.order_size import SIZE_HINT, order_size
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import PAST
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from engine.domain.order import Order
+    from engine.messages.commands import OrderCommand, ResizeOrder
     from engine.reports.documents.control_state import OpenOrder
     from tui.screens.confirm import Confirmation
 
@@ -39,6 +38,7 @@ class OrderActions(OwnOrderKeys):
         if self._view.own_orders:
             super().action_undo()
             return
+        from engine.messages.commands import Undo
         from tui.screens.order_question import undoable_order
 
         one = undoable_order(self._view, self.chosen_symbol()) if self._in_present() else None
@@ -53,6 +53,7 @@ class OrderActions(OwnOrderKeys):
     def _ask(self, one: OpenOrder | None, *, approve: bool) -> None:
         if one is None:
             return
+        from engine.messages.commands import Approve, Undo, Veto
         from tui.screens.confirm import ConfirmScreen
         from tui.screens.order_question import order_confirmation
 
@@ -81,6 +82,7 @@ class OrderActions(OwnOrderKeys):
         self.app.push_screen(ConfirmScreen(confirmation, as_it_is), answered)
 
     def _veto_with_reason(self, order: Order) -> None:
+        from engine.messages.commands import Veto
         from tui.screens.ask import AskScreen
 
         def answered(text: str | None) -> None:
@@ -90,6 +92,8 @@ class OrderActions(OwnOrderKeys):
         self.app.push_screen(AskScreen(f"PAPER  Veto {order.side} {order.symbol}: why?", "a reason"), answered)
 
     def _edit(self, order: Order, then: Callable[[], None]) -> None:
+        from engine.messages.commands import ResizeOrder
+        from tui.order_size import SIZE_HINT, order_size
         from tui.screens.ask import AskScreen
 
         def answered(text: str | None) -> None:

@@ -3,10 +3,14 @@ it is on its way."""
 
 from __future__ import annotations
 
-from engine.messages.commands import PlaceOrder, RunCycle, TakeBackOrder
+from typing import TYPE_CHECKING
+
 from tui.screens.frame import FramedScreen
 from tui.snapshot import PAST
 from tui.twins import report_action
+
+if TYPE_CHECKING:
+    from engine.messages.commands import PlaceOrder
 
 
 class OwnOrderKeys(FramedScreen):
@@ -26,6 +30,7 @@ class OwnOrderKeys(FramedScreen):
             refused = "the desk is still opening" if services is None else f"the desk does not decide {symbol}"
             self.notify(refused, markup=False, timeout=3)
             return
+        from engine.messages.commands import RunCycle
         from tui.screens.confirm import ConfirmScreen, cycle_confirmation
 
         def answered(key: str | None) -> None:
@@ -65,6 +70,8 @@ class OwnOrderKeys(FramedScreen):
     def action_undo(self) -> None:
         """Take back the order that was given last, where it is not on its way."""
         if self._view.own_orders:
+            from engine.messages.commands import TakeBackOrder
+
             self._send(TakeBackOrder())
         else:
             self.notify("nothing can be taken back: what was ordered is on its way", markup=False, timeout=3)

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from engine.domain.order import is_own
+from engine.domain.order_id import is_own
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
 from tui.state import DeskState, Held, Progress

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.brokerage import Difference
 from engine.domain.decimal_text import money, plain
 from engine.domain.decision import DESK, Decision, Opinion
-from engine.domain.order import YOU, Fill, Order, is_own
+from engine.domain.order import Fill, Order
+from engine.domain.order_id import YOU, is_own
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
 
 if TYPE_CHECKING:

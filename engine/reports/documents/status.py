@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from engine.account.present_books import Since
 from engine.domain.decimal_text import money
-from engine.domain.order import Fill, Side, is_own
+from engine.domain.order import Fill, Side
+from engine.domain.order_id import is_own
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.controls import halted, paused

@@ -14,7 +14,8 @@ import pytest
 from engine.app import booking_queue
 from engine.app.desk_journal import desk_lock
 from engine.app.desk_runner import DeskRunner, Publish
-from engine.domain.live import Delivery, FeedMessage, FeedState, OrderHint
+from engine.domain.delivery import Delivery
+from engine.domain.live import FeedMessage, FeedState, OrderHint
 from engine.errors import DeskHalted, NetworkError, TryAgainLater
 from engine.messages.bus import Bus
 from engine.messages.commands import RunCycle, Shutdown

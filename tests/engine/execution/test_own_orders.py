@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.order import Order, OrderSize, Side, is_own, order_id, own_order_id
+from engine.domain.order import Order, OrderSize, Side
+from engine.domain.order_id import is_own, order_id, own_order_id
 from engine.domain.portfolio import Portfolio, Position
 from engine.errors import UsageError
 from engine.execution.account_limits import buying_power, cash_floor, own_order, own_refusal

@@ -12,7 +12,8 @@ import pytest
 
 from connectors.sandbox import SandboxServer
 from engine import places
-from engine.domain.order import YOU, OrderState, is_own
+from engine.domain.order import OrderState
+from engine.domain.order_id import YOU, is_own
 from engine.domain.run import RunKind
 from engine.execution.controls import halt
 from engine.journal.reader import JournalReader

@@ -1,0 +1,40 @@
+"""The ids that make orders exactly-once, and what can be read from them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from engine.domain.market import Symbol
+    from engine.domain.order import Side
+
+
+def order_id(
+    desk: str, session: date, cycle: int, symbol: Symbol, side: Side, *, book: str = "", attempt: int = 1
+) -> str:
+    """The id that makes an order exactly-once: the same intention always has the same id. `book` names the owner
+    whose book is traded, empty where the desk has one book only."""
+    traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
+    return f"{desk}-{session:%Y%m%d}-{cycle}-{traded}-{side.value[0]}-{attempt}"
+
+
+YOU = "you"
+"""The owner of an order that the operator gives."""
+NO_CYCLE = 0
+"""The number of the cycle in the id of an order that no cycle has decided."""
+
+
+def own_order_id(desk: str, session: date, symbol: Symbol, side: Side, attempt: int) -> str:
+    """The id of the operator's own order; `attempt` counts those of the symbol and side in a session, from 1."""
+    return order_id(desk, session, NO_CYCLE, symbol, side, book=YOU, attempt=attempt)
+
+
+_OWN = re.compile(rf"-{NO_CYCLE}-.+-{YOU}-[BS]-\d+")
+
+
+def is_own(order: str) -> bool:
+    """True for the id of the operator's own order."""
+    return _OWN.search(order) is not None
