@@ -1,7 +1,8 @@
 """How long a person waits: `--help`, a look at the desk, a finished daily run, the app's first paint, an arena in it.
 
 Each is a fresh process, the median of several. First paint is the time from the start of the process to the first
-frame on a terminal of 120 x 40 that shows the watchlist's frame; an arena's is from the key to its last day. No heavy
+frame on a terminal of 120 x 40 that shows the watchlist's frame; an arena's is from the key to its last day. Beside it
+stands, measured in turns, that of a Textual app of one word: what Python and Textual take on this machine now. No heavy
 library is imported before the first paint: the app that says so notes when it imports what. Run as
 `python -m tests.bench.bench_startup`.
 """
@@ -36,6 +37,18 @@ from tui.cli import main
 main()
 """
 """The entry that notes imports, by the clock that all processes share."""
+SMALLEST = """
+import tui
+from textual.app import App
+from textual.widgets import Static
+
+class Smallest(App):
+    def compose(self):
+        yield Static("Watchlist")
+
+Smallest().run()
+"""
+"""The peer: the least that paints, at the same number of frames a second."""
 
 
 def process(home: str, *arguments: str) -> float:
@@ -48,6 +61,15 @@ def process(home: str, *arguments: str) -> float:
 def first_paint(home: str, sign: bytes = b"Watchlist") -> float:
     """Seconds until the app has drawn its first frame."""
     return paints(home, (b"", sign))[0]
+
+
+def beside_smallest(home: str) -> tuple[float, float]:
+    """Median seconds of the peer's first paint, and the median of how many times as long the app takes, in turns."""
+    peers, times = [], []
+    for _ in range(REPEATS):
+        peers.append(paints(home, (b"", b"Watchlist"), entry=[sys.executable, "-c", SMALLEST])[0])
+        times.append(first_paint(home) / peers[-1])
+    return median(peers), median(times)
 
 
 def loaded_by_then(home: str) -> list[str]:
@@ -118,6 +140,8 @@ def main() -> int:
         for name, aim, measure in rows:
             times = [measure() for _ in range(REPEATS)]
             print(f"  {name:30}{median(times):7.3f} s   (best {min(times):.3f}, aim {aim})")
+        peer, times = beside_smallest(home)
+        print(f"  first paint beside that of a Textual app of one word: {times:.2f} times its {peer:.3f} s")
         loaded = loaded_by_then(home)
         print(f"  heavy libraries before the first paint: {', '.join(loaded) or 'none'} (of {', '.join(HEAVY)})")
     return 1 if loaded else 0

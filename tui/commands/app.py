@@ -33,10 +33,11 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
-    from tui.checked_configuration import checked_settings
     from tui.garbage import keep_collections_short
 
-    garbage = keep_collections_short()
+    garbage = keep_collections_short()  # before Textual is imported: a tenth of that would be collections
+    from tui.checked_configuration import checked_settings
+
     settings = checked_settings(invocation, read_only=read_only)
     plain = not in_browser and _fit_terminal()
     from engine import places
