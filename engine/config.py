@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from engine.config_sources import read_sources
 from engine.domain.exchanges import Exchange, Exchanges
 from engine.domain.model_spec import VENDORS
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import ConfigError, UsageError
 from engine.settings import AgentSettings, complaint
 

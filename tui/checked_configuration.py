@@ -1,24 +1,27 @@
 """The app's part of a configuration whose whole was checked.
 
-To read and to check one loads the classes of the configuration, a third of a second. That it was found right is kept
+To read and to check one loads the classes of the configuration, a quarter of a second. That it was found right is kept
 beside the app's state, with what the app needs of it, and holds for as long as nothing that was read has changed: so an
-app paints without waiting for it. The desk reads the configuration once more when it opens.
+app paints without waiting for it. After a change another process checks it while this one imports Textual. The desk
+reads the configuration once more when it opens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import engine
 from tui import app_state
-from tui.app_settings import AppSettings, app_settings
+from tui.invocation import Invocation
 
 if TYPE_CHECKING:
     from engine.config_sources import Sources
-    from tui.invocation import Invocation
+    from tui.app_settings import AppSettings
 
 CHECKED = "checked configurations"
 """Part of the app's state."""
@@ -33,26 +36,59 @@ class _AppPart:
     bindings: Mapping[str, str]
 
 
+def check_beside(invocation: Invocation) -> Callable[[], object]:
+    """Begin the check in a process of its own where it is due; return what waits for its end. A fault is found again,
+    and said, by `checked_settings`. Raises ConfigError for a configuration that cannot be read."""
+    if not invocation.configured or _known(invocation)[1] is not None:
+        return lambda: None
+    import subprocess
+
+    command = "from tui.checked_configuration import check_alone; check_alone()"
+    arguments = [sys.executable, "-c", command, invocation.config_file or "", invocation.desk or ""]
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(arguments, stdin=nowhere, stdout=nowhere, stderr=nowhere).wait
+
+
+def check_alone() -> None:
+    """Check the configuration whose file and desk are the arguments of this process, and keep that it is right."""
+    _, file, desk = sys.argv
+    _part(Invocation(config_file=file or None, desk=desk or None))
+
+
 def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppSettings:
     """Check the configuration, so that a fault in it ends the command as it ends every other, and return the app's part
     of it. Raises ConfigError, CredentialsRefused and UsageError as loading it does."""
+    from tui.app_settings import app_settings
+
     if not invocation.configured:
         return app_settings(read_only=read_only)
-    sources = invocation.sources()
-    name = f"{sources.file or ''} {invocation.desk or ''}".strip()
-    mark = _mark(sources)
-    part = _kept(name, mark)
+    part = _part(invocation)
+    return app_settings(part.theme, part.bindings, invocation.sources().origins, read_only=read_only or part.read_only)
+
+
+def _part(invocation: Invocation) -> _AppPart:
+    (name, mark), part = _known(invocation)
     if part is None:
         part = _checked(invocation)
         app_state.keep(CHECKED, {name: {"mark": mark, **asdict(part)}})
-    return app_settings(part.theme, part.bindings, sources.origins, read_only=read_only or part.read_only)
+    return part
+
+
+def _known(invocation: Invocation) -> tuple[tuple[str, str], _AppPart | None]:
+    """The name and the mark under which a configuration is kept, and what was kept; None where it has to be checked."""
+    sources = invocation.sources()
+    name = f"{sources.file or ''} {invocation.desk or ''}".strip()
+    mark = _mark(sources)
+    return (name, mark), _kept(name, mark)
 
 
 def _checked(invocation: Invocation) -> _AppPart:
-    from engine.preset import load_preset
-
     config = invocation.load().config
-    load_preset(config.desk.preset)
+    shipped = {file.stem for file in (Path(engine.__file__).parent / "presets").glob("*.toml")}
+    if config.desk.preset not in shipped:  # those are right, and to load one loads all agents
+        from engine.preset import load_preset
+
+        load_preset(config.desk.preset)
     return _AppPart(config.app.theme, config.app.read_only, config.bindings)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 
 if TYPE_CHECKING:
     from engine.domain.market import Symbol

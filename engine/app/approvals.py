@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.domain.order import Order, OrderSize, OrderState
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.execution.controls import give
 from engine.journal.entries import OrderEntry

@@ -13,8 +13,8 @@ from engine.config import Config
 from engine.domain.brokerage import SessionHours
 from engine.domain.decimal_text import money
 from engine.domain.market import Symbol
-from engine.domain.run import TradingMode
 from engine.domain.text import counted
+from engine.domain.trading_mode import TradingMode
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.reports.documents.set_up import FAIL, NOTE, OK, Finding
 

@@ -21,7 +21,8 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState
 from engine.domain.order_id import NO_CYCLE, YOU, is_own, own_order_id
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome, TradingMode
+from engine.domain.run import RunKind, RunOutcome
+from engine.domain.trading_mode import TradingMode
 from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal
 from engine.execution.controls import halted

@@ -43,14 +43,6 @@ class RunOutcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class TradingMode(StrEnum):
-    """The configured treatment of a desk's orders: AUTO sends them, ASK waits for approval, OBSERVE sends none."""
-
-    AUTO = "auto"
-    ASK = "ask"
-    OBSERVE = "observe"
-
-
 class LookKind(StrEnum):
     """The kind of evaluation of a window."""
 

@@ -17,7 +17,7 @@ from enum import Enum, auto
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
 from engine.execution.account_limits import Price, cash_floor, shortfall
 from engine.execution.controls import Halted, Paused, approvals, halted, paused

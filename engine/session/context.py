@@ -13,7 +13,8 @@ from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
 from engine.domain.portfolio import ZERO
-from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, TradingMode
+from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome
+from engine.domain.trading_mode import TradingMode
 from engine.execution.controls import Halted, Paused
 from engine.execution.frozen_symbols import FrozenSymbol
 from engine.execution.submission import OrderRoute, SubmissionResult

@@ -20,7 +20,8 @@ from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.order_id import YOU, order_id, own_order_id
-from engine.domain.run import RunKind, RunOutcome, RunSpec, TradingMode
+from engine.domain.run import RunKind, RunOutcome, RunSpec
+from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData, StaleData, UsageError
 from engine.execution.account_limits import edit_of, own_order, own_refusal
 from engine.execution.controls import approvals, halted, not_sent

@@ -36,13 +36,16 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from tui.garbage import keep_collections_short
 
     garbage = keep_collections_short()  # before Textual is imported: a tenth of that would be collections
-    from tui.checked_configuration import checked_settings
+    from tui.checked_configuration import check_beside, checked_settings
 
-    settings = checked_settings(invocation, read_only=read_only)
+    checked = check_beside(invocation)
     plain = not in_browser and _fit_terminal()
     from engine import places
     from tui.app import PaperdeskApp
     from tui.leaving import Watchdog
+
+    checked()
+    settings = checked_settings(invocation, read_only=read_only)
 
     watchdog = Watchdog()
     app = PaperdeskApp(

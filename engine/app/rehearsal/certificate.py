@@ -14,7 +14,7 @@ from engine import places
 from engine.app.briefings import desk_preset
 from engine.app.desk_settings import prompt_versions
 from engine.app.models import chosen_models
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import ConfigError, MalformedData
 from engine.preset import Preset
 from engine.reports.documents.rehearsal import stored_certificate

@@ -28,7 +28,7 @@ from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock,
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import CredentialsRefused, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from engine.app.approvals import Answer, ApprovalDesk, answer_orders
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import UsageError
 from engine.execution.account_limits import buying_power, edit_of, short_excess, shortfall
 from engine.execution.controls import give

@@ -13,7 +13,7 @@ import pytest
 
 from engine.domain.brokerage import Asset
 from engine.domain.order import OrderState
-from engine.domain.run import TradingMode
+from engine.domain.trading_mode import TradingMode
 from engine.errors import UsageError
 from engine.execution import controls
 from engine.journal.reader import JournalReader

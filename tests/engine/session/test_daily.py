@@ -20,7 +20,8 @@ from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import OrderState
-from engine.domain.run import RunOutcome, TradingMode
+from engine.domain.run import RunOutcome
+from engine.domain.trading_mode import TradingMode
 from engine.errors import InvariantBroken, MissingData, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore

@@ -17,7 +17,7 @@ import engine.preset
 from engine.errors import ConfigError, PaperdeskError
 from tui import app_state, checked_configuration
 from tui.app_settings import AppSettings
-from tui.checked_configuration import CHECKED, checked_settings
+from tui.checked_configuration import CHECKED, check_beside, checked_settings
 from tui.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
@@ -170,6 +170,33 @@ def test_a_configuration_is_checked_once_for_every_change(
         with pytest.raises(PaperdeskError):
             settings()
         assert len(checks) == number, "what is wrong is not kept"
+
+
+def test_another_process_checks_what_has_changed(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = paperdesk_home / "mine.toml"
+    invocation = Invocation(config_file=str(config), desk="other")
+    config.write_text('[app]\ntheme = "light"\n')
+    check_beside(invocation)()
+    here = list[Invocation]()
+    monkeypatch.setattr(checked_configuration, "_checked", here.append)
+    assert checked_settings(invocation).theme == "paperdesk-light" and not here
+    monkeypatch.undo()
+    kept = app_state.section(CHECKED)
+    config.write_text('[app]\ntheme = "light"\n[desk]\nsymbol = []\n')
+    check_beside(invocation)()
+    assert app_state.section(CHECKED) == kept, "what is wrong is not kept"
+    with pytest.raises(ConfigError, match=r"unknown key desk\.symbol"):
+        checked_settings(invocation)
+
+
+@pytest.mark.parametrize("preset", ["finvision", "../config", "nosuch"])
+def test_a_shipped_preset_is_right_and_no_other_is_without_being_read(paperdesk_home: Path, preset: str) -> None:
+    (paperdesk_home / "config.toml").write_text(f'[desk]\npreset = "{preset}"\n')
+    if preset == "finvision":
+        checked_settings(Invocation())
+    else:
+        with pytest.raises(PaperdeskError, match=f"preset.* {preset}"):
+            checked_settings(Invocation())
 
 
 def test_a_variable_that_sets_nothing_configures_nothing(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
