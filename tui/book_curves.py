@@ -29,7 +29,7 @@ async def read_book(bridge: Bridge, view: Snapshot) -> Book:
     benchmark = None if view.services is None else view.services.benchmark
     fund = None
     if benchmark is not None and benchmark not in symbols and view.now is not None:
-        prices = (await bridge.looked_up([benchmark], view.now)).as_of
+        prices = (await bridge.readings.looked_up([benchmark], view.now)).as_of
         fund = None if prices is None else (benchmark, prices)
     return await asyncio.to_thread(
         lambda: view.sources[0].read(lambda records: book_of(records, market, symbols, fund))

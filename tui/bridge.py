@@ -6,16 +6,14 @@ have put there. What goes wrong on the other side is `trouble`, a line to show, 
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from dataclasses import replace
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from engine.errors import MissingData, PaperdeskError, UsageError
-from engine.market.forming_minutes import continued
+from engine.errors import PaperdeskError
 from engine.messages.commands import Command, Halt, Resume, RunCycle
 from tui.backtest_run import (
     RUNNING,
@@ -27,28 +25,19 @@ from tui.backtest_run import (
     Target,
 )
 from tui.desk_follower import DeskFollower, DeskOpener
-from tui.market_reading import market_view
 from tui.market_view import MarketView, at_prices
 from tui.plain_text import one_line
 from tui.playback import Playback
+from tui.readings import Readings
 from tui.snapshot import PAST, Snapshot, Source
 from tui.state import Books, DeskState, Line
 from tui.visits import keep_visit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Sequence
 
     from engine.app.open_desk import OpenDesk
-    from engine.domain.decision import Decision
-    from engine.domain.known_symbol import KnownSymbol
-    from engine.domain.live import MinuteBar
     from engine.domain.run import RunSpec
-    from engine.market.point_in_time import MarketAsOf
-    from engine.messages.commands import PlaceOrder
-    from engine.reports.documents.decisions import FollowedDecision
-    from engine.reports.documents.own_order import Ticket
-    from engine.reports.documents.records import Records
     from tui.live_view import LiveView
 
 SWITCH_SECONDS = 0.001
@@ -72,6 +61,8 @@ class Bridge:
         self._open_desk = open_desk
         self._backtest = backtest
         self._follower = DeskFollower()
+        self.readings = Readings(self._follower, lambda: self.playback is not None)
+        """Readings of screens beside the snapshot."""
         self._thread: Thread | None = None
         self._priced: tuple[tuple[object, ...], Books | None, MarketView] | None = None
         """Books and market at live prices, after what they were made from."""
@@ -320,84 +311,8 @@ class Bridge:
 
         return Source(name or run, places.run_journal(run), run)
 
-    async def decisions(self, source: Source) -> tuple[FollowedDecision, ...]:
-        """The decisions of a journal, read beside the screen. Raises what JournalReader raises."""
-        from engine.reports.documents.decisions import followed_decisions
-
-        return await asyncio.to_thread(source.read, lambda records: followed_decisions(records, self._closes))
-
-    async def known_symbols(self) -> Sequence[KnownSymbol]:
-        """Every symbol that the desk knows of, read beside the screen; none until it is open. Raises MalformedData."""
-        services = self._follower.services
-        return () if services is None else await asyncio.to_thread(services.symbol_index.all)
-
-    async def looked_up(self, symbols: Sequence[str], now: datetime) -> MarketView:
-        """Quotes and charts of symbols that the desk does not trade at a moment, read beside the screen."""
-        services = self._follower.services
-        if services is None:
-            return MarketView()
-        return await asyncio.to_thread(lambda: market_view(services.symbol_index.market(symbols, now), symbols, now))
-
-    async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
-        """The minutes of the session that is open, or was last, as far as the feed has come; read beside the screen.
-        Raises MissingData where there are none, and what the service of the market data raises."""
-        services, board = self._follower.services, self._follower.board
-        if services is None or self.playback is not None:
-            raise MissingData("a recorded history has bars by day alone: \\ goes back to the present")
-        known = await asyncio.to_thread(services.session_minutes.bars, symbol, now)
-        bars = continued(known, () if board is None else board.minutes.bars(symbol))
-        if not bars:
-            raise MissingData(f"no minute of the session has a price of {symbol} yet")
-        return bars
-
-    async def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """An order of the operator's own before it is given, read beside the screen. Raises UsageError for one that
-        cannot be given here."""
-        services = self._follower.services
-        if services is None:
-            raise UsageError("the desk is still opening")
-        return await asyncio.to_thread(services.ticket, wanted)
-
-    def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """The groups of the watchlist by name. Raises MalformedData."""
-        from engine.app.watchlists import read_groups
-
-        return read_groups()
-
     def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
         """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""
         from engine.app.watchlists import change_group
 
         change_group(name, add=add, remove=remove)
-
-    async def owners(self, source: Source) -> Mapping[str, Any]:
-        """The opinions of every owner of a journal against what followed, read beside the screen."""
-        from engine.reports.documents.owners import owners_document
-
-        return await asyncio.to_thread(source.read, lambda records: owners_document(records, self._closes))
-
-    async def why(self, source: Source, wanted: Decision) -> Mapping[str, Any]:
-        """The trail of a decision, read beside the screen."""
-        from engine.reports.documents.trail import why_document
-
-        def document(records: Records) -> Mapping[str, Any]:
-            return why_document(records, [wanted], market=self._closes(records, (wanted.key.symbol,)))
-
-        return await asyncio.to_thread(source.read, document)
-
-    async def latest(self, source: Source, symbol: str) -> Decision:
-        """The latest decision for a symbol, of the first owner. Raises MissingData where there is none."""
-        from engine.reports.documents.trail import latest
-
-        return (await asyncio.to_thread(source.read, lambda records: latest(records, symbol)))[0]
-
-    async def decided(self, source: Source) -> tuple[Decision, ...]:
-        """The decisions of a journal, latest session first, read beside the screen."""
-        from engine.reports.documents.decisions import latest_first
-
-        return await asyncio.to_thread(source.read, latest_first)
-
-    def _closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf | None:
-        """The prices behind some records; None until the desk is open."""
-        services = self._follower.services
-        return None if services is None else services.closes(records, symbols)

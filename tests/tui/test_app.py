@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from engine.app.desk_runner import Gate, Publish
+from engine.app.open_desk import OpenDesk
 from engine.errors import ConfigError
 from tui.keys import KEYS
 from tui.screens.confirm import ConfirmScreen
@@ -396,6 +398,35 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
         await pilot.press("q")
         await until(pilot, lambda: not app._running)
     assert app.return_value == ""
+
+
+async def test_an_app_that_was_left_before_its_engine_was_there_opens_no_desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tui.app import AFTER_FIRST_PAINT, PaperdeskApp
+
+    there, opened, ended = threading.Event(), list[str](), list[object]()
+
+    def late(name: str) -> object:
+        if name in AFTER_FIRST_PAINT:
+            there.wait()
+        return import_module(name)
+
+    def open_desk() -> OpenDesk:
+        opened.append("desk")
+        raise ConfigError("there is none")
+
+    monkeypatch.setattr("tui.app.import_module", late)
+    app = PaperdeskApp(open_desk, backtest_targets.deaf, images=tmp_path)
+    async with app.run_test() as pilot:
+        with monkeypatch.context() as staying:
+            staying.setattr(app, "exit", ended.append)
+            await pilot.press("ctrl+q")
+            await until(pilot, lambda: bool(ended))
+            there.set()
+            await until(pilot, lambda: all(worker.is_finished for worker in app.workers))
+        app.exit("")
+    assert not opened and ended == [""]
 
 
 async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(

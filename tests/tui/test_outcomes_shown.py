@@ -137,14 +137,14 @@ def test_the_apps_backtests_are_followed_on_their_own_data(home: Market, capsys:
                 break
             time.sleep(0.01)
         source = Source(RUN, places.run_journal(RUN), RUN)
-        followed = {one.decision.key: one.changes for one in asyncio.run(bridge.decisions(source))}
+        followed = {one.decision.key: one.changes for one in asyncio.run(bridge.readings.decisions(source))}
         with decisions() as (_, made):
             some = samples(made)
         for one in some:
             (shown,) = why(capsys, one)["decisions"]
             changes = {later["sessions"]: later["change"] for later in shown["closes_since"]}
             assert followed[one.key] == tuple(map(changes.get, (1, 5, 20)))
-            (trail,) = asyncio.run(bridge.why(source, one))["decisions"]
+            (trail,) = asyncio.run(bridge.readings.why(source, one))["decisions"]
             assert trail["closes_since"] == shown["closes_since"]
     finally:
         bridge.stop()

@@ -12,7 +12,7 @@ from fake_desk import FakeDesk
 
 from engine.errors import StaleData
 from engine.journal.writer import JournalWriter
-from tui.bridge import Bridge
+from tui.readings import Readings
 
 
 def breaking(error: Exception) -> Callable[..., Any]:
@@ -50,7 +50,7 @@ async def test_what_a_worker_fails_with_is_told(
 ) -> None:
     desk = FakeDesk(tmp_path)
     JournalWriter(desk.journal).close()
-    monkeypatch.setattr(Bridge, method, breaking(error))
+    monkeypatch.setattr(Readings, method, breaking(error))
     async with running(desk=desk) as pilot:
         await pilot.press(*keys)
         await until(pilot, lambda: any(one.message == told for one in pilot.app._notifications), seconds=20)

@@ -108,7 +108,7 @@ class ChartScreen(OwnOrderKeys):
 
     async def _of_minutes(self, view: Snapshot, symbol: str) -> SymbolChart:
         assert view.now is not None
-        bars = await self.desk_app.bridge.minutes(symbol, view.now)
+        bars = await self.desk_app.bridge.readings.minutes(symbol, view.now)
 
         def read(records: Records) -> SymbolChart:
             reader = records.reader
@@ -149,7 +149,7 @@ class ChartScreen(OwnOrderKeys):
         assert view.market is not None and view.now is not None
         desk = {quote.symbol for quote in view.market.quotes}
         beyond = [symbol for symbol in symbols if symbol and symbol not in desk]
-        return await self.desk_app.bridge.looked_up(beyond, view.now) if beyond else MarketView()
+        return await self.desk_app.bridge.readings.looked_up(beyond, view.now) if beyond else MarketView()
 
     @on(CandleChart.Viewed)
     def _plot(self) -> None:

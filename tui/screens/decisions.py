@@ -169,7 +169,7 @@ class DecisionsScreen(FramedScreen):
     async def _read(self, source: Source) -> None:
         table = self.query_one("#decisions", Table)
         try:
-            decided = await self.desk_app.bridge.decisions(source)
+            decided = await self.desk_app.bridge.readings.decisions(source)
             owners = len({one.decision.key.owner for one in decided}) > 1
             made = await asyncio.to_thread(rows, decided, owners=owners)
         except PaperdeskError as error:
@@ -203,7 +203,7 @@ class DecisionsScreen(FramedScreen):
     async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
         pane = self.query_one("#summary", TrailPane)
         try:
-            pane.show_trail(await self.desk_app.bridge.why(source, one.decision))
+            pane.show_trail(await self.desk_app.bridge.readings.why(source, one.decision))
         except PaperdeskError as error:
             self._summarized = None
             pane.show_error(str(error))
@@ -220,7 +220,7 @@ class DecisionsScreen(FramedScreen):
     async def _read_calibration(self, source: Source) -> None:
         table = self.query_one("#calibration", Table)
         try:
-            found = calibration_text.rows(await self.desk_app.bridge.owners(source))
+            found = calibration_text.rows(await self.desk_app.bridge.readings.owners(source))
         except PaperdeskError as error:
             table.show([], str(error))
             return

@@ -188,7 +188,7 @@ class DeskScreen(OrderActions):
     def action_watchlist(self) -> None:
         """Show the next group of symbols."""
         try:
-            names = [DESK_GROUP, *self.desk_app.bridge.groups()]
+            names = [DESK_GROUP, *self.desk_app.bridge.readings.groups()]
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return
@@ -226,7 +226,7 @@ class DeskScreen(OrderActions):
     def _show_group(self, name: str) -> None:
         """Show a group, which is the one that the next opening shows; the desk's own where there is none any more."""
         try:
-            groups = self.desk_app.bridge.groups() if name != DESK_GROUP else {}
+            groups = self.desk_app.bridge.readings.groups() if name != DESK_GROUP else {}
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return
@@ -249,7 +249,7 @@ class DeskScreen(OrderActions):
 
     @work(group="watchlist", exclusive=True, exit_on_error=False)
     async def _read_prices(self, symbols: Sequence[str], now: datetime) -> None:
-        found = await self.desk_app.bridge.looked_up(symbols, now)
+        found = await self.desk_app.bridge.readings.looked_up(symbols, now)
         self._group = replace(self._group, looked_up=found)
         self.show_at_once()
 

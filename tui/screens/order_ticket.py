@@ -128,7 +128,7 @@ class OrderTicket(ShowsFailures, ModalScreen[PlaceOrder]):
         sending = self._sending
         try:
             wanted = self.wanted
-            ticket = await cast("DeskApp", self.app).bridge.ticket(wanted)
+            ticket = await cast("DeskApp", self.app).bridge.readings.ticket(wanted)
         except (ValueError, PaperdeskError) as error:
             self._say(one_line(str(error)))
             return

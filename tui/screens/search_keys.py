@@ -30,7 +30,7 @@ class SearchKeys(TableKeys):
         app = cast("DeskApp", self.app)
         bridge = app.bridge
         try:
-            group = present_group(bridge.groups())
+            group = present_group(bridge.readings.groups())
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return
@@ -51,7 +51,7 @@ class SearchKeys(TableKeys):
                 await self.app.switch_mode(CHART)
             cast("SearchKeys", self.app.screen_stack[0]).show_symbol(symbol)
 
-        screen = SymbolSearchScreen(bridge, group=group, add=None if app.settings.read_only else add)
+        screen = SymbolSearchScreen(bridge.readings, group=group, add=None if app.settings.read_only else add)
         self.app.push_screen(screen, answered)
 
     def group_changed(self, name: str) -> None:

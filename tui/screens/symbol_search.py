@@ -15,9 +15,9 @@ from textual.widgets import Input, Static
 
 from engine.domain.known_symbol import KnownSymbol
 from engine.errors import PaperdeskError
-from tui.bridge import Bridge
 from tui.keys import pane_bindings
 from tui.plain_text import one_line
+from tui.readings import Readings
 from tui.symbol_search import matching
 from tui.widgets.table import Cell, Column, Row, Table
 from tui.worker_failures import ShowsFailures
@@ -35,11 +35,11 @@ class SymbolSearchScreen(ShowsFailures, ModalScreen[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("search")]
 
-    def __init__(self, bridge: Bridge, *, group: str, add: Callable[[str], str] | None) -> None:
+    def __init__(self, readings: Readings, *, group: str, add: Callable[[str], str] | None) -> None:
         """`group` is the group of the watchlist that `add` adds a symbol to; it returns the reason where that cannot
         be, else an empty text. None where nothing may be changed."""
         super().__init__()
-        self._bridge, self._group, self._add = bridge, group, add
+        self._readings, self._group, self._add = readings, group, add
         self._known: Sequence[KnownSymbol] = ()
 
     def compose(self) -> ComposeResult:
@@ -60,7 +60,7 @@ class SymbolSearchScreen(ShowsFailures, ModalScreen[str]):
     @work(exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
         try:
-            self._known = await self._bridge.known_symbols()
+            self._known = await self._readings.known_symbols()
         except PaperdeskError as error:
             self._say(str(error))
         self._show()

@@ -71,11 +71,11 @@ class TrailScreen(ReadingScreen):
         bridge, wanted = cast("DeskApp", self.app).bridge, self._wanted
         try:
             if isinstance(wanted, str):
-                decision = await bridge.latest(self._source, wanted)
+                decision = await bridge.readings.latest(self._source, wanted)
             else:
                 decision = await asyncio.to_thread(self._source.read, wanted) if callable(wanted) else wanted
-            self._order = self._order or await bridge.decided(self._source)
-            self._document = await bridge.why(self._source, decision)
+            self._order = self._order or await bridge.readings.decided(self._source)
+            self._document = await bridge.readings.why(self._source, decision)
         except PaperdeskError as error:
             self.write(Content.styled(str(error), "$warning"))
             return

@@ -314,9 +314,9 @@ def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
 
     bridge = Bridge(open_desk=lambda: None, backtest=lambda spec, connection: None)  # type: ignore[arg-type, return-value]
     source = Source("desk demo", places.desk_journal("demo"))
-    for one in asyncio.run(bridge.decisions(source)):
+    for one in asyncio.run(bridge.readings.decisions(source)):
         if one.decision.key.session == SESSIONS[1]:
-            shown = asyncio.run(bridge.why(source, one.decision))
+            shown = asyncio.run(bridge.readings.why(source, one.decision))
             said = run("why", one.decision.key.symbol, str(SESSIONS[1]), "--json")
             assert said.code == 0, said.err
             printed = said.json
