@@ -66,7 +66,6 @@ READ_ONLY = "read-only: nothing is changed from here"
 AFTER_FIRST_PAINT = ("tui.bridge", "tui.demo_opening", "tui.announcement")
 """Modules that are imported once the first screen is painted, in a thread: with them comes much of the engine."""
 
-
 OTHER_STYLES = Path(__file__).with_name("screens.tcss")
 
 

@@ -44,7 +44,7 @@ def check_beside(invocation: Invocation) -> Callable[[], object]:
     import subprocess
 
     command = "from tui.checked_configuration import check_alone; check_alone()"
-    arguments = [sys.executable, "-c", command, invocation.config_file or "", invocation.desk or ""]
+    arguments = [sys.executable, "-P", "-c", command, invocation.config_file or "", invocation.desk or ""]
     nowhere = subprocess.DEVNULL
     return subprocess.Popen(arguments, stdin=nowhere, stdout=nowhere, stderr=nowhere).wait
 
@@ -85,7 +85,7 @@ def _known(invocation: Invocation) -> tuple[tuple[str, str], _AppPart | None]:
 def _checked(invocation: Invocation) -> _AppPart:
     config = invocation.load().config
     shipped = {file.stem for file in (Path(engine.__file__).parent / "presets").glob("*.toml")}
-    if config.desk.preset not in shipped:  # those are right, and to load one loads all agents
+    if config.desk.preset not in shipped:  # a shipped one is right, and to load it loads all agents
         from engine.preset import load_preset
 
         load_preset(config.desk.preset)
