@@ -47,6 +47,8 @@ through the loop, and the usual 5 ms would be felt while a cycle runs."""
 LOGGED_FAILURES = 20
 """Lines of the log about what failed in the app itself at most."""
 
+HALTED = "the desk is halted, and its time goes no further: K resumes it, or paperdesk resume"
+"""The answer to what would have it go on."""
 PAUSED = "the desk is paused, and no cycle begins: p goes on, or paperdesk resume"
 """The answer to what would begin a cycle meanwhile."""
 
@@ -147,6 +149,8 @@ class Bridge:
             return "the desk is still opening"
         if follower.runner is not None and follower.runner.busy:
             return "a cycle is running already"
+        if follower.controls.halted is not None:
+            return HALTED
         if follower.controls.paused is not None:
             return PAUSED
         try:

@@ -28,7 +28,19 @@ def opening_state(opening: Opening) -> DeskState:
         state = _with_signal(state, made.key.symbol, made.key.owner, Signal.of(made.key.session, made, made.cut))
     for event in opening.events:
         state = after(state, event)
-    return replace(state, running=False, error="", books=_opening_books(opening))
+    return replace(at_rest(state), error="", books=_opening_books(opening))
+
+
+def at_rest(state: DeskState) -> DeskState:
+    """The state without a run at work: the answers that were on their way wait, as those that were not asked for."""
+    panes = {
+        symbol: {
+            owner: tuple(replace(one, progress=Progress.WAITING) if not one.over else one for one in steps)
+            for owner, steps in owners.items()
+        }
+        for symbol, owners in state.panes.items()
+    }
+    return replace(state, running=False, at="", panes=panes)
 
 
 def _opening_books(opening: Opening) -> Books | None:
@@ -205,7 +217,7 @@ def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     failed = event.outcome is RunOutcome.FAILED
     ended = _logged(state, event, "error" if failed else "info", f"run {event.outcome}{_because(event.detail)}")
     error = one_line(event.detail) if failed else state.error
-    return replace(ended, running=False, at="", error=error)
+    return replace(at_rest(ended), error=error)
 
 
 _CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {

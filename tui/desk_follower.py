@@ -31,7 +31,7 @@ from engine.messages.events import (
 )
 from engine.reports.documents.control_state import ControlState
 from tui.controls_view import controls_at
-from tui.desk_changes import after, opening_state
+from tui.desk_changes import after, at_rest, opening_state
 from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
 from tui.market_reading import market_view
@@ -354,7 +354,7 @@ class DeskFollower:
             key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
             text = f"nothing was heard of the running cycle for five minutes: {key} goes on with it where it was killed"
             line = Line(services.clock.now(), "warning", text)
-            self.desk, self.began = replace(with_line(self.desk, line), running=False), None
+            self.desk, self.began = at_rest(with_line(self.desk, line)), None
 
     async def _read_controls(self, services: OpenDesk) -> None:
         controls = partial(

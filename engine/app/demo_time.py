@@ -94,8 +94,8 @@ def desk_time(services: Services) -> datetime:
 
 
 class DemoTime:
-    """The clock of a demo desk in an open app: it stands at the last session that was decided, and ticks on from there;
-    once that is the last completed one it is this machine's.
+    """The clock of a demo desk in an open app: it stands at the last session that a run has begun to decide, and ticks
+    on from there; once that is the last completed one it is this machine's.
 
     clock: the desk's.
     """
@@ -109,7 +109,7 @@ class DemoTime:
             self.clock.sync(self._reached(journal.reader))
 
     def follow(self, reader: JournalReader | None) -> None:
-        """Go to the last session that was decided, whoever decided it."""
+        """Go to the last session that a run has begun to decide, whoever's it is."""
         self._forward(self._reached(reader))
 
     def go_on(self, reader: JournalReader | None) -> str:
@@ -128,7 +128,10 @@ class DemoTime:
         ahead = sessions_ahead(self._services, reader)
         if not ahead:
             return self._services.clock.now()
-        return self._over(previous_session(self._calendar, ahead[0]))
+        decided = previous_session(self._calendar, ahead[0])
+        # One that was left midway has its prices on the screen and its events in the journal: the desk was there.
+        runs = reader.runs(RunKind.DAILY) if reader is not None else ()
+        return self._over(max([decided, *(run.session for run in runs if run.session and run.session in ahead)]))
 
     def _over(self, session: date) -> datetime:
         return completed_at(self._calendar, self._services.symbols, session)

@@ -10,7 +10,7 @@ from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
 from tui.screens.confirm import ConfirmScreen
-from tui.widgets.screen_bars import ErrorBar
+from tui.widgets.screen_bars import ErrorBar, StatusBar
 
 
 def log(pilot: Pilot[Any]) -> list[str]:
@@ -65,6 +65,7 @@ async def test_r_says_who_is_asked_and_what_that_may_cost_and_stands_in_nobodys_
         await pilot.press("r")
         await until(pilot, lambda: "run done" in log(pilot))
         assert not any("may cost" in one.message for one in pilot.app._notifications)
+        assert "Models free" in pilot.app.screen.query_one(StatusBar).render_line(0).text
     desk = FakeDesk(tmp_path)
     desk.label = "gpt-5.2 by openai"
     async with running(desk=desk) as pilot:
@@ -73,3 +74,4 @@ async def test_r_says_who_is_asked_and_what_that_may_cost_and_stands_in_nobodys_
         told = [one.message for one in pilot.app._notifications]
         assert told == ["gpt-5.2 by openai is asked about 3 symbols. Models may cost $5.00 a day."]
         await until(pilot, lambda: "run done" in log(pilot))
+        await until(pilot, lambda: "Models $0.00" in pilot.app.screen.query_one(StatusBar).render_line(0).text)

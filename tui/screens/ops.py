@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import ClassVar
@@ -17,7 +18,7 @@ from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
-from engine.reports.documents.operations import Operations
+from engine.reports.documents.operations import DeskRun, Operations, is_decided
 from tui import amounts
 from tui.desk_changes import log_of
 from tui.keys import OPS, bindings
@@ -86,7 +87,7 @@ class OpsScreen(FramedScreen):
         if lines != self._logged:
             self._logged = lines
             self.query_one("#log", TextPane).show(log_text(lines))
-        if (schedule := schedule_text(view, view.now)) != self._scheduled:
+        if (schedule := schedule_text(view, view.now, self._operations.runs)) != self._scheduled:
             self._scheduled = schedule
             self.query_one("#schedule", Static).update(schedule)
         shown = (view.sources[0], len(view.desk.lines), view.desk.running)
@@ -177,18 +178,20 @@ class OpsScreen(FramedScreen):
         models.border_subtitle = spent if limit is None else f"today {spent} of ${amounts.money(limit)}"
 
 
-def schedule_text(view: Snapshot, now: datetime) -> str:
-    """The session that is to be decided, or is, and the app's next run or the command that runs the desk."""
+def schedule_text(view: Snapshot, now: datetime, known: Sequence[DeskRun]) -> str:
+    """The session that is to be decided, or is by the runs that are known, and the app's next run or the command that
+    runs the desk."""
+
     services = view.services
     if services is None or view.market is None or view.market.calendar is None:
         return ""
     closed = last_to_decide(view.market.calendar, services.symbols, now)
-    decided = view.desk.session
-    state = f"session {closed} is decided" if decided == closed else f"session {closed} is due"
+    at_work = view.desk.running and view.desk.session == closed
+    state = "is being decided" if at_work else "is decided" if is_decided(closed, known) else "is due"
     coming = services.next_run(view.market.calendar, now)
     runs = (
         f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC" if coming else "r, or paperdesk --daily by cron"
     )
     if view.controls.paused is not None:
         runs = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
-    return f" {state}; {runs}"
+    return f" session {closed} {state}; {runs}"

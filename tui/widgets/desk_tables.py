@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from engine.domain.order_id import is_own
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from tui import amounts
+from tui.plain_text import cut
 from tui.state import DeskState, Held, Progress
 from tui.widgets.table import Cell, Column, Row
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from tui.snapshot import Snapshot
     from tui.watchlist import WatchedGroup
 
+STEP_CELLS = 9
+"""Cells of the name of a step: a longer one would cost the positions their column while it runs."""
 WATCHLIST = (
     Column(title="SYM", max_width=9),
     Column(title="LAST", right=True),
@@ -73,7 +76,7 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
     if desk.running:
         thinking = next((pane for pane in desk.panes_of(symbol) if pane.progress is Progress.THINKING), None)
         if thinking is not None:
-            return Cell(thinking.step, "mark", order="")
+            return Cell(cut(thinking.step, STEP_CELLS), "mark", order="")
     made = tuple(desk.signals.get(symbol, {}).values())
     if not made:
         return Cell("-", "muted")

@@ -17,6 +17,7 @@ from textual.widgets import Static
 from tui import amounts
 from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
+from tui.widgets.agent_panes import OFFLINE
 
 if TYPE_CHECKING:
     from tui.snapshot import Snapshot
@@ -118,7 +119,8 @@ def _market_items(view: Snapshot) -> Iterator[Item]:
 def _desk_items(view: Snapshot) -> Iterator[Item]:
     """Yield the cost of the models, a note while the desk has no cycle to show, and the costs in effect."""
     if view.desk.run:
-        yield Item("Models", amounts.cost(view.desk.cost))
+        asked = view.services is not None and view.services.label != OFFLINE
+        yield Item("Models", "$0.00" if asked and view.desk.cost == 0 else amounts.cost(view.desk.cost))
     if view.services is None:
         yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):

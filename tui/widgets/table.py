@@ -245,13 +245,17 @@ class Table(ScrollView, can_focus=True):
             self.scroll_to(y=place - shown + 1, animate=False)
 
     def _measure(self, *, keep: bool = False) -> None:
-        """Measure the columns; with `keep` none becomes narrower, as a figure that ticks would have all drawn anew."""
+        """Measure the columns; with `keep` none of figures becomes narrower, as one that ticks would have all drawn
+        anew."""
         natural = [
             max(len(column.title), *(cell_len(row.cells[n].text) for row in self._given[:_MEASURED]), 0) + column.right
             for n, column in enumerate(self._columns)
         ]
         if keep:
-            natural = [max(widths) for widths in zip(natural, self._natural, strict=True)]
+            natural = [
+                max(now, before) if column.right else now
+                for column, now, before in zip(self._columns, natural, self._natural, strict=True)
+            ]
         if natural != self._natural:
             self._natural, self._fitted = natural, None
 

@@ -111,6 +111,11 @@ class Operations:
         return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
 
 
+def is_decided(session: date, runs: Sequence[DeskRun]) -> bool:
+    """True where a daily run has decided a session, also where its orders wait for approval."""
+    return any(one.session == session and one.kind == RunKind.DAILY and one.outcome in _DECIDED for one in runs)
+
+
 def operations_of(records: Records, now: datetime) -> Operations:
     """Read a desk's operation. Raises what JournalReader raises."""
     reader = records.reader

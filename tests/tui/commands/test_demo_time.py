@@ -15,6 +15,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app import demo_time
 from engine.app.desk_context import Finished
+from engine.app.open_desk import OpenDesk
 from engine.config import load_config
 from engine.domain.run import RunOutcome
 from engine.errors import MissingData
@@ -22,9 +23,12 @@ from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.conftest import opened, shown, until
+from tui.bridge import HALTED
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
+from tui.screens.confirm import ConfirmScreen
 from tui.snapshot import Snapshot
+from tui.state import Progress
 from tui.widgets.navigation_bars import Hints
 
 NOW = datetime(2025, 3, 14, 12, tzinfo=UTC)
@@ -34,6 +38,10 @@ BEGAN, *SESSIONS = (date(2025, 3, day) for day in (7, 10, 11, 12, 13))
 def view(pilot: Pilot[Any]) -> Snapshot:
     found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
     return found
+
+
+def screen(pilot: Pilot[Any]) -> str:
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 
 
 def decided() -> list[tuple[date | None, RunOutcome | None]]:
@@ -140,3 +148,42 @@ def test_a_beginning_that_says_nothing_is_no_desk_without_one(run: Run, fresh: P
     ended = run("--daily")
     assert (ended.code, ended.err.count("\n")) == (65, 1) and f"{file} does not say which session" in ended.err
     assert not places.desk_journal("demo").exists() or not decided()
+
+
+async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its books and events are of its close: prices of the session before beside them would be false."""
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(demo_time, "BEFORE", 4)
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+    configured = services(load_config(None).config)
+    demo_time.begin(configured)
+    left = OpenDesk(configured, demo=True)
+    assert left.next_session() == ""
+    with pytest.raises(asyncio.CancelledError):
+        await left.run_cycle(lambda event: None, AsyncMock(side_effect=[None, asyncio.CancelledError]))
+    assert [session for session, outcome in decided() if outcome is not RunOutcome.DONE] == [SESSIONS[0]]
+    async with opened() as pilot:
+        await until(pilot, lambda: view(pilot).market is not None and bool(view(pilot).desk.panes))
+        assert {quote.session for quote in view(pilot).market.quotes} == {SESSIONS[0]}  # type: ignore[union-attr]
+        steps = [pane for symbol in view(pilot).desk.panes for pane in view(pilot).desk.panes_of(symbol)]
+        assert steps and not any(pane.progress is Progress.THINKING for pane in steps)
+        await pilot.press("9")
+        await until(pilot, lambda: f"session {SESSIONS[0]} is due" in screen(pilot))
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: view(pilot).controls.halted is not None)
+        now = view(pilot).now
+        await pilot.press("n")
+        await until(pilot, lambda: any(str(one.message) == HALTED for one in pilot.app._notifications))
+        assert view(pilot).now == now
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await pilot.press("y")
+        await until(pilot, lambda: view(pilot).controls.halted is None)
+        await pilot.press("r")
+        await until(pilot, lambda: decided() == [(SESSIONS[0], RunOutcome.DONE)])
+        await until(pilot, lambda: f"session {SESSIONS[0]} is decided" in screen(pilot))

@@ -31,7 +31,7 @@ def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
     for services, hour, due in ((stocks, 20, 27), (stocks, 22, 28), (coins, 22, 27), (coins, 24, 28)):
         services.next_run = lambda calendar, now: None
         view = Snapshot(services=cast(Any, services), market=MarketView(calendar=exchange_calendar()))
-        text = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour))
+        text = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour), ())
         assert text.startswith(f" session 2025-01-{due} is due; r, or"), (services, hour)
 
 

@@ -1,0 +1,59 @@
+"""The columns of a table: a long text does not cost a figure its place."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+from textual.app import App, ComposeResult
+
+from tui.market_view import MarketView, Quote
+from tui.snapshot import Snapshot
+from tui.state import Books, DeskState, Held, Pane, Progress, Signal
+from tui.watchlist import WatchedGroup
+from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
+from tui.widgets.table import Cell, Column, Row, Table
+
+DAY = date(2024, 3, 1)
+BOOKS = Books(
+    session=DAY, value=Decimal(1), cash=Decimal(1), held=(Held("ABCD-USD", Decimal("64.72"), Decimal("284.69")),)
+)
+
+
+class OneTable(App[None]):
+    CSS = "Table { width: 42; }"
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def compose(self) -> ComposeResult:
+        yield Table(self.columns, title="", empty="", id="table", classes="pane")
+
+
+async def test_the_position_stays_while_a_step_with_a_long_name_runs() -> None:
+    market = MarketView((Quote("ABCD-USD", Decimal("284.69"), 0.0171, DAY),))
+    thinks = {"ABCD-USD": {"desk": (Pane(step="market-intelligence", progress=Progress.THINKING),)}}
+    made = {"ABCD-USD": {"desk": Signal(DAY, "BUY", Decimal("3.82"), "")}}
+    states = (
+        (DeskState(books=BOOKS), "-"),
+        (DeskState(books=BOOKS, running=True, symbols=("ABCD-USD",), panes=thinks), "market..."),
+        (DeskState(books=BOOKS, signals=made), "BUY  3.82"),
+    )
+    async with OneTable(WATCHLIST).run_test(size=(60, 10)) as pilot:
+        table = pilot.app.query_one(Table)
+        for state, signal in states:
+            table.show(watchlist_rows(Snapshot(desk=state, market=market), WatchedGroup()))
+            await pilot.pause()
+            head, row = (table.render_line(n).text for n in (0, 1))
+            assert "POS" in head and "64.72" in row and signal in row, (head, row)
+
+
+async def test_a_column_of_text_is_as_narrow_again_as_its_text() -> None:
+    columns = (Column(title="A"), Column(title="FIGURE", right=True, drop_order=1), Column(title="B"))
+    async with OneTable(columns).run_test(size=(60, 10)) as pilot:
+        table = pilot.app.query_one(Table)
+        for text, there in (("short", True), ("a text of forty cells, that is many more", False), ("short", True)):
+            table.show([Row("one", tuple(map(Cell, ("one", "12", text))))])
+            await pilot.pause()
+            assert ("FIGURE" in table.render_line(0).text) is there
