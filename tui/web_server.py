@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from string import Template
+from typing import ClassVar
 
 from aiohttp import web
 from textual_serve import server
@@ -58,10 +59,22 @@ class Guard:
 
 class _App(AppService):
     """An app of a page. Its process has ended, and the pipes to it are closed, once it is stopped: what is still open
-    when the server ends would complain of that."""
+    when the server ends would complain of that.
+
+    ending: the ends of apps that are not over. They go on where the wait for one is cut short, as by the server's end
+        just after that of a page.
+    """
+
+    ending: ClassVar[set[asyncio.Future[None]]] = set()
 
     async def stop(self) -> None:
         """Have the app end, and wait until it has."""
+        end = asyncio.ensure_future(self._stop())
+        self.ending.add(end)
+        end.add_done_callback(self.ending.discard)
+        await asyncio.shield(end)
+
+    async def _stop(self) -> None:
         await super().stop()
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
@@ -91,8 +104,9 @@ class Terminals:
         comes before."""
         for page in self._open:
             page.cancel()
-        if self._open:
-            await asyncio.wait(self._open, timeout=CLOSE_WITHIN)
+        for tasks in (self._open, _App.ending):
+            if tasks:
+                await asyncio.wait(tasks, timeout=CLOSE_WITHIN)
 
 
 async def serve(command: Sequence[str], port: int, ready: Callable[[str], None]) -> None:

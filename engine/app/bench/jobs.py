@@ -194,6 +194,9 @@ def _side_by_side(
         # The pool has no way to end what runs; a bench has no other children.
         for process in multiprocessing.active_children():
             process.terminate()
+        # One that was ended while it wrote a result has left half of it, and the pool would wait for the rest for as
+        # long as anybody, this process too, can write to that pipe.
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
     finally:
         stopping.set()
         pool.shutdown(cancel_futures=True)

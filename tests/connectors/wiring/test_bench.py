@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -322,12 +325,16 @@ def test_a_second_interruption_ends_at_once(folder: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("sessions_known")
-def test_processes_end_at_once_when_asked_twice(folder: Path) -> None:
+@pytest.mark.parametrize("half", [False, True], ids=["between results", "within a result"])
+def test_processes_end_at_once_when_asked_twice(folder: Path, half: bool) -> None:
     prepared = prepare(services(Config()), BenchRequest(name="finagent", folder=str(folder), symbols=("AMZN",)))
     done: list[int] = []
 
     def twice() -> bool:
         if done:
+            if half:  # the length of a message and its beginning, as of a process that was ended while it wrote
+                (pool,) = (one for one in gc.get_objects() if isinstance(one, ProcessPoolExecutor))
+                pool._result_queue._writer._send(struct.pack("!i", 1000) + b"half")
             raise KeyboardInterrupt
         return False
 
