@@ -39,6 +39,8 @@ def read_sources(file: Path | None, environ: Mapping[str, str] = os.environ, req
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     there = file is not None and file.is_file()
+    if file is not None and not there and file.exists():
+        raise ConfigError(f"{file}: is no file; remove it, and `paperdesk init` writes one")
     if file is not None and there:
         try:
             values = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)

@@ -184,6 +184,7 @@ class PaperdeskApp(App[str]):
     def on_mount(self) -> None:
         """Read the other styles, and start the engine, once the desk has been painted."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
+        self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
         self.call_after_refresh(self._read_other_styles)
         self.call_after_refresh(self.run_worker, self._begin_with_engine)
 

@@ -258,6 +258,7 @@ class Bridge:
         trouble = follower.trouble or desk.error
         live, market = None, follower.market
         now = None if services is None else services.clock.now()
+        market = market if services is not None else None  # read before the desk is open: screens count from a time
         if board is not None and services is not None:
             live = board.view(tuple(services.symbols), services.clock.now())
             desk, market = self._at_live_prices(desk, live, services)

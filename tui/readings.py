@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tui.desk_follower import DeskFollower
     from tui.snapshot import Source
 
+OPENING = 0.05
+"""Seconds between two looks whether the desk is open."""
+
 
 class Readings:
     """Reads for the screens of an app. A method raises what the document that it reads raises."""
@@ -40,8 +43,10 @@ class Readings:
         return await asyncio.to_thread(source.read, lambda records: followed_decisions(records, self._closes))
 
     async def known_symbols(self) -> Sequence[KnownSymbol]:
-        """Every symbol that the desk knows of; none until it is open. Raises MalformedData."""
-        services = self._follower.services
+        """Every symbol that the desk knows of, once it is open; none where it cannot be opened. Raises
+        MalformedData."""
+        while (services := self._follower.services) is None and not self._follower.trouble:
+            await asyncio.sleep(OPENING)
         return () if services is None else await asyncio.to_thread(services.symbol_index.all)
 
     async def looked_up(self, symbols: Sequence[str], now: datetime) -> MarketView:
@@ -52,8 +57,8 @@ class Readings:
         return await asyncio.to_thread(lambda: market_view(services.symbol_index.market(symbols, now), symbols, now))
 
     async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
-        """The minutes of the session that is open, or was last, as far as the feed has come.
-        Raises MissingData where there are none, and what the service of the market data raises."""
+        """The minutes of the session that is open, or was last, as far as the feed has come. Raises MissingData where
+        there are none, and what the service of the market data raises."""
         services, board = self._follower.services, self._follower.board
         if services is None or self._in_past():
             raise MissingData("a recorded history has bars by day alone: \\ goes back to the present")
@@ -64,8 +69,7 @@ class Readings:
         return bars
 
     async def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """An order of the operator's own before it is given. Raises UsageError for one that
-        cannot be given here."""
+        """An order of the operator's own before it is given. Raises UsageError for one that cannot be given here."""
         services = self._follower.services
         if services is None:
             raise UsageError("the desk is still opening")

@@ -95,6 +95,12 @@ def test_environment_beats_file_and_origins_say_so(tmp_path: Path) -> None:
     assert loaded.origins["desk.seed"] == str(file)
 
 
+@pytest.mark.parametrize("required", [False, True])
+def test_a_folder_in_place_of_the_file_is_not_taken_for_none(tmp_path: Path, required: bool) -> None:
+    with pytest.raises(ConfigError, match="is no file"):
+        load_config(tmp_path, environ={}, required=required)
+
+
 def test_a_config_that_was_named_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="paperdesk init"):
         load_config(tmp_path / "nowhere.toml", environ={}, required=True)

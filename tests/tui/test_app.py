@@ -23,6 +23,7 @@ from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
+from tui.screens.symbol_search import SymbolSearchScreen
 from tui.snapshot import Snapshot
 from tui.state import Progress
 from tui.widgets.agent_panes import AgentPanes
@@ -427,6 +428,27 @@ async def test_an_app_that_was_left_before_its_engine_was_there_opens_no_desk(
             await until(pilot, lambda: all(worker.is_finished for worker in app.workers))
         app.exit("")
     assert not opened and ended == [""]
+
+
+async def test_a_search_before_the_desk_is_open_finds_what_it_knows_then(tmp_path: Path) -> None:
+    from tui.app import PaperdeskApp
+
+    there, desk = threading.Event(), FakeDesk(tmp_path)
+
+    def late() -> OpenDesk:
+        there.wait()
+        return opens(desk)()
+
+    app = PaperdeskApp(late, backtest_targets.deaf, images=tmp_path)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app._begun)
+        await pilot.press("S")
+        await until(pilot, lambda: isinstance(app.screen, SymbolSearchScreen))
+        assert not app.screen.query_one(Table).rows
+        there.set()
+        await until(pilot, lambda: len(app.screen.query_one(Table).rows) == len(desk.symbols))
+        app.bridge.stop()
+        assert app.bridge.wait(60)
 
 
 async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(

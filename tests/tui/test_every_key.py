@@ -14,7 +14,10 @@ from tui.keys import SCREENS, works
 from tui.snapshot import circumstances
 from tui.widgets.screen_bars import ErrorBar
 
-ELSEWHERE = {"app.ask_quit", "app.command_palette", "app.save_image", "present", "run_cycle", "run_symbol"}
+ELSEWHERE = {
+    *("app.ask_quit", "app.command_palette", "app.save_image", "app.suspend_process"),
+    *("present", "run_cycle", "run_symbol"),
+}
 """Actions that leave the screen, write a file or change the circumstances: each has a test of its own."""
 
 

@@ -31,16 +31,20 @@ CHANGED = "SETTINGS CHANGED"
 class Terminal:
     """One tmux session with the app in it."""
 
-    def __init__(self, home: Path, columns: int, rows: int, before: str = "", variables: str = "") -> None:
+    def __init__(
+        self, home: Path, columns: int, rows: int, before: str = "", variables: str = "", suspends: bool = False
+    ) -> None:
+        """With `suspends` the shell waits for a line once the app is suspended, and has it go on."""
         assert TMUX is not None
         self._tmux = [TMUX, "-L", f"paperdesk-{uuid.uuid4().hex[:8]}", "-f", os.devnull]
         program = f"{sys.executable} -c 'from tui.cli import main; {before}main()'"
         # A shell may export its size; the app has to follow its window all the same.
         environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 {variables} PAPERDESK_HOME={home}"
         size = ["-x", str(columns), "-y", str(rows)]
-        compared = (
-            f'before=$(stty -g); {environment} {program}; code=$?; [ "$before" = "$(stty -g)" ] || echo {CHANGED}; '
-        )
+        begun = f"{environment} {program}"
+        if suspends:
+            begun = f"set -m; {begun}; echo SUSPENDED; read line; fg"
+        compared = f'before=$(stty -g); {begun}; code=$?; [ "$before" = "$(stty -g)" ] || echo {CHANGED}; '
         self._run("new-session", "-d", *size, "-c", str(REPO), f"{compared}echo ENDED $code; sleep 60")
         self._run("set", "-g", "status", "off")
         self._run("set", "-g", "window-size", "manual")
@@ -101,8 +105,8 @@ def opened(paperdesk_home: Path) -> Iterator[Callable[..., Terminal]]:
     # A desk that is configured, if by nothing: the demo's own opening computes for a while.
     (paperdesk_home / "config.toml").touch()
 
-    def at(columns: int, rows: int, before: str = "", variables: str = "") -> Terminal:
-        terminals.append(Terminal(paperdesk_home, columns, rows, before, variables))
+    def at(columns: int, rows: int, before: str = "", variables: str = "", suspends: bool = False) -> Terminal:
+        terminals.append(Terminal(paperdesk_home, columns, rows, before, variables, suspends))
         return terminals[-1]
 
     yield at
@@ -225,6 +229,19 @@ def test_a_signal_ends_it_and_leaves_the_terminal_as_it_was(
     os.kill(terminal.program(), ending)
     terminal.until(lambda text: "ENDED 0" in text)
     assert terminal.modes() == "0 1 0"
+
+
+def test_it_is_suspended_and_comes_back(opened: Callable[..., Terminal]) -> None:
+    terminal = opened(120, 40, suspends=True)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    terminal.keys("C-z")
+    terminal.until(lambda text: "SUSPENDED" in text)
+    assert terminal.modes() == "0 1 0"
+    terminal.keys("Enter")
+    terminal.until(lambda text: "ORVL 1D" in text)
+    assert terminal.modes() == "1 0 1"
+    terminal.keys("q")
+    terminal.until(lambda text: "ENDED 0" in text)
 
 
 def test_a_bug_is_one_line_under_a_terminal_as_it_was(opened: Callable[..., Terminal]) -> None:

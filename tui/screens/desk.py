@@ -233,9 +233,12 @@ class DeskScreen(OrderActions):
         name = name if name in groups else DESK_GROUP
         self._group = WatchedGroup(name=name, symbols=groups.get(name, ()))
         keep_group(name)
-        self.query_one("#watchlist", Table).entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
+        watchlist = self.query_one("#watchlist", Table)
+        watchlist.entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
         self._at_once = True
         self.show_view(self._view)
+        if watchlist.cursor_key:  # keys are about the symbol under the cursor, in this group too
+            self._choose(watchlist.cursor_key)
 
     def _look_up(self, view: Snapshot) -> None:
         """Have prices read of what the group has beyond the desk's symbols, where these may be others than before."""

@@ -42,6 +42,7 @@ IN_OTHER_TESTS = {
     "desk.undo": "test_order_dialog::test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason",
     "backtest.start": "test_app::test_a_backtest_runs_beside_and_ends_in_results",
     "go.retry": "test_app::test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed",
+    "go.suspend": "test_terminal::test_it_is_suspended_and_comes_back",
     "go.quit": "test_navigation::test_a_free_desk_is_left_at_once",
 }
 """Keys that act on the desk's runs, on orders that wait or on what has failed, and the tests that press them there."""

@@ -10,6 +10,8 @@ import pytest
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
+from tui.widgets.candle_chart import CandleChart
+from tui.widgets.table import Table
 
 
 def groups(run: Run) -> dict[str, list[str]]:
@@ -111,6 +113,14 @@ async def test_the_desk_goes_through_groups_and_changes_one(run: Run, desk: Path
         await pilot.press("w")
         await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == own)
         await pilot.press("w")
+        # Keys are about the symbol under the cursor, in the group that is shown.
+        screen, table = pilot.app.screen, pilot.app.screen.query_one("#watchlist", Table)
+        for keys in ((), ("j",), ("w",), ("j", "j", "w")):
+            await pilot.press(*keys)
+            await pilot.pause()
+            assert screen.symbol == table.cursor_key != "", keys  # type: ignore[attr-defined]
+            assert screen.query_one(CandleChart).data.title in (f"{table.cursor_key} 1D", "")
+        await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == ["ZZZZ", "AAPL"])
     assert groups(run)["core"] == ["ZZZZ", "AAPL"]
     async with opened() as pilot:
         await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == ["ZZZZ", "AAPL"])
