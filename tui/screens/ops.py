@@ -178,8 +178,8 @@ class OpsScreen(FramedScreen):
         models.border_subtitle = spent if limit is None else f"today {spent} of ${amounts.money(limit)}"
 
 
-def schedule_text(view: Snapshot, now: datetime, known: Sequence[DeskRun]) -> str:
-    """The session that is to be decided, or is by the runs that are known, and the app's next run or the command that
+def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str:
+    """The session that is to be decided, or is by the `runs` of the desk, and the app's next run or the command that
     runs the desk."""
 
     services = view.services
@@ -187,11 +187,11 @@ def schedule_text(view: Snapshot, now: datetime, known: Sequence[DeskRun]) -> st
         return ""
     closed = last_to_decide(view.market.calendar, services.symbols, now)
     at_work = view.desk.running and view.desk.session == closed
-    state = "is being decided" if at_work else "is decided" if is_decided(closed, known) else "is due"
+    state = "is being decided" if at_work else "is decided" if is_decided(closed, runs) else "is due"
     coming = services.next_run(view.market.calendar, now)
-    runs = (
+    next_run = (
         f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC" if coming else "r, or paperdesk --daily by cron"
     )
     if view.controls.paused is not None:
-        runs = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
-    return f" session {closed} {state}; {runs}"
+        next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
+    return f" session {closed} {state}; {next_run}"
