@@ -1,4 +1,4 @@
-"""Readings of screens beside the snapshot, each in a thread: documents of a record, symbols, minutes, a ticket."""
+"""Readings of screens beside the snapshot: documents of a record, symbols, minutes, a ticket, in threads."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     """Open the app, with `link` at that place; with `cycle` a cycle runs as soon as the desk is open. Where it set an
     account up, the command starts anew in place of this process; in a browser its page is opened again.
 
-    Raises UsageError without a terminal, ConfigError (and UsageError for an unknown preset) before anything is painted.
+    Raises UsageError without a terminal, and before anything is painted ConfigError, CredentialsRefused, and UsageError
+    for an unknown preset.
     """
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):

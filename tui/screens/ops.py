@@ -181,7 +181,6 @@ class OpsScreen(FramedScreen):
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str:
     """The session that is to be decided, or is by the `runs` of the desk, and the app's next run or the command that
     runs the desk."""
-
     services = view.services
     if services is None or view.market is None or view.market.calendar is None:
         return ""
