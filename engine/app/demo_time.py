@@ -18,6 +18,7 @@ from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MalformedData
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import completed_at, previous_session, session_after, session_to_decide
+from engine.ports import Clock
 from engine.services import Services
 
 BEFORE = 10
@@ -85,6 +86,16 @@ def sessions_ahead(services: Services, reader: JournalReader | None) -> Sequence
     calendar = services.desk_calendar(services.symbols)
     last = session_to_decide(calendar, services.symbols, None, services.clock.now())
     return [session for session in calendar.sessions(decided, max(decided, last)) if session > decided]
+
+
+def session_clock(services: Services, session: date) -> Clock | None:
+    """A clock that ticks on from the end of a session; None for a desk that has no time of its own. Raises as
+    `begins_after` does."""
+    if begins_after(services) is None:
+        return None
+    clock = SyncedClock(services.clock)
+    clock.sync(completed_at(services.desk_calendar(services.symbols), services.symbols, session))
+    return clock
 
 
 def desk_time(services: Services) -> datetime:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from engine.app.demo_time import sessions_ahead
+from engine.app.demo_time import session_clock, sessions_ahead
 from engine.app.desk_context import DeskContext, Finished, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
 from engine.app.desk_run import run_desk
@@ -54,7 +54,7 @@ async def run_daily(
             context = desk_context(services, opened, requested, due=due, only=only)
             with opened.locked():
                 stopped = await _run_sessions_before(context, publish, through) if requested is None else None
-                return stopped or context.finished() or await _run_session(context, publish, through)
+                return stopped or context.finished() or await _run_session(_by_demo_time(context), publish, through)
         if due is None and not services.goes_by_broker:
             done = desk_context(services, opened, requested, only=only).finished()
             if done is not None:
@@ -66,6 +66,13 @@ async def run_daily(
                 return context.finished() or await _run_session(context, publish, through)
 
 
+def _by_demo_time(context: DeskContext) -> DeskContext:
+    """The context by the time of its session, on a demo desk whose time began in the app: its events stand among those
+    of the app's own runs."""
+    clock = session_clock(context.services, context.session)
+    return context if clock is None else replace(context, services=replace(context.services, clock=clock), clock=clock)
+
+
 async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult | None:
     """Run a demo desk for the sessions that it has left out before the one of the context. Return the run that a pause
     kept from deciding: its session and all after it stay due."""
@@ -75,7 +82,7 @@ async def _run_sessions_before(context: DeskContext, publish: Publish, through: 
         text = f"decided first, for a demo desk leaves no session out: {', '.join(map(str, before))}"
         publish(Noticed("", context.clock.now(), "warning", text))
     for session in before:
-        done = await _run_session(replace(context, session=session, only=None), publish, through)
+        done = await _run_session(_by_demo_time(replace(context, session=session, only=None)), publish, through)
         if done.paused is not None:
             return done
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -78,6 +78,9 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
     assert (done.code, done.json["session"], done.json["skipped"]) == (0, "2025-03-13", [])
     assert "decided first, for a demo desk leaves no session out: 2025-03-12\n" in done.err
     assert decided() == [(session, RunOutcome.DONE) for session in SESSIONS]
+    with JournalReader(places.desk_journal("demo")) as reader:
+        ends = [run.ended.date() for run in reader.runs() if run.ended is not None]
+    assert ends == [session + timedelta(days=1) for session in SESSIONS], "by the demo's own time"
     again = await asyncio.to_thread(run, "--daily", "--json")
     assert again.json["outcome"] == "nothing to do"
     async with opened() as pilot:
