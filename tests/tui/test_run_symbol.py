@@ -65,7 +65,7 @@ async def test_r_says_who_is_asked_and_what_that_may_cost_and_stands_in_nobodys_
         await pilot.press("r")
         await until(pilot, lambda: "run done" in log(pilot))
         assert not any("may cost" in one.message for one in pilot.app._notifications)
-        assert "Models free" in pilot.app.screen.query_one(StatusBar).render_line(0).text
+        await until(pilot, lambda: "Models free" in pilot.app.screen.query_one(StatusBar).render_line(0).text)
     desk = FakeDesk(tmp_path)
     desk.label = "gpt-5.2 by openai"
     async with running(desk=desk) as pilot:
