@@ -9,7 +9,6 @@ import difflib
 import tomllib
 from decimal import Decimal
 from functools import cache
-from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.errors import ConfigError, UsageError
 from engine.memory_settings import Memory
 from engine.rehearsal_settings import Rehearsal
+from engine.shipped_presets import shipped_presets
 
 HIDDEN = frozenset({"leaky-test", "finmem-whole"})
 """Presets that are not offered: one exists to be caught, the other is a row of a table."""
@@ -287,9 +287,7 @@ def briefed(preset: Preset, briefing: Briefing | None) -> Preset:
 
 def preset_names() -> tuple[str, ...]:
     """All presets that ship, sorted, without the hidden ones."""
-    folder = resources.files("engine") / "presets"
-    names = (Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    return tuple(sorted(n for n in names if n not in HIDDEN))
+    return tuple(sorted(shipped_presets().keys() - HIDDEN))
 
 
 def load_preset(name: str) -> Preset:
@@ -336,11 +334,12 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
             raise UsageError(f"no preset file {name}; give a name ({', '.join(preset_names())}) or an existing file")
         entry: Traversable = path
     else:
-        entry = resources.files("engine") / "presets" / f"{name}.toml"
-        if not entry.is_file():
+        shipped = shipped_presets().get(name)
+        if shipped is None:
             near = difflib.get_close_matches(name, preset_names(), 1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(preset_names())}"
             raise UsageError(f"no preset {name}; {hint}")
+        entry = shipped
     try:
         plain = tomllib.loads(entry.read_text(encoding="utf-8"), parse_float=Decimal)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import engine
+from engine.shipped_presets import shipped_presets
 from tui import app_state
 from tui.invocation import Invocation
 
@@ -84,8 +84,7 @@ def _known(invocation: Invocation) -> tuple[tuple[str, str], _AppPart | None]:
 
 def _checked(invocation: Invocation) -> _AppPart:
     config = invocation.load().config
-    shipped = {file.stem for file in (Path(engine.__file__).parent / "presets").glob("*.toml")}
-    if config.desk.preset not in shipped:  # a shipped one is right, and to load it loads all agents
+    if config.desk.preset not in shipped_presets():  # a shipped one is right, and to load it loads all agents
         from engine.preset import load_preset
 
         load_preset(config.desk.preset)

@@ -451,6 +451,35 @@ async def test_a_search_before_the_desk_is_open_finds_what_it_knows_then(tmp_pat
         assert app.bridge.wait(60)
 
 
+async def test_a_screen_that_is_opened_while_the_desk_opens_shows_no_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tui.app import PaperdeskApp
+    from tui.desk_follower import DeskFollower
+
+    read, there, greet = threading.Event(), threading.Event(), DeskFollower._greet
+
+    async def late(follower: DeskFollower, *values: Any) -> None:
+        read.set()
+        await asyncio.to_thread(there.wait)
+        await greet(follower, *values)
+
+    monkeypatch.setattr(DeskFollower, "_greet", late)
+    app = PaperdeskApp(opens(FakeDesk(tmp_path)), backtest_targets.deaf, images=tmp_path)
+    async with app.run_test() as pilot:
+        await until(pilot, read.is_set)
+        await pilot.press("2")
+        await until(pilot, lambda: app.current_mode == "chart")
+        for _ in range(5):
+            app._refresh_screen()
+            await pilot.pause()
+        there.set()
+        await until(pilot, lambda: bool(len(app.screen.query_one(CandleChart).data)))
+        assert not any("bug" in note.message for note in app._notifications) and not app.screen.query_one(ErrorBar).text
+        app.bridge.stop()
+        assert app.bridge.wait(60)
+
+
 async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
