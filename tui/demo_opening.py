@@ -91,7 +91,7 @@ class DemoOpening:
             return
         playback = self._bridge.playback
         assert playback is not None
-        playback.step(-PLAYED)
+        playback.step_session(-PLAYED)
         playback.play(SPEED)
         self._stage = _Stage.PLAYING
 

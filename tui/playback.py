@@ -1,4 +1,4 @@
-"""A recorded history to step through and to play: a desk's events, or a backtest's sessions.
+"""A recorded history to step through and to play: a desk's events, or the steps of a backtest's sessions.
 
 What is shown at a place is read from the journal as of its point, in a thread: no screen waits for it.
 """
@@ -49,6 +49,8 @@ class Playback:
         self._market = market if source.run is None else None
         self._symbols: Sequence[Symbol] = tuple(services.symbols)
         self._points: tuple[Point, ...] = ()
+        self._ends: Sequence[int] = ()
+        """The places at which sessions end."""
         self._wanted = -1
         self._shown: tuple[str, Snapshot] | None = None
         """The text and the snapshot of the last place that could be read."""
@@ -121,16 +123,13 @@ class Playback:
             self._go_to(self._wanted + by)
 
     def step_session(self, by: int) -> None:
-        """Go to the end of the next session, or of the one before."""
+        """Go on by ends of sessions, backward where negative."""
         if self._waits(lambda: self.step_session(by)):
             return
-        ends = [number for number, point in enumerate(self._points) if point.ends]
-        if by > 0:
-            here = bisect_right(ends, self._wanted)
-            self._go_to(ends[here] if here < len(ends) else len(self._points) - 1)
-        else:
-            here = bisect_left(ends, self._wanted) - 1
-            self._go_to(ends[here] if here >= 0 else 0)
+        ends = self._ends
+        here = bisect_right(ends, self._wanted) - 1 if by > 0 else bisect_left(ends, self._wanted)
+        here += by
+        self._go_to(0 if here < 0 else ends[here] if here < len(ends) else len(self._points) - 1)
 
     def jump(self, to: date | float) -> None:
         """Go to the end of a session, the last one before it where there is none; or to a part of the whole, between 0
@@ -140,11 +139,13 @@ class Playback:
         if isinstance(to, float):
             self._go_to(round(to * (len(self._points) - 1)))
             return
-        before = [n for n, point in enumerate(self._points) if point.ends and point.session and point.session <= to]
+        points = self._points
+        before = [n for n in self._ends if (session := points[n].session) is not None and session <= to]
         self._go_to(before[-1] if before else 0)
 
     def play(self, speed: int | None = None) -> None:
-        """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case."""
+        """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a desk's
+        events in a second, or a backtest's sessions."""
         if self._waits(lambda: self.play(speed)):
             return
         if self._pace.speed and speed is None:
@@ -156,7 +157,10 @@ class Playback:
 
     def _go_on(self, now: float) -> None:
         if due := self._pace.due(now):
-            self._go_to(self._wanted + due)
+            if self.source.run is None:
+                self._go_to(self._wanted + due)
+            else:
+                self.step_session(due)
         if self._pace.speed and self.at_end:
             self._pace.stop()
 
@@ -204,6 +208,7 @@ class Playback:
                 self._market = asyncio.run(self._services.run_market(spec))
         with self._changed:
             self._points, self._wanted = points, len(points) - 1
+            self._ends = [number for number, point in enumerate(points) if point.ends]
         for move in self._early if points else ():
             move()
 
@@ -211,13 +216,8 @@ class Playback:
         point = self._points[number] if self._points else None
         source = self.source if point is None else replace(self.source, at=point.at)
         session = None if point is None else point.session
-        calendar = self._calendar()
-        now = self._services.clock.now()
-        if session is not None and calendar is not None:
-            from engine.market.trading_hours import decision_time
-
-            now = decision_time(calendar, session)
-        opening, controls = source.read(partial(self._documents, calendar=calendar, now=now))
+        now = self._moment(session)
+        opening, controls = source.read(partial(self._documents, session=session, now=now))
         desk = opening_state(opening)
         shown = Snapshot(
             desk=replace(desk, running=point is not None and not point.ends and bool(desk.run)),
@@ -232,11 +232,25 @@ class Playback:
     def _calendar(self) -> Calendar | None:
         return None if self._market is None else exchange_of(tuple(self._market.calendars.values()))
 
-    def _documents(self, records: Records, *, calendar: Calendar | None, now: datetime) -> tuple[Opening, ControlState]:
-        from engine.reports.documents.opening import opening_of
+    def _moment(self, session: date | None) -> datetime:
+        """The moment at which a session was decided: by a backtest at the close of the exchange, by a desk once the
+        session of every symbol was over."""
+        calendar = self._calendar()
+        if session is None or calendar is None:
+            return self._services.clock.now()
+        from engine.market.trading_hours import completed_at, decision_time
 
-        mode = self._services.mode
+        if self.source.run is not None:
+            return decision_time(calendar, session)
+        return completed_at(calendar, self._symbols, session)
+
+    def _documents(self, records: Records, *, session: date | None, now: datetime) -> tuple[Opening, ControlState]:
+        from engine.reports.documents.opening import opening_of, opening_of_backtest
+
+        mode, calendar = self._services.mode, self._calendar()
         controls = controls_at(records, mode=mode, calendar=calendar, symbols=self._symbols, now=now)
+        if self.source.run is not None and session is not None:
+            return opening_of_backtest(records, session, now), controls
         return opening_of(records), controls
 
     def _market_at(self, session: date | None, now: datetime, opening: Opening) -> MarketView | None:

@@ -13,6 +13,7 @@ from tui.state import DeskState
 
 if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
+    from engine.journal.point_in_time import Within
     from engine.messages.commands import PlaceOrder
     from engine.reports.documents.records import Records
     from tui.backtest_run import BacktestState
@@ -30,14 +31,15 @@ class Source:
     """A journal to read documents from: the desk's, or with `run` a backtest's.
 
     version: grows whenever there may be something new.
-    at: the event of a desk, or the session of a backtest, up to which it is read; None for all of it.
+    at: the event of a desk, or the session of a backtest or a point within it, up to which it is read; None for all of
+        it.
     """
 
     name: str
     journal: Path
     run: str | None = None
     version: int = 0
-    at: int | date | None = None
+    at: int | date | Within | None = None
 
     def read(self, document: Callable[[Records], T]) -> T:
         """Return a document of the journal, which is closed again. Raises what JournalReader raises, MissingData for a

@@ -12,13 +12,14 @@ from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
-from engine.journal.answer_rows import answer_of, chart_of, request_hash_of, stated_answer_of
+from engine.journal.answer_rows import answer_of, chart_of, event_of_answer, request_hash_of, stated_answer_of
 from engine.journal.database import reading
-from engine.journal.entries import AnswerEntry, CallCost, Recalled, StatedAnswer, UnansweredEntry
+from engine.journal.entries import AnswerEntry, Asked, CallCost, Recalled, StatedAnswer, UnansweredEntry
 from engine.journal.recalled_columns import recalled_rows
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import row_of, stored, value_of
 from engine.journal.schema import ALL_INPUTS
+from engine.messages.events import AgentAnswered
 
 
 class DecisionReader(RowReader):
@@ -78,6 +79,32 @@ class DecisionReader(RowReader):
                 prompts[name] = self._prompt(name)
             entries.append(answer_of(row | {"system_text": prompts[name]}, self._chart))
         return tuple(entries)
+
+    def asked(self, run: str, session: date) -> tuple[Asked, ...]:
+        """The questions of a session of a run that were answered, without their texts."""
+        columns = "SELECT run, session, cycle, symbol, owner, agent, attempt FROM answers"
+        rows = self._rows(f"{columns} WHERE run = ? AND session = ? ORDER BY seq", run, session.isoformat())
+        return tuple(value_of(Asked, row, key=value_of(DecisionKey, row)) for row in rows)
+
+    def answer_events(
+        self, run: str, session: date, steps: Sequence[str], time: datetime
+    ) -> tuple[AgentAnswered, ...]:
+        """The events of the answers of a session of a run, without their questions; `steps` are the names of those."""
+        rows = self._rows("SELECT * FROM answers WHERE run = ? AND session = ? ORDER BY seq", run, session.isoformat())
+        return tuple(event_of_answer(row, step, time) for row, step in zip(rows, steps, strict=True))
+
+    def counted_by_session(self, run: str) -> dict[date, tuple[int, int]]:
+        """The number of answers and of decisions of each session of a run."""
+        found: dict[date, tuple[int, int]] = {}
+        of = "SELECT session, 1 AS answer, 0 AS decision FROM answers WHERE run = ? "
+        of += "UNION ALL SELECT session, 0, 1 FROM decisions WHERE run = ?"
+        rows = self._rows(
+            f"SELECT session, sum(answer) AS answers, sum(decision) AS decisions FROM ({of}) GROUP BY session", run, run
+        )
+        for row in rows:
+            with reading(row):
+                found[date.fromisoformat(row["session"])] = row["answers"], row["decisions"]
+        return found
 
     def stated_answers(
         self, run: str | None = None, symbol: str | None = None, first: date | None = None, last: date | None = None

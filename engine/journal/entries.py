@@ -110,6 +110,16 @@ class AnswerEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """A question that was answered, without its text; `attempt` counts from 1, the `owner` of its key is the one whose
+    agent asked."""
+
+    key: DecisionKey
+    agent: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatedAnswer:
     """The checked answer of an agent, without its question; the `owner` of its key is the one whose agent it is."""
 

@@ -2,13 +2,15 @@
 
 A temporary view of the same name goes before each table on one connection: every query of a reader holds as it is, and
 the file stays untouched. The point of a desk is an event: a row is there that was written before it. The point of a
-backtest is a session: its rows are written in batches and name no event.
+backtest is a session, or a part of one: its rows are written in batches and name no event, but in the order in which
+the cycle had them.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from engine.journal.schema import MARKED
@@ -19,6 +21,19 @@ OF_SESSION = (
 )
 """Tables of a backtest whose rows belong to a session."""
 
+ASKED = ("unanswered", "recollections", "debates", "recalls")
+"""Those of them that go with the answers about a symbol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """A point within a session of a backtest, which is settled: its first `answers` are there, and after all of them
+    its first `decisions`."""
+
+    session: date
+    answers: int = 0
+    decisions: int = 0
+
 
 def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
     """Hide rows of a desk that were written after the event of a number."""
@@ -28,17 +43,44 @@ def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
 def hide_after_session(connection: sqlite3.Connection, session: date) -> None:
     """Hide rows of a backtest from after it had settled a session and decided for it: orders of that session are at the
     broker, and the run is not over."""
-    until = f"session <= '{session.isoformat()}'"
-    traded = f"EXISTS (SELECT 1 FROM main.fills WHERE order_id = stored.order_id AND {until})"
-    earlier = f"(SELECT session FROM main.orders WHERE id = stored.order_id) < '{session.isoformat()}'"
+    _hide(connection, _until(session))
+
+
+def hide_within_session(connection: sqlite3.Connection, point: Within) -> None:
+    """Hide rows of a backtest from after a point within a session; what goes with an answer, or with a decision, is
+    there once that is."""
+    day = point.session.isoformat()
+    earlier = f"session < '{day}'"
+
+    def first(table: str, rows: int) -> str:
+        of_day = f"SELECT rowid FROM main.{table} WHERE session = '{day}' ORDER BY rowid LIMIT {rows:d}"
+        return f"{earlier} OR rowid IN ({of_day})"
+
+    def along(table: str) -> str:
+        return f"{earlier} OR EXISTS (SELECT 1 FROM temp.{table} AS made WHERE made.session = '{day}' AND {same})"
+
+    same = "made.symbol = stored.symbol"
     _hide(
         connection,
         {
-            **dict.fromkeys(OF_SESSION, until),
-            "order_states": f"state IN ('intended', 'submitting', 'acknowledged') OR {earlier} OR {traded}",
-            "run_states": "outcome IS NULL",
+            **_until(point.session),
+            "answers": first("answers", point.answers),
+            "decisions": first("decisions", point.decisions),
+            **dict.fromkeys(ASKED, along("answers")),
+            **dict.fromkeys(("opinions", "orders"), along("decisions")),
         },
     )
+
+
+def _until(session: date) -> dict[str, str]:
+    until = f"session <= '{session.isoformat()}'"
+    traded = f"EXISTS (SELECT 1 FROM main.fills WHERE order_id = stored.order_id AND {until})"
+    earlier = f"(SELECT session FROM main.orders WHERE id = stored.order_id) < '{session.isoformat()}'"
+    return {
+        **dict.fromkeys(OF_SESSION, until),
+        "order_states": f"state IN ('intended', 'submitting', 'acknowledged') OR {earlier} OR {traded}",
+        "run_states": "outcome IS NULL",
+    }
 
 
 def _hide(connection: sqlite3.Connection, visible: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from engine.errors import InvariantBroken, MalformedData
 from engine.journal.database import WAIT, damaged, damaged_file, open_read_only, reading, sqlite_errors
 from engine.journal.packing import Unpacker
-from engine.journal.point_in_time import hide_after_event, hide_after_session
+from engine.journal.point_in_time import Within, hide_after_event, hide_after_session, hide_within_session
 from engine.journal.rows import value_of
 from engine.journal.verification import schema_fault
 
@@ -23,15 +23,17 @@ T = TypeVar("T")
 class RowReader:
     """Reader of one journal's rows; a context manager that closes."""
 
-    def __init__(self, path: Path, wait: float = WAIT, *, at: int | date | None = None) -> None:
+    def __init__(self, path: Path, wait: float = WAIT, *, at: int | date | Within | None = None) -> None:
         """Open a journal; with `at`, a desk's as it was at that event, or a backtest's as it was once that session was
-        settled and decided. Raises MissingData (no file, an empty one), MalformedData (damaged, or no journal),
+        settled and decided, or within it. Raises MissingData (no file, an empty one), MalformedData (damaged, or no journal),
         ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
         self.path = path
         self._connection = open_read_only(path, wait)
         self._texts = Unpacker(self._connection, path)
         if isinstance(at, int):
             hide_after_event(self._connection, at)
+        elif isinstance(at, Within):
+            hide_within_session(self._connection, at)
         elif at is not None:
             hide_after_session(self._connection, at)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 
 from engine.account.present_books import Since
@@ -46,8 +47,6 @@ def opening_of(records: Records, *, events: bool = True) -> Opening:
     reader = records.reader
     if reader is None:
         return Opening()
-    if records.kind == "backtest":
-        return _opening_of_backtest(records, reader)
     before = reader.last_event()
     latest = tuple(_events_of_latest(reader)) if events else ()
     points = sorted(reader.equity(), key=lambda point: point.session)
@@ -73,18 +72,19 @@ def _events_of_latest(reader: JournalReader) -> Iterator[tuple[int, Event]]:
     return iter(()) if latest is None else events_of(reader, latest.id)
 
 
-def _opening_of_backtest(records: Records, reader: JournalReader) -> Opening:
-    """The last session of a backtest, its events made from its rows."""
+def opening_of_backtest(records: Records, session: date, at: datetime) -> Opening:
+    """A backtest as it was in a session that it settled, its events made from its rows and dated to `at`, UTC. Raises
+    what JournalReader raises."""
     # The agents' registry is behind it, which a desk's records do not need.
     from engine.reports.documents.timeline import session_events
 
+    reader = records.required
     run = reader.run(records.run or "")
     points = sorted(reader.equity(run.id, records.part), key=lambda point: point.session)
-    decisions = reader.decisions(run.id)
     rows, _ = measured_closes(records, points)
-    last = max([*(point.session for point in points[-1:]), *(one.key.session for one in decisions[-1:])], default=None)
+    decisions = reader.decisions(run.id)
     return Opening(
-        events=() if last is None else tuple(session_events(reader, run, last)),
+        events=tuple(session_events(reader, run, session, at, decisions)),
         books=points[-1] if points else None,
         change=rows[-1].change if rows else None,
         fall=rows[-1].fall if rows else ZERO,

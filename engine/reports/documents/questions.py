@@ -13,7 +13,7 @@ from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection
-from engine.journal.entries import AnswerEntry, Recalled
+from engine.journal.entries import AnswerEntry, Asked, Recalled
 from engine.messages.answer_text import answer_text
 from engine.reports.documents import row_json
 from engine.reports.documents.debate import debate_row
@@ -106,19 +106,19 @@ def charts_read(records: Records, decision: Decision) -> list[tuple[ChartSpec, s
     return list(read.items())
 
 
-def named_by_step(answers: Iterable[AnswerEntry]) -> Iterator[tuple[str, AnswerEntry]]:
-    """The answers behind an opinion with the names of their questions: an agent that is asked several is asked them in
-    the order of its registration."""
-    asked: Counter[str] = Counter()
-    for entry in answers:
-        asked[entry.agent] += entry.attempt == 1
-        agent = registered().get(entry.agent)
-        questions = (entry.agent,) if agent is None else agent.questions
-        yield questions[min(asked[entry.agent], len(questions)) - 1], entry
+def step_names(asked: Iterable[AnswerEntry | Asked]) -> Iterator[str]:
+    """The name of every question: an agent that is asked several is asked them in the order of its registration."""
+    counted: Counter[tuple[DecisionKey, str]] = Counter()
+    for one in asked:
+        asker = one.key, one.agent
+        counted[asker] += one.attempt == 1
+        agent = registered().get(one.agent)
+        questions = (one.agent,) if agent is None else agent.questions
+        yield questions[min(counted[asker], len(questions)) - 1]
 
 
-def _asked(answers: Iterable[AnswerEntry], key: DecisionKey) -> Iterator[Question]:
-    for step, entry in named_by_step(answers):
+def _asked(answers: Sequence[AnswerEntry], key: DecisionKey) -> Iterator[Question]:
+    for step, entry in zip(step_names(answers), answers, strict=True):
         result = entry.result
         yield Question(
             owner=key.owner,

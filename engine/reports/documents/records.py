@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine import places
 from engine.errors import ConfigError, MissingData, UsageError
+from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
 from engine.journal.schema import LIVE, TEST
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """The version of the documents of a desk's records."""
 
-At = int | date | None
-"""A point in a journal: an event's number, a session that was settled and decided, or (None) now."""
+At = int | date | Within | None
+"""A point in a journal: an event's number, a session that was settled and decided, a point within one, or (None)
+now."""
 
 PROBED = 30
 """The number of latest backtests that are searched for one that has what is wanted."""
@@ -56,6 +58,8 @@ class Records:
             name = f"backtest {self.run}" if self.kind == "backtest" else f"run {self.run} of the {name}"
         if self.at is None:
             return name
+        if isinstance(self.at, Within):
+            return f"{name} as of {self.at.session}, before its decisions were complete"
         return f"{name} as of {'event ' if isinstance(self.at, int) else ''}{self.at}"
 
     @property
@@ -108,16 +112,18 @@ def open_records(
 
 
 @contextmanager
-def records_at(records: Records, at: int | date) -> Iterator[Records]:
+def records_at(records: Records, at: int | date | Within) -> Iterator[Records]:
     """The same records as they were at a point: what was written up to an event, or up to the end of the daily run that
-    decided for a session. Raises MissingData for a point that the journal does not have, UsageError for an event of a
+    decided for a session, or within that of a backtest. Raises MissingData for a point that the journal does not have, UsageError for an event of a
     backtest."""
     reader = records.required
-    point: int | date = at
+    point = at
     if records.kind == "backtest":
         if isinstance(at, int):
             raise UsageError(f"the {records.title} has no event {at}: name a session, such as --at 2025-03-14")
-        _check_settled(records, reader, at)
+        _check_settled(records, reader, at.session if isinstance(at, Within) else at)
+    elif isinstance(at, Within):
+        raise UsageError(f"the {records.title} has events, and no points within a session")
     else:
         point = _event(records, reader, at)
     with JournalReader(reader.path, at=point) as earlier:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 
-from engine.journal.entries import AnswerEntry, RunEntry
+from engine.domain.decision import Decision
+from engine.journal.entries import RunEntry
+from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
-from engine.messages.events import AgentAnswered, Event, RunStarted
-from engine.messages.from_values import agent_answered, decision_made, opinion_formed, order_filled, session_settled
-from engine.reports.documents.questions import named_by_step
+from engine.messages.events import Event, RunStarted
+from engine.messages.from_values import decision_made, opinion_formed, order_filled, session_settled
+from engine.reports.documents.questions import step_names
 from engine.reports.documents.records import Records
 
 
@@ -18,23 +20,24 @@ from engine.reports.documents.records import Records
 class Point:
     """A point of a recorded history.
 
-    at: the event of a desk, or the session of a backtest, up to which its journal is read.
+    at: the event of a desk, or the session of a backtest or a point within it, up to which its journal is read.
     session: the session whose close was the last one known then; None for an event outside of every run.
     ends: True where the session's run was over.
     """
 
-    at: int | date
+    at: int | date | Within
     session: date | None
     ends: bool
 
 
 def timeline(records: Records) -> tuple[Point, ...]:
-    """Every point in order: a desk's events, or a backtest's settled sessions. Raises what JournalReader raises."""
+    """Every point in order: a desk's events, or of each session of a backtest its close, the answers and the decisions.
+    Raises what JournalReader raises."""
     reader = records.reader
     if reader is None:
         return ()
     if records.kind == "backtest":
-        return tuple(Point(one.session, one.session, True) for one in reader.equity(records.run, records.part))
+        return tuple(_points_of_backtest(records, reader))
     sessions, last, points = {run.id: run.session for run in reader.runs()}, None, []
     for number, run, kind in reader.event_index():
         last = sessions.get(run) or last
@@ -42,17 +45,28 @@ def timeline(records: Records) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def session_events(reader: JournalReader, run: RunEntry, session: date) -> Iterator[Event]:
-    """The events of a backtest's session, made from its rows: trades, answers, opinions, decisions, books."""
-    at = datetime.combine(session, time(23, 59, 59), UTC)
-    made = reader.decisions(run.id, first=session, last=session)
+def _points_of_backtest(records: Records, reader: JournalReader) -> Iterator[Point]:
+    counted = reader.counted_by_session(records.run or "")
+    for one in reader.equity(records.run, records.part):
+        answers, decisions = counted.get(one.session, (0, 0))
+        made = [(count, 0) for count in range(answers + 1)] + [(answers, count + 1) for count in range(decisions)]
+        yield from (Point(Within(one.session, *counts), one.session, False) for counts in made[:-1])
+        yield Point(one.session, one.session, True)
+
+
+def session_events(
+    reader: JournalReader, run: RunEntry, session: date, at: datetime, decisions: Sequence[Decision]
+) -> Iterator[Event]:
+    """The events of a backtest's session, made from its rows, as of the moment `at`, UTC, at which the session was
+    decided: trades, books, answers, opinions, decisions. `decisions` are those of the run."""
+    steps = tuple(step_names(reader.asked(run.id, session)))
+    before = max((one.key.session for one in decisions if one.key.session < session), default=None)
+    # Those of the session before come first: of a cycle that is under way the last steps have no answer yet.
+    earlier = () if before is None else step_names(reader.asked(run.id, before))
     opinions = reader.opinions(run.id, first=session, last=session)
-    keys = dict.fromkeys([one.key for one in opinions] + [one.key for one in made])
-    answers = [_answered(step, entry, at) for key in keys for step, entry in named_by_step(reader.answers(key))]
-    steps = tuple(dict.fromkeys(event.step for event in answers))
     yield RunStarted(
         run=run.id,
-        time=run.started,
+        time=at,
         kind=run.kind,
         name=run.name,
         label=run.label,
@@ -60,17 +74,11 @@ def session_events(reader: JournalReader, run: RunEntry, session: date) -> Itera
         first=session,
         last=session,
         sessions=1,
-        steps=steps or ("decision",),
+        steps=tuple(dict.fromkeys((*earlier, *steps))) or ("decision",),
     )
     yield from (order_filled(run.id, at, fill) for fill in reader.fills(run.id) if fill.session == session)
     yield from (session_settled(run.id, at, one) for one in reader.equity(run.id) if one.session == session)
-    yield from answers
+    yield from reader.answer_events(run.id, session, steps, at)
     if len({one.key.owner for one in opinions}) > 1:
         yield from (opinion_formed(at, one) for one in opinions)
-    yield from (decision_made(at, one) for one in made)
-
-
-def _answered(step: str, entry: AnswerEntry, at: datetime) -> AgentAnswered:
-    return agent_answered(
-        at, entry.key, step, result=entry.result, outcome=entry.outcome, reason=entry.reason, answer=entry.answer
-    )
+    yield from (decision_made(at, one) for one in decisions if one.key.session == session)

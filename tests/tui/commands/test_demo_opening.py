@@ -53,7 +53,10 @@ async def test_its_end_plays_until_a_key_of_the_desk(made: None) -> None:
     async with opened(history=True) as pilot:
         await until(pilot, lambda: view(pilot).place is not None and view(pilot).desk.run == BACKTEST)
         place = view(pilot).place
-        assert place is not None and place.name == "demo history" and place.number >= place.count - 3
+        assert place is not None and place.name == "demo history" and place.session is not None
+        with JournalReader(places.run_journal(BACKTEST)) as reader:
+            closes = [one.session for one in reader.equity(BACKTEST, "test")]
+        assert place.session >= closes[-4], "the last three sessions, not as many steps of one"
         await pilot.press("5", "1")
         await until(pilot, lambda: view(pilot).place is None)
         await until(pilot, lambda: demo_opening.AFTER in toasts(pilot))

@@ -72,7 +72,14 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
         books = view(pilot).desk.books
         assert books is not None and books.session == SESSIONS[1]
         await until(pilot, lambda: view(pilot).market.quotes[0].session == SESSIONS[1])  # type: ignore[union-attr]
-        await pilot.press("r")
+        present = view(pilot)
+        await pilot.press("left_curly_bracket", "right_curly_bracket")
+        await until(pilot, lambda: pilot.app.bridge.playback.arrived and view(pilot).desk.session == SESSIONS[1])  # type: ignore[attr-defined]
+        past = view(pilot)
+        assert past.market is not None and past.market.quotes == present.market.quotes  # type: ignore[union-attr]
+        assert "WRNN-USD" in {quote.symbol for quote in past.market.quotes}, "a coin's session ends at midnight"
+        assert past.now == datetime(2025, 3, 12, 0, 0, 1, tzinfo=UTC)
+        await pilot.press("backslash", "r")
         await until(pilot, lambda: "n runs the next session" in view(pilot).desk.lines[-1].text)
     done = await asyncio.to_thread(run, "--daily", "--json")
     assert (done.code, done.json["session"], done.json["skipped"]) == (0, "2025-03-13", [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -79,15 +79,68 @@ async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
         with JournalReader(places.run_journal(BACKTEST)) as reader:
             closes = reader.equity(BACKTEST, "test")
             answers = reader.answers(run=BACKTEST)
-        assert view.place is not None and view.place.count == len(closes)
+            decisions = reader.decisions(BACKTEST, part="test")
+        settled = {one.session for one in closes}
+        steps = sum(one.key.session in settled for one in (*answers, *decisions))
+        assert view.place is not None and view.place.count == len(closes) + steps
         for point in (closes[-1], closes[-2]):
             assert view.desk.books is not None
             assert (view.desk.books.session, view.desk.books.value) == (point.session, point.value)
             panes = view.desk.panes_of("ORVL")
             asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
             assert len([one for one in panes if one.answer]) == len(asked)
+            # One clock: that of the session, whenever the backtest was run.
+            assert {line.time for line in view.desk.lines} == {view.now} == {closed_at(point.session)}
             await pilot.press("left_curly_bracket")
             view = await arrived(pilot)
+
+
+def closed_at(session: date) -> datetime:
+    """The moment at which a backtest decides, by the exchange's hours from 9 March on."""
+    return datetime(session.year, session.month, session.day, 20, 0, 1, tzinfo=UTC)
+
+
+async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None:
+    from engine import places
+
+    with JournalReader(places.run_journal(BACKTEST)) as reader:
+        before, session = (one.session for one in reader.equity(BACKTEST, "test")[3:5])
+        answers = reader.asked(BACKTEST, session)
+        decided = [one.key.symbol for one in reader.decisions(BACKTEST, first=session, last=session)]
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
+        await arrived(pilot)
+        bridge.playback.jump(before)
+        assert (await arrived(pilot)).desk.session == before
+        for step in range(len(answers) + len(decided) + 1):
+            await pilot.press("greater_than_sign")
+            view = await arrived(pilot)
+            assert view.desk.session == session and view.desk.books is not None
+            assert view.desk.books.session == session
+            assert view.market is not None and {quote.session for quote in view.market.quotes} == {session}
+            shown = [pane for symbol in ("ORVL", "HLXM") for pane in view.desk.panes_of(symbol) if pane.answer]
+            assert len(shown) == min(step, len(answers))
+            signals = view.desk.signals
+            made = {symbol for symbol in signals for one in signals[symbol].values() if one.session == session}
+            assert made == set(decided[: max(0, step - len(answers))])
+            followed = await bridge.readings.decisions(view.sources[0])
+            assert {one.decision.key.symbol for one in followed if one.decision.key.session == session} == made
+            ordered = {one.order.symbol for one in view.controls.orders if one.order.session == session}
+            assert ordered <= made
+            assert view.desk.running is (step < len(answers) + len(decided))
+        await pilot.press("less_than_sign")
+        assert (await arrived(pilot)).desk.running
+        await pilot.press("left_curly_bracket")
+        assert (await arrived(pilot)).desk.session == before
+        bridge.playback.jump(session)
+        await arrived(pilot)
+        bridge.playback.play(60)
+        while bridge.playback.place.speed:
+            assert bridge.playback.place.number - 1 in bridge.playback._ends, "it plays by sessions"
+            await pilot.pause(0.02)
+            bridge.snapshot()
+        assert bridge.playback.at_end
 
 
 async def test_a_history_plays_to_its_end_and_stops(desk: Path) -> None:
