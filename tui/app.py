@@ -289,7 +289,11 @@ class PaperdeskApp(App[str]):
         for key in works(self.current_mode, circumstances(view), self.settings.keys):
             yield SystemCommand(key.meaning, f"key {key.shown}", partial(self.call_later, self._do, key.action, frame))
         for speed in SPEEDS if view.place is not None else ():
-            yield SystemCommand(f"Play {speed}x", f"{speed} events of a desk, or sessions of a backtest, a second", partial(self._play, speed))
+            yield SystemCommand(
+                f"Play {speed}x",
+                f"{speed} events of a desk, or sessions of a backtest, a second",
+                partial(self._play, speed),
+            )
         if self._set_up is not None:
             yield SystemCommand("Set up a paper account", "keys, symbols, budget, first cycle", self._ask_set_up)
         if self.last_command:

@@ -254,14 +254,14 @@ class Bridge:
     def present(self) -> Snapshot:
         """The state of everything now, whatever is shown; cheap."""
         follower = self._follower
-        runner, services, board, desk = follower.runner, follower.services, follower.board, follower.desk
-        trouble = follower.trouble or desk.error
-        live, market = None, follower.market
+        runner, services, board = follower.runner, follower.services, follower.board
+        desk, market = follower.moment
+        trouble, live = follower.trouble or desk.error, None
         now = None if services is None else services.clock.now()
         market = market if services is not None else None  # read before the desk is open: screens count from a time
         if board is not None and services is not None:
             live = board.view(tuple(services.symbols), services.clock.now())
-            desk, market = self._at_live_prices(desk, live, services)
+            desk, market = self._at_live_prices(desk, market, live, services)
         if self._failures:
             lines = sorted((*desk.lines, *self._failures), key=lambda line: line.time)
             desk = replace(desk, lines=tuple(lines))
@@ -287,10 +287,9 @@ class Bridge:
         return tuple(process.state for process in self._backtests.values())
 
     def _at_live_prices(
-        self, desk: DeskState, live: LiveView, services: OpenDesk
+        self, desk: DeskState, market: MarketView | None, live: LiveView, services: OpenDesk
     ) -> tuple[DeskState, MarketView | None]:
         """The books and the market at the prices of the feed: the only place from which screens have them."""
-        market = self._follower.market
         now = services.clock.now()
         # The minute too: a price counts once its session has opened, also where the clock learns of that after it.
         seen = (market, desk.books, live.prices, now.replace(second=0, microsecond=0))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,7 @@ from engine.messages.events import (
     OrderMoved,
     RunFinished,
     RunStarted,
+    SessionSettled,
     StepStarted,
 )
 from engine.reports.documents.control_state import ControlState
@@ -36,6 +37,7 @@ from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
 from tui.market_reading import market_view
 from tui.market_view import MarketView
+from tui.own_events import OwnEvents
 from tui.plain_text import one_line
 from tui.snapshot import Source
 from tui.state import DeskState, Line, with_line
@@ -69,47 +71,15 @@ killed, and a model's answer takes less."""
 DeskOpener = Callable[[], "OpenDesk"]
 
 
-class OwnEvents(Bus):
-    """The bus of this desk's own runs. Each of their events is read from the journal too, before it is published or
-    after that: a run in a process of its own writes it before it is heard here. It is shown once, when published."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._unread: Counter[Event] = Counter()
-        self._held: list[Event] = []
-
-    def publish(self, event: Event) -> None:
-        """Pass an event to all subscriptions; never waits."""
-        if event in self._held:
-            self._held.remove(event)
-        elif event.durable and event.run:
-            self._unread[event] += 1
-        super().publish(event)
-
-    def foreign(self, events: Iterable[Event], *, at_work: bool) -> Sequence[Event]:
-        """The events of a journal that other processes have written. What is not published yet is held for as long as
-        a run of this desk is `at_work`: no other process runs the desk meanwhile."""
-        for event in events:
-            if self._unread[event] > 0:
-                self._unread[event] -= 1
-            else:
-                self._held.append(event)
-        self._unread = +self._unread
-        if at_work:
-            return ()
-        found, self._held = self._held, []
-        return found
-
-
 class DeskFollower:
     """The opened desk, what it has shown so far, and the commands that it takes.
 
     services: None until it is open.
     runner: None until it is served, and after its end.
-    desk: the latest run, the books at the last close and the log.
+    moment: desk and market, which are of one moment wherever they are read together: the latest run, the books at the
+        last close and the log, and quotes and charts at that close, None until they are read.
     controls: halt, pause and open orders, as the journal has them.
     answers: approvals (True) and vetoes by order id that were sent and may not be in the journal yet.
-    market: quotes and charts at the last close; None until they are read.
     prices: the market's data behind them.
     board: the live feed; None where there is none.
     trouble: an error to show; empty for none.
@@ -124,10 +94,9 @@ class DeskFollower:
     def __init__(self) -> None:
         self.services: OpenDesk | None = None
         self.runner: DeskRunner | None = None
-        self.desk = DeskState()
+        self.moment: tuple[DeskState, MarketView | None] = DeskState(), None
         self.controls = ControlState()
         self.answers: dict[str, bool] = {}
-        self.market: MarketView | None = None
         self.prices: Market | None = None
         self.board: LiveBoard | None = None
         self.trouble = self.dismissed = ""
@@ -145,6 +114,15 @@ class DeskFollower:
         self._calendars: tuple[Calendar, ...] = ()
         self._closed: tuple[date, ...] = ()
         """The last completed sessions that the desk was read for."""
+
+    @property
+    def desk(self) -> DeskState:
+        """The desk of the moment."""
+        return self.moment[0]
+
+    @desk.setter
+    def desk(self, desk: DeskState) -> None:
+        self.moment = desk, self.moment[1]
 
     # From the app's thread
 
@@ -265,10 +243,15 @@ class DeskFollower:
             self._touched.set()
 
     async def _read_desk(self, services: OpenDesk, *, another: bool = False) -> None:
-        """Read journal and market anew; what the running cycle has answered meanwhile stays, unless it is another
-        journal."""
+        """Read market and journal anew; what the running cycle has answered meanwhile stays, unless it is another
+        journal. Raises what the data of the market raises, once the journal is shown."""
         from engine.reports.documents.opening import Opening, opening_of
 
+        market = fault = None
+        try:
+            market = await services.market()  # before the journal: nothing is waited for between its books and them
+        except PaperdeskError as error:
+            fault = error
         opening, stored = Opening(), self.desk
         followed = bool(self.desk.run) and not another
         try:
@@ -278,19 +261,23 @@ class DeskFollower:
             self.trouble = one_line(str(error))
         if followed:
             signals = {**stored.signals, **self.desk.signals}
-            self.desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
+            desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
         else:
             if not stored.run:
                 stored = replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
-            self.desk = stored if another else replace(stored, error=self.desk.error)
+            desk = stored if another else replace(stored, error=self.desk.error)
             if self._tail is not None:
                 self._tail.last_event = opening.last_event
-        market = await services.market()
-        self._calendars = tuple(market.calendars.values())
-        self._closed = self._last_closes(services)
-        self.prices = market
-        self.market = market_view(market, services.symbols, services.clock.now(), opening.fills)
+        if market is None:
+            self.desk = desk
+        else:
+            self._calendars = tuple(market.calendars.values())
+            self._closed = self._last_closes(services)
+            self.prices = market
+            self.moment = desk, market_view(market, services.symbols, services.clock.now(), opening.fills)
         self.version += 1
+        if fault is not None:
+            raise fault
 
     async def _poll_journal(self, services: OpenDesk, touched: asyncio.Event, bus: OwnEvents) -> None:
         """Follow the journal, whoever writes it: at once where this desk did something, else after POLL_SECONDS."""
@@ -309,10 +296,13 @@ class DeskFollower:
             await services.sync()
             if self._closed != (closed := self._last_closes(services)):
                 self._closed = closed  # once, also where the data of that session cannot be read
-                try:
-                    await self._read_desk(services)
-                except PaperdeskError as error:
-                    self.trouble = one_line(str(error))
+                await self._try_to_read(services)
+
+    async def _try_to_read(self, services: OpenDesk) -> None:
+        try:
+            await self._read_desk(services)
+        except PaperdeskError as error:
+            self.trouble = one_line(str(error))
 
     def _last_closes(self, services: OpenDesk) -> tuple[date, ...]:
         """The last completed session of every symbol's calendar."""
@@ -360,7 +350,7 @@ class DeskFollower:
         controls = partial(
             controls_at,
             mode=services.mode,
-            calendar=None if self.market is None else self.market.calendar,
+            calendar=None if self.moment[1] is None else self.moment[1].calendar,
             symbols=services.symbols,
             now=services.clock.now(),
         )
@@ -376,6 +366,9 @@ class DeskFollower:
     async def _take(self, event: Event, services: OpenDesk) -> None:
         """Show an event, of this process or another; after a run read the desk anew."""
         self._heard = time.monotonic()
+        if isinstance(event, SessionSettled) and event.session > max(self._closed, default=event.session):
+            # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
+            await self._try_to_read(services)
         if self.desk.error != (desk := after(self.desk, event)).error or _is_error(event):
             self.dismissed = ""  # the same error again is news again
         self.desk = desk
@@ -386,10 +379,7 @@ class DeskFollower:
             self.starting = False
         elif isinstance(event, RunFinished):
             self.began = None
-            try:
-                await self._read_desk(services)
-            except PaperdeskError as error:
-                self.trouble = one_line(str(error))
+            await self._try_to_read(services)
 
 
 def _is_error(event: Event) -> bool:

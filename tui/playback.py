@@ -144,8 +144,8 @@ class Playback:
         self._go_to(before[-1] if before else 0)
 
     def play(self, speed: int | None = None) -> None:
-        """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a desk's
-        events in a second, or a backtest's sessions."""
+        """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a
+        desk's events in a second, or a backtest's sessions."""
         if self._waits(lambda: self.play(speed)):
             return
         if self._pace.speed and speed is None:

@@ -86,9 +86,7 @@ class DecisionReader(RowReader):
         rows = self._rows(f"{columns} WHERE run = ? AND session = ? ORDER BY seq", run, session.isoformat())
         return tuple(value_of(Asked, row, key=value_of(DecisionKey, row)) for row in rows)
 
-    def answer_events(
-        self, run: str, session: date, steps: Sequence[str], time: datetime
-    ) -> tuple[AgentAnswered, ...]:
+    def answer_events(self, run: str, session: date, steps: Sequence[str], time: datetime) -> tuple[AgentAnswered, ...]:
         """The events of the answers of a session of a run, without their questions; `steps` are the names of those."""
         rows = self._rows("SELECT * FROM answers WHERE run = ? AND session = ? ORDER BY seq", run, session.isoformat())
         return tuple(event_of_answer(row, step, time) for row, step in zip(rows, steps, strict=True))

@@ -25,8 +25,8 @@ class RowReader:
 
     def __init__(self, path: Path, wait: float = WAIT, *, at: int | date | Within | None = None) -> None:
         """Open a journal; with `at`, a desk's as it was at that event, or a backtest's as it was once that session was
-        settled and decided, or within it. Raises MissingData (no file, an empty one), MalformedData (damaged, or no journal),
-        ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
+        settled and decided, or within it. Raises MissingData (no file, an empty one), MalformedData (damaged, or no
+        journal), ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
         self.path = path
         self._connection = open_read_only(path, wait)
         self._texts = Unpacker(self._connection, path)

@@ -21,7 +21,7 @@ from tui.keys import DESK, bindings
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import Snapshot
+from tui.snapshot import Snapshot, moment_of
 from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -57,6 +57,8 @@ class DeskScreen(OrderActions):
         self._round = Snapshot()
         """The snapshot that a round of turns shows, so that all parts say the same."""
         self._at_once = True
+        self._moment: object = None
+        """What all parts are shown of at once, wherever it changes."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the panes."""
@@ -88,8 +90,11 @@ class DeskScreen(OrderActions):
         return pane.id != "why" or (self.form is Layout.WIDE and not self.has_class("-fresh"))
 
     def show_body(self, view: Snapshot) -> None:
-        """Show streaming text at once, the rest in turn, about three times a second."""
+        """Show streaming text at once, the rest in turn, about three times a second; all of it where the moment has
+        changed."""
         self.query_one(AgentPanes).show(view.desk, self.symbol)
+        if (moment := moment_of(view)) != self._moment:
+            self._moment, self._at_once = moment, True
         if self._at_once or self._turn == 0:
             self._round = view
         turns = range(len(self._parts)) if self._at_once else (self._turn,)

@@ -114,8 +114,8 @@ def open_records(
 @contextmanager
 def records_at(records: Records, at: int | date | Within) -> Iterator[Records]:
     """The same records as they were at a point: what was written up to an event, or up to the end of the daily run that
-    decided for a session, or within that of a backtest. Raises MissingData for a point that the journal does not have, UsageError for an event of a
-    backtest."""
+    decided for a session, or within that of a backtest. Raises MissingData for a point that the journal does not have,
+    UsageError for an event of a backtest."""
     reader = records.required
     point = at
     if records.kind == "backtest":

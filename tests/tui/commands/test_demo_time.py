@@ -16,11 +16,14 @@ from engine import places
 from engine.app import demo_time
 from engine.app.desk_context import Finished
 from engine.app.open_desk import OpenDesk
+from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import RunOutcome
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
+from engine.market.as_of import Market
 from engine.messages.events import Event, Noticed
+from engine.services import Services
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.conftest import opened, shown, until
 from tui.bridge import HALTED
@@ -197,3 +200,39 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         await pilot.press("r")
         await until(pilot, lambda: decided() == [(SESSIONS[0], RunOutcome.DONE)])
         await until(pilot, lambda: f"session {SESSIONS[0]} is decided" in screen(pilot))
+
+
+def run_elsewhere(of: Services, session: date) -> None:
+    """A daily run that this app does not publish: only the journal tells of it."""
+    asyncio.run(run_daily(of, session))
+
+
+async def test_no_books_of_a_headless_run_come_before_the_prices_that_they_are_valued_at(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(demo_time, "BEFORE", 4)
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+    market = OpenDesk.market
+
+    async def slowly(desk: OpenDesk) -> Market:
+        await asyncio.sleep(0.2)
+        return await market(desk)
+
+    monkeypatch.setattr(OpenDesk, "market", slowly)
+    demo_time.begin(services(load_config(None).config))
+    seen: set[tuple[date, date]] = set()
+    async with opened() as pilot:
+        await shown(pilot)
+        config = load_config(None).config
+        for session in SESSIONS[:2]:
+            daily = asyncio.create_task(asyncio.to_thread(run_elsewhere, services(config), session))
+            while not daily.done() or (session, session) not in seen or view(pilot).desk.running:
+                now = view(pilot)
+                if now.desk.books is not None and now.market is not None:
+                    last = {quote.session for quote in now.market.quotes}.pop()
+                    assert last is not None and now.desk.books.session <= last
+                    seen.add((now.desk.books.session, last))
+                await pilot.pause(0.01)
+            await daily

@@ -15,7 +15,11 @@ from engine.errors import MalformedData
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.conftest import opened, until
+from tui.screens.desk import DeskScreen
+from tui.screens.frame import Layout
 from tui.snapshot import Snapshot, Source
+from tui.widgets.candle_chart import CandleChart
+from tui.widgets.table import Table
 
 
 async def arrived(pilot: Pilot[Any]) -> Snapshot:
@@ -172,6 +176,39 @@ async def test_a_backtest_that_finished_here_is_the_history_of_its_screens(desk:
             assert view.desk.books is not None and view.desk.books.value > 0
             assert [one.spec.run for one in view.backtests] == [run]
             await pilot.press("backslash")
+
+
+async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: set[date] = set()
+    show = DeskScreen.show_body
+
+    def checked(screen: DeskScreen, view: Snapshot) -> None:
+        show(screen, view)
+        market, books = view.market, view.desk.books
+        if market is None or books is None or screen.form is not Layout.USUAL or not screen.symbol:
+            return
+        last = next(quote for quote in market.quotes if quote.symbol == screen.symbol)
+        assert last.last is not None
+        watchlist, positions = screen.query_one("#watchlist", Table), screen.query_one("#positions", Table)
+        row = next(row for row in watchlist.rows if row.key == screen.symbol)
+        assert f"{last.last:,.2f}" in [cell.text for cell in row.cells]
+        assert screen.query_one(CandleChart).data.days[-1] == last.session
+        assert positions.border_subtitle == books.as_of
+        assert len(positions.rows) == sum(1 for one in books.held if one.quantity)
+        shown.add(books.session)
+
+    async with opened() as pilot:
+        await until(pilot, lambda: pilot.app.screen.symbol != "")  # type: ignore[attr-defined]
+        monkeypatch.setattr(DeskScreen, "show_body", checked)
+        for key in ("left_curly_bracket", "left_curly_bracket", "left_curly_bracket", "right_curly_bracket"):
+            await pilot.press(key)
+            await arrived(pilot)
+        for _ in range(12):
+            await pilot.press("greater_than_sign")
+            await arrived(pilot)
+        await pilot.press("backslash")
+        await until(pilot, lambda: shown == set(SESSIONS))
+        await pilot.pause(0.3)
 
 
 async def test_a_place_that_cannot_be_read_is_said_and_left_again(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,41 @@
+"""The bus of the desk's own runs, which tells their events apart from those that other processes have written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from engine.messages.bus import Bus
+from engine.messages.events import Event
+
+
+class OwnEvents(Bus):
+    """The bus of this desk's own runs. Each of their events is read from the journal too, before it is published or
+    after that: a run in a process of its own writes it before it is heard here. It is shown once, when published."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread: Counter[Event] = Counter()
+        self._held: list[Event] = []
+
+    def publish(self, event: Event) -> None:
+        """Pass an event to all subscriptions; never waits."""
+        if event in self._held:
+            self._held.remove(event)
+        elif event.durable and event.run:
+            self._unread[event] += 1
+        super().publish(event)
+
+    def foreign(self, events: Iterable[Event], *, at_work: bool) -> Sequence[Event]:
+        """The events of a journal that other processes have written. What is not published yet is held for as long as
+        a run of this desk is `at_work`: no other process runs the desk meanwhile."""
+        for event in events:
+            if self._unread[event] > 0:
+                self._unread[event] -= 1
+            else:
+                self._held.append(event)
+        self._unread = +self._unread
+        if at_work:
+            return ()
+        found, self._held = self._held, []
+        return found
