@@ -106,6 +106,11 @@ class BacktestState:
     seconds: float = 0.0
 
     @property
+    def running(self) -> bool:
+        """True from the beginning to the end."""
+        return self.status == RUNNING
+
+    @property
     def fraction(self) -> float:
         """The part of the run that is done, 0 to 1."""
         return min(1.0, self.done / self.total) if self.total else 0.0

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from engine.errors import PaperdeskError
 from engine.messages.commands import Command, Halt, Resume, RunCycle
 from tui.backtest_run import (
-    RUNNING,
     BacktestProcess,
     BacktestState,
     ResumeBacktest,
@@ -305,7 +304,7 @@ class Bridge:
         runs = (process.state for process in self._backtests.values())
         return (
             Source(f"desk {services.desk}", services.journal, version=self._follower.version),
-            *(self.run_source(one.spec.run, one.name) for one in runs if one.curve and one.status != RUNNING),
+            *(self.run_source(one.spec.run, one.name) for one in runs if one.curve and not one.running),
             *(() if self.history is None else (self.history,)),
         )
 

@@ -39,8 +39,8 @@ class Key:
     group: heading in the help.
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
-    when: where the key works: in the `present`, in the `past`, where `orders` wait or `answered` ones can
-        be undone, on a `demo` desk; empty: always.
+    when: where the key works: in the `present`, in the `past`, where `orders` wait or `answered` ones can be undone, on
+        a `demo` desk that has another session, while a backtest is `running`; empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 
@@ -76,6 +76,9 @@ def _screen_key(row: dict[str, str]) -> Key:
     )
 
 
+URGENT = ("orders", "answered", "running")
+"""Circumstances in which something waits for a key: its hints come first."""
+
 KEYS = (*map(_screen_key, _TABLE["screen"]), *(Key(**row) for row in _TABLE["key"]))
 
 
@@ -98,8 +101,9 @@ def works(screen: str, circumstances: Collection[str], keys: Sequence[Key] = KEY
 
 
 def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
-    """Hints for the foot of a screen."""
+    """Hints for the foot of a screen; first those of its circumstances, as few may fit."""
     shown = [key for key in works(screen, circumstances, keys) if key.hint]
+    shown.sort(key=lambda key: key.when not in URGENT and not ("past" in circumstances and key.group == "Past"))
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]
 
 

@@ -102,11 +102,14 @@ def moment_of(view: Snapshot) -> object:
 
 def circumstances(view: Snapshot) -> frozenset[str]:
     """The circumstances that keys depend on, as their table names them."""
+    found = {"running": any(one.running for one in view.backtests)}
     if view.place is not None:
-        return frozenset({"past"})
-    own_clock = view.services is not None and view.services.has_own_clock
-    answered = bool(view.own_orders) or any(one.undoable for one in view.controls.orders)
-    found = {"present": True, "orders": bool(view.controls.waiting), "answered": answered, "demo": own_clock}
+        found["past"] = True
+    else:
+        found["present"] = True
+        found["orders"] = bool(view.controls.waiting)
+        found["answered"] = bool(view.own_orders) or any(one.undoable for one in view.controls.orders)
+        found["demo"] = view.services is not None and view.services.has_next_session
     return frozenset(name for name, holds in found.items() if holds)
 
 

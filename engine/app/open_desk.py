@@ -72,6 +72,7 @@ class OpenDesk:
     is_demo: True on the simulated market with the demo market's data.
     has_own_clock: True for a demo desk, which goes on to its next session when it is asked to; False for one that a
         headless run opened, which goes by this machine's clock.
+    has_next_session: True where such a desk has another session to go on to, as far as its prices were read.
     follows_broker: True where the clock is a local broker's, which may be moved at any time.
     feed: live prices and news; None where there are none.
     books_fills: True where what the account does is booked as soon as the feed says so.
@@ -112,6 +113,7 @@ class OpenDesk:
         self.history = demo_history(services) if demo else None
         self._demo = None if begins_after(services) is None else DemoTime(services)
         self.is_demo, self.has_own_clock = is_demo(services), self._demo is not None
+        self.has_next_session = self.has_own_clock
         self.clock: Clock = desk_clock(services) if self._demo is None else self._demo.clock
         service = services.broker
         self.follows_broker = service is not None and services.goes_by_broker and service.settings.is_local
@@ -168,6 +170,7 @@ class OpenDesk:
         with DeskJournal(self.desk) as journal:
             if self._demo is not None:
                 self._demo.follow(journal.reader)
+                self.has_next_session = not self._demo.at_end(journal.reader)
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         wanted = context.session, tuple(held)
@@ -235,9 +238,13 @@ class OpenDesk:
         noticed and left alone. Raises PaperdeskError."""
         done = await self._run_cycle(self._by_clock(), CycleRequest(only=only), publish, gate)
         if isinstance(done, Finished):
-            following = "n runs the next session" if self.has_own_clock else "the next cycle follows its next session"
             what = str(done.session) if only is None else f"{only} on the close of {done.session}"
-            publish(Noticed(done.run, self.clock.now(), "info", f"{what} is decided already; {following}"))
+            text = f"{what} is decided already; the next cycle follows its next session"
+            if self._demo is not None:
+                with DeskJournal(self.desk) as journal:
+                    ended = self._demo.at_end(journal.reader)
+                text = ended if ended and only is None else f"{what} is decided already; n runs the next session"
+            publish(Noticed(done.run, self.clock.now(), "info", text))
 
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises

@@ -118,7 +118,7 @@ class FakeDesk:
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.rehearsal = SimpleNamespace(reason="")
         self.history: DemoHistory | None = None
-        self.watches = self.is_demo = self.has_own_clock = self.books_fills = False
+        self.watches = self.is_demo = self.has_own_clock = self.has_next_session = self.books_fills = False
         self.booked: list[datetime] = []
         self.undo_seconds, self.notify = 0.0, True
         self.usd_per_day = Decimal(5)

@@ -28,6 +28,7 @@ from tui.snapshot import Snapshot
 from tui.state import Progress
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.navigation_bars import Hints
 from tui.widgets.screen_bars import PAPER, ErrorBar
 from tui.widgets.table import Table
 
@@ -311,13 +312,15 @@ async def test_keys_are_answered_while_a_backtest_runs_and_x_stops_it(running: R
             return bridge.snapshot()  # type: ignore[no-any-return]
 
         await until(pilot, lambda: state().backtests[0].done > 2)
+        hints = pilot.app.screen.query_one(Hints)
+        await until(pilot, lambda: str(hints.render()).startswith("x stop"))
         await pilot.press("1", "j")
         assert isinstance(pilot.app.screen, DeskScreen) and pilot.app.screen.symbol == "BBB-USD"
         await pilot.press("7", "ctrl+r")
         assert len(state().backtests) == 1
         await pilot.press("x")
         await until(pilot, lambda: state().backtests[0].status == "stopped")
-        await until(pilot, lambda: "stopped" in text_of(pilot))
+        await until(pilot, lambda: "stopped" in text_of(pilot) and "x stop" not in str(hints.render()))
 
 
 async def test_the_form_says_what_is_wrong_beside_the_field(running: Running) -> None:

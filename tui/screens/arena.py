@@ -1,9 +1,13 @@
-"""Arena: a closed market day by day, with prices, wealth, tape, book, chat and strategies; begun and played here."""
+"""Arena: a closed market by days and their rounds, with prices, wealth, tape, book, chat and strategies; begun and
+played here."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -13,15 +17,16 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
-from tui.arena_day import ArenaDay, Document
+from tui.arena_day import ArenaDay, Document, arena_moments
 from tui.keys import ARENA, bindings
 from tui.pace import Pace
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, FramedScreen
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import Snapshot
+from tui.snapshot import Place, Snapshot
 from tui.subcommand import run_command
 from tui.widgets import arena_tables
+from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
@@ -41,15 +46,15 @@ def arena_of_text(text: str) -> tuple[str, str, int, int]:
     return words[0], words[1], int(words[2]), int(words[3])
 
 
-def day_of_text(text: str) -> int:
-    """The number of a day as it is typed. Raises ValueError that says how."""
-    if not text.strip().isdecimal():
-        raise ValueError(f"{text.strip() or 'nothing'} is no day: write its number, 0 for the opening")
+def day_of_text(text: str, count: int) -> int:
+    """The number of a day of so many as it is typed. Raises ValueError that says how."""
+    if not text.strip().isdecimal() or int(text) > count:
+        raise ValueError(f"{text.strip() or 'nothing'} is no day: write a number from 0, the opening, to {count}")
     return int(text)
 
 
 class ArenaScreen(FramedScreen):
-    """One arena at the close of a day; < > { } . and \\ go through its days."""
+    """One arena at a moment; < > { } . and \\ go through its rounds and days."""
 
     MODE = ARENA
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(ARENA)]
@@ -58,12 +63,19 @@ class ArenaScreen(FramedScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.day: ArenaDay | None = None
+        self._moments: Sequence[ArenaDay] = ()
+        self._here = 0
+        """The moment that is shown."""
         self._stock = 0
         self._part = PARTS[0]
         self._pace = Pace()
         """In days a second."""
         self._listed = False
+
+    @property
+    def day(self) -> ArenaDay | None:
+        """The moment that is shown; None without an arena."""
+        return self._moments[self._here] if self._moments else None
 
     def compose_body(self) -> ComposeResult:
         """Mount curves, tables and texts."""
@@ -98,16 +110,32 @@ class ArenaScreen(FramedScreen):
         """True for all but the second curves and the book of a low screen, which could not be drawn."""
         return pane.id not in ("wealth", "orders-open") or self.size.height >= TALL
 
+    def show_view(self, view: Snapshot) -> None:
+        """Show a snapshot; before its end the arena is the recorded history that is shown."""
+        super().show_view(replace(view, place=self._place() or view.place))
+
+    def _place(self) -> Place | None:
+        day = self.day
+        if day is None or (self._here == len(self._moments) - 1 and not self._pace.speed):
+            return None
+        return Place(
+            name=day.document["run"],
+            number=self._here + 1,
+            count=len(self._moments),
+            session=None,
+            text=day.moment,
+            speed=self._pace.speed,
+        )
+
     def show_body(self, view: Snapshot) -> None:
         """List the arenas once the desk is open; go on where it plays."""
         if view.services is not None and not self._listed:
             self._listed = True
             self._list()
         if self.day is not None and (due := self._pace.due(time.monotonic())):
-            self._go_to(self.day.number + due)
-            if self.day.number == self.day.count:
+            if self.day.closed + due >= self.day.count:
                 self._pace.stop()
-                self._show_day()
+            self._go_to_close(self.day.closed + due)
 
     @work(group="list", exclusive=True, exit_on_error=False)
     async def _list(self) -> None:
@@ -146,15 +174,23 @@ class ArenaScreen(FramedScreen):
         if "agents" not in document:
             self.notify("these are repeats: open one of them", timeout=4)
             return
-        self.day = ArenaDay(document, document["days"])
+        self._moments = arena_moments(document)
+        self._here = len(self._moments) - 1
         self._stock = 0
         self._pace.stop()
         self._show_day()
 
-    def _go_to(self, number: int) -> None:
-        if self.day is not None and number != self.day.number:
-            self.day = ArenaDay(self.day.document, max(0, min(self.day.count, number)))
+    def _go_to(self, place: int) -> None:
+        place = max(0, min(len(self._moments) - 1, place))
+        if place != self._here:
+            self._here = place
             self._show_day()
+            self.show_view(self.desk_app.snapshot())
+
+    def _go_to_close(self, number: int) -> None:
+        """Go to the close of a day, the first or the last one where it has no such day."""
+        day = max(0, min(self._moments[-1].number, number))
+        self._go_to(next(n for n, one in enumerate(self._moments) if (one.number, one.round) == (day, None)))
 
     def _show_day(self) -> None:
         day = self.day
@@ -163,7 +199,9 @@ class ArenaScreen(FramedScreen):
         agents = day.agents()
         self.query_one("#traders", Table).show(arena_tables.agents(agents))
         self.query_one("#tape", Table).show(arena_tables.tape(day))
-        self.query_one("#orders-open", Table).show(arena_tables.book(day))
+        orders = self.query_one("#orders-open", Table)
+        orders.show(arena_tables.book(day))
+        orders.entitle(f"Open at the close of day {day.closed}")
         labels = [str(number) for number in range(day.count + 1)]
         prices, quoted = day.prices(), self.query_one("#quoted", CurvePlot)
         stocks = [stock["name"] for stock in day.document["stocks"]]
@@ -172,13 +210,13 @@ class ArenaScreen(FramedScreen):
             PlotData({name: prices[name] for name in (stock, f"{stock} fundamental") if name in prices}, labels)
         )
         quoted.border_title = f"Price of {stock}  [ ] stock"
-        quoted.border_subtitle = (
-            f"day {day.number} of {day.count}{f'  {self._pace.speed}x' if self._pace.speed else ''}"
-        )
+        quoted.border_subtitle = day.moment
         grown, leaders = day.wealth(), [one.name for one in agents[:6]]
         self.query_one("#wealth", CurvePlot).show(PlotData({name: grown[name] for name in leaders}, labels))
         self.query_one("#wealth").border_title = "Wealth of the first six"
-        self.query_one("#traders", Table).entitle(f"Agents  {day.title}")
+        traders = self.query_one("#traders", Table)
+        traders.entitle(f"Agents  {day.title}")
+        set_subtitle(traders, "" if day.round is None else f"wealth at the close of day {day.closed}")
         self._show_text()
 
     def _show_text(self) -> None:
@@ -206,7 +244,7 @@ class ArenaScreen(FramedScreen):
         """Show what led to the orders of the agent under the cursor on the day that is shown."""
         if day := self._day_or_notice():
             agent = self.query_one("#traders", Table).cursor_key or day.document["agents"][0]["name"]
-            self.app.push_screen(ReadingScreen(f"Why {agent}, day {day.number}", arena_tables.reasons(day, agent)))
+            self.app.push_screen(ReadingScreen(f"Why {agent}, {day.moment}", arena_tables.reasons(day, agent)))
 
     def action_symbol(self, step: int) -> None:
         """Show the price of the next stock, or of the one before."""
@@ -220,43 +258,52 @@ class ArenaScreen(FramedScreen):
         return self.day
 
     def action_past_step(self, by: int) -> None:
-        """Go by one day; while it plays, faster or slower."""
+        """Go by one round with trades, or a close; while it plays, faster or slower."""
         if self._pace.speed:
             self._pace.change(by)
-        elif day := self._day_or_notice():
-            self._go_to(day.number + by)
+        elif self._day_or_notice():
+            self._go_to(self._here + by)
 
     def action_past_session(self, by: int) -> None:
-        """Go by ten days."""
+        """Go by one close of a day."""
         if day := self._day_or_notice():
-            self._go_to(day.number + 10 * by)
+            self._go_to_close(day.closed + by if by > 0 else day.number + by)
 
     def action_past_play(self) -> None:
-        """Play from here, from the start at the end; again: stop."""
+        """Play from here, day by day, from the start at the end; again: stop."""
         day = self._day_or_notice()
         if day is None:
             return
         if self._pace.speed:
             self._pace.stop()
             return
-        if day.number == day.count:
+        if self._here == len(self._moments) - 1:
             self._go_to(0)
         self._pace.start(time.monotonic())
 
+    def jump_to_part(self, part: float) -> None:
+        """Go to a part of the arena, between 0 and 1."""
+        self._go_to(round(part * (len(self._moments) - 1)))
+
     def action_past_date(self) -> None:
         """Ask for a day, and go to it."""
+        day = self._day_or_notice()
+        if day is None:
+            return
 
         def answered(text: str | None) -> None:
             if text:
-                self._go_to(day_of_text(text))
+                self._go_to_close(day_of_text(text, day.count))
 
-        self.app.push_screen(AskScreen("Go to a day", "a number", check=day_of_text), answered)
+        check = partial(day_of_text, count=day.count)
+        self.app.push_screen(AskScreen("Go to the close of a day", f"0 to {day.count}", check=check), answered)
 
     def action_present(self) -> None:
         """Go to the last day; the desk to the present."""
-        super().action_present()
+        self._pace.stop()
         if self.day is not None:
-            self._go_to(self.day.count)
+            self._go_to(len(self._moments) - 1)
+        super().action_present()
 
     def action_start(self) -> None:
         """Ask for an arena, and play it."""

@@ -197,14 +197,14 @@ class BacktestScreen(FramedScreen):
         drawn = (self._part, run.name, len(run.curve), run.status, len(run.baseline), tuple(one.name for one in others))
         now = time.monotonic()
         plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
-        waits = run.status == RUNNING and (now - self._drawn_at < DRAW or plot.drawing)
+        waits = run.running and (now - self._drawn_at < DRAW or plot.drawing)
         if drawn == self._drawn or waits:
             return
         self._drawn, self._drawn_at = drawn, now
         self._draw_part(run, others, plot)
 
     def _draw_part(self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot) -> None:
-        part = f", {run.part}" if run.part and run.status == RUNNING else ""
+        part = f", {run.part}" if run.part and run.running else ""
         self.query_one("#run-fall", CurvePlot).show(curves(run, (), falls=True))  # drawn once there is room for it
         if self._part in ("curve", "fall"):
             plot.show(curves(run, others, falls=self._part == "fall"))
@@ -244,7 +244,7 @@ class BacktestScreen(FramedScreen):
             return None
         stored = self._stored.get(run.spec.run)
         own = next((source for source in view.sources if source.run == run.spec.run), None)
-        return own or (None if stored is None or run.status == RUNNING else Source(run.name, stored.path, stored.id))
+        return own or (None if stored is None or run.running else Source(run.name, stored.path, stored.id))
 
     def action_pane(self, step: int) -> None:
         """Go to the next field inside the form, else to the next pane."""
@@ -283,7 +283,7 @@ class BacktestScreen(FramedScreen):
         """Leave a field, then stop what runs."""
         if isinstance(self.focused, Input):
             self.focus_pane("results")
-        elif not self._view.trouble and any(run.status == RUNNING for run in self._view.backtests):
+        elif not self._view.trouble and any(run.running for run in self._view.backtests):
             self.action_stop()
         else:
             super().action_back()
@@ -302,7 +302,7 @@ class BacktestScreen(FramedScreen):
 
     def action_stop(self) -> None:
         """Stop the run; what it did is kept."""
-        running = next((run.spec.run for run in self._view.backtests if run.status == RUNNING), "")
+        running = next((run.spec.run for run in self._view.backtests if run.running), "")
         if self._sent(StopBacktest(running)):
             self.notify("stopping: what was done is kept", timeout=3)
 

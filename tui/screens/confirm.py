@@ -17,7 +17,6 @@ from textual.widgets import Static
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState
 from tui import amounts
-from tui.backtest_run import RUNNING
 from tui.run_text import halt_words
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
@@ -66,7 +65,7 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
         f"The backtest {one.name} is at work ({one.fraction:.0%}): its sessions so far are kept, "
         f"paperdesk backtest --resume {one.spec.run} goes on."
         for one in view.backtests
-        if one.status == RUNNING and one.label and one.label != OFFLINE
+        if one.running and one.label and one.label != OFFLINE
     ]
     return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
 

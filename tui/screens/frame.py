@@ -290,8 +290,12 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     @on(TimeBar.Chosen)
     def _track_clicked(self, event: TimeBar.Chosen) -> None:
+        self.jump_to_part(event.part)
+
+    def jump_to_part(self, part: float) -> None:
+        """Go to a part of the record that is shown, between 0 and 1."""
         if playback := self.desk_app.bridge.playback:
-            playback.jump(event.part)
+            playback.jump(part)
 
     def action_copy(self) -> None:
         """Copy the error where there is one, else the content of the focused pane."""

@@ -151,24 +151,45 @@ def strategies(day: ArenaDay, agent: str) -> Content:
 
 
 def reasons(day: ArenaDay, agent: str) -> Content:
-    """The decisions of an agent on the day with the answers that they rest on, whole; of one that has strategies the
-    one that it followed. Below them its trades of the day."""
-    parts = list[Part]()
-    for one in day.decisions(agent):
-        if one["day"] == day.number:
-            parts += _decision(one, whole=True)
-    for one in day.strategies(agent)[:1]:
+    """The reasons of an agent on the day: its decisions with the answers that they rest on, whole; of one that has
+    strategies the one that it followed. Around them where it is, its trades of the day and its open orders."""
+    parts = [*_position(day, agent), ("Reasons\n", MUTED)]
+    decided = [one for one in day.decisions(agent) if one["day"] == day.number]
+    followed = day.strategies(agent)[:1]
+    for one in decided:
+        parts += _decision(one, whole=True)
+    for one in followed:
         parts += [(f"It followed the strategy of day {one['day']}\n", MUTED), f"{printable(one['text']).strip()}\n\n"]
-    if not parts:
+    if not (decided or followed):
         rule = not (day.decisions(agent) or day.strategies(agent))
-        why = "it is a rule, which has no reasons" if rule and day.number else "it decided nothing on this day"
-        parts.append(f"{agent}: {why}.\n\n")
-    traded = list[Part]()
+        parts.append("none: it is a rule\n\n" if rule and day.number else "none: it decided nothing on this day\n\n")
+    traded, placed = list[Part](), list[Part]()
     for one in day.trades():
         if agent in (one["buyer"], one["seller"]):
             side, other = ("bought", one["seller"]) if agent == one["buyer"] else ("sold", one["buyer"])
             traded.append(f"{side} {one['quantity']:,} {one['stock']} at {one['price']}, {other} on the other side\n")
-    return Content.assemble(*parts, ("Trades of the day\n", MUTED), *(traded or ["none\n"]))
+    for one in day.book():
+        if one["agent"] == agent:
+            placed.append(f"{one['side']} {one['quantity']:,} {one['stock']} at {one['price']}\n")
+    return Content.assemble(
+        *parts,
+        ("Trades of the day so far\n" if day.round is not None else "Trades of the day\n", MUTED),
+        *(traded or ["none\n"]),
+        (f"\nOpen orders at the close of day {day.closed}\n", MUTED),
+        *(placed or ["none\n"]),
+    )
+
+
+def _position(day: ArenaDay, agent: str) -> list[Part]:
+    """Rank, wealth, cash and shares of an agent."""
+    place, one = next((n, one) for n, one in enumerate(day.agents(), 1) if one.name == agent)
+    held = "  ".join(f"{stock} {count:,}" for stock, count in one.shares.items() if count) or "no shares"
+    grown = f"{amounts.percent(one.growth)} since the beginning"
+    return [
+        (f"{agent}", "bold"),
+        f"  {one_line(one.kind)}, {place} of {len(day.document['agents'])}\n",
+        f"wealth {amounts.money(one.wealth)}, {grown}\ncash {amounts.money(one.cash)}, {held}\n\n",
+    ]
 
 
 def _earlier(day: ArenaDay, count: int) -> list[Part]:

@@ -20,6 +20,7 @@ from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import Running, opened, until
 from tui.arena_day import ArenaDay
 from tui.screens.arena import DEMO, ArenaScreen
+from tui.widgets.navigation_bars import Hints, TimeBar
 from tui.widgets.pane_text import TextPane
 
 
@@ -48,16 +49,24 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
         await pilot.press("8")
         await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
         last = day(pilot).agents()
-        await pilot.press("less_than_sign", "less_than_sign")
-        assert day(pilot).number == 4
+        bar = pilot.app.screen.query_one(TimeBar)
+        assert bar.place is None and "present" not in str(pilot.app.screen.query_one(Hints).render())
+        await pilot.press("left_curly_bracket", "left_curly_bracket")
+        assert (day(pilot).number, day(pilot).round) == (4, None)
+        assert bar.display and "PAST one" in str(bar.render()) and "close of day 4" in str(bar.render())
+        assert "present" in str(pilot.app.screen.query_one(Hints).render())
         await until(pilot, lambda: bool(cells(pilot, "tape")))
         tape = cells(pilot, "tape")
         book = cells(pilot, "orders-open")
-        await pilot.press("left_curly_bracket")
+        await steps_of_a_day(pilot, document)
+        await pilot.press(*["left_curly_bracket"] * 6)
         assert day(pilot).number == 0
         begun = day(pilot).agents()
         await pilot.press("full_stop")
         await until(pilot, lambda: day(pilot).number == 6)
+        await until(pilot, lambda: not bar.display)
+        await pilot.press("left_curly_bracket", "backslash")
+        assert day(pilot).number == 6 and bar.place is None
         # A desk at the table says why; the chat is one key away.
         place = [one.name for one in day(pilot).agents()].index("Fin")
         await pilot.press("tab", *["down"] * place, "v", "right_square_bracket")
@@ -80,6 +89,29 @@ async def test_days_of_a_recorded_arena(run: Run, desk: Path, tmp_path: Path) ->
     assert {one.wealth for one in begun} == {Decimal(one["equity"][0]) for one in document["agents"]}
     assert len(tape) == len([one for one in document["trades"] if one["day"] == 4])
     assert len(book) == len([one for one in document["books"] if one["day"] == 4])
+
+
+async def steps_of_a_day(pilot: Pilot[Any], document: Any) -> None:
+    """From the close of day 4 back to that of day 3, a round with trades at a time: nothing of what came later."""
+    trades = [one for one in document["trades"] if one["day"] == 4]
+    rounds = sorted({one["round"] for one in trades})
+    closes = {one["name"]: one for one in document["agents"]}
+    assert len(rounds) > 1
+    for last in reversed(rounds):
+        await pilot.press("less_than_sign")
+        assert (day(pilot).number, day(pilot).round) == (4, last)
+        assert len(cells(pilot, "tape")) == sum(one["round"] <= last for one in trades)
+        assert {one.wealth for one in day(pilot).agents()} == {Decimal(one["equity"][3]) for one in closes.values()}
+        assert all(len(prices) <= 4 for prices in day(pilot).prices().values())
+        assert all(one["day"] <= 3 for one in day(pilot).messages())
+        assert all(one["day"] == 3 for one in day(pilot).book())
+    cash = sum(one.cash for one in day(pilot).agents())
+    await pilot.press("less_than_sign")
+    assert (day(pilot).number, day(pilot).round) == (3, None)
+    costs = sum(Decimal(one["cost_buyer"]) + Decimal(one["cost_seller"]) for one in trades if one["round"] == rounds[0])
+    assert sum(one.cash for one in day(pilot).agents()) == cash + costs
+    await pilot.press("greater_than_sign", "right_curly_bracket")
+    assert (day(pilot).number, day(pilot).round) == (4, None)
 
 
 @pytest.mark.slow

@@ -236,3 +236,22 @@ async def test_no_books_of_a_headless_run_come_before_the_prices_that_they_are_v
                     seen.add((now.desk.books.session, last))
                 await pilot.pause(0.01)
             await daily
+
+
+async def test_once_every_session_is_decided_no_key_for_the_next_is_offered(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(demo_time, "BEFORE", 1)
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+    demo_time.begin(services(load_config(None).config))
+    async with opened() as pilot:
+        await shown(pilot)
+        hints = pilot.app.screen.query_one(Hints)
+        assert "next session" in str(hints.render())
+        await pilot.press("n")
+        await until(pilot, lambda: decided() == [(SESSIONS[-1], RunOutcome.DONE)])
+        await until(pilot, lambda: "next session" not in str(hints.render()))
+        await pilot.press("r")
+        await until(pilot, lambda: "the next, 2025-03-14, is over at 2025-03-15 00:00 UTC" in screen(pilot))
