@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from engine.errors import InvariantBroken
 
 if TYPE_CHECKING:
     from engine.domain.chart import Line, Marker
+    from engine.domain.decision import Decision
 
 LARGEST = 1e15
 """Limit of prices that can be labelled; those beyond count as missing, also because they would overflow."""
@@ -28,7 +29,9 @@ class ChartData:
     volume: shares; empty without a volume pane
     days: dates, or datetimes of one time zone for bars within a day
     lines: lines over the prices; two of role "upper" and "lower" make a band
-    markers: the row of a bar and a side: BUY and SELL are fills, any other word is a decision without an order
+    markers: fills, each with the row of its bar and its side, BUY or SELL
+    decided: what was decided on the close of a bar, by its row: BUY, SELL, HOLD, ABSTAIN, or CUT where a limit left no
+        order of it
     title: the name at the left of the top row
     """
 
@@ -40,6 +43,7 @@ class ChartData:
     days: Sequence[date] = ()
     lines: tuple[Line, ...] = ()
     markers: tuple[Marker, ...] = ()
+    decided: Mapping[int, str] = field(default_factory=dict)
     title: str = ""
 
     def __post_init__(self) -> None:
@@ -68,6 +72,14 @@ class ChartData:
 
 
 NO_CHART = ChartData()
+
+CUT = "CUT"
+
+
+def decided_as(decisions: Iterable[Decision]) -> str:
+    """What was decided on a bar, by one or several: an order comes first, then what a limit cut, then a HOLD."""
+    found = {CUT if one.cuts and not one.size else one.action.value for one in decisions}
+    return next((name for name in ("BUY", "SELL", CUT, "HOLD") if name in found), "ABSTAIN")
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,7 +274,8 @@ class DeskFollower:
             self._calendars = tuple(market.calendars.values())
             self._closed = self._last_closes(services)
             self.prices = market
-            self.moment = desk, market_view(market, services.symbols, services.clock.now(), opening.fills)
+            now, made = services.clock.now(), opening.decisions
+            self.moment = desk, market_view(market, services.symbols, now, opening.fills, made)
         self.version += 1
         if fault is not None:
             raise fault

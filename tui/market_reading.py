@@ -9,7 +9,7 @@ from engine.domain.chart import Marker
 from engine.domain.exchanges import AROUND_THE_CLOCK
 from engine.domain.market import ActionKind
 from engine.market.trading_hours import session_to_decide
-from tui.chart_data import ChartData
+from tui.chart_data import ChartData, decided_as
 from tui.market_view import MarketView, Quote
 from tui.symbol_chart import daily_chart, price_lines
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import date, datetime
 
+    from engine.domain.decision import Decision
     from engine.domain.market import PriceHistory, Symbol
     from engine.domain.order import Fill
     from engine.market.as_of import Market
@@ -26,8 +27,14 @@ CHART_BARS = 520
 """Bars of a chart: two years, and what its averages need."""
 
 
-def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills: Sequence[Fill] = ()) -> MarketView:
-    """Quotes and charts of what is known at `now` (UTC); fills become marks on the charts. Takes tens of
+def market_view(
+    market: Market,
+    symbols: Sequence[Symbol],
+    now: datetime,
+    fills: Sequence[Fill] = (),
+    decisions: Sequence[Decision] = (),
+) -> MarketView:
+    """Quotes and charts of what is known at `now` (UTC); fills and decisions become marks on the charts. Takes tens of
     milliseconds: never on a screen's loop."""
     known = market.at(now)
     quotes: list[Quote] = []
@@ -42,7 +49,8 @@ def market_view(market: Market, symbols: Sequence[Symbol], now: datetime, fills:
         quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
         markers = _markers(bars, (fill for fill in fills if fill.symbol == symbol))
         daily = daily_chart(bars, markers)
-        charts[symbol] = replace(daily, lines=price_lines(daily))
+        decided = _decided(bars, (one for one in decisions if one.key.symbol == symbol))
+        charts[symbol] = replace(daily, lines=price_lines(daily), decided=decided)
     splits = {
         symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
         for symbol, actions in market.actions.items()
@@ -59,6 +67,15 @@ def exchange_of(calendars: Sequence[Calendar]) -> Calendar | None:
 def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
     placed = ((bars.index(fill.session), fill) for fill in fills)
     return tuple(Marker(row, fill.side.value, float(fill.price)) for row, fill in placed if row is not None)
+
+
+def _decided(bars: PriceHistory, decisions: Iterable[Decision]) -> dict[int, str]:
+    """What was decided on the close of each bar, by all owners."""
+    by_row: dict[int, list[Decision]] = {}
+    for one in decisions:
+        if (row := bars.index(one.key.session)) is not None:
+            by_row.setdefault(row, []).append(one)
+    return {row: decided_as(made) for row, made in by_row.items()}
 
 
 def last_to_decide(calendar: Calendar, symbols: Iterable[Symbol], now: datetime) -> date:

@@ -63,8 +63,8 @@ class Playback:
         """An error to show: of the wanted place, or of the whole history; empty for none."""
         self._early: list[Callable[[], None]] = []
         """Moves that were asked for before the history was read."""
-        self._markets: tuple[tuple[date | None, int], MarketView] | None = None
-        """The last market view, after the session and the number of trades that it was made from."""
+        self._markets: tuple[tuple[date | None, int, int], MarketView] | None = None
+        """The last market view, after the session and the numbers of trades and decisions that it was made from."""
         Thread(target=self._work, name="playback", daemon=True).start()
 
     def close(self) -> None:
@@ -83,8 +83,8 @@ class Playback:
 
     @property
     def place(self) -> Place:
-        """The place that is wanted; the snapshot of it may still be on its way."""
-        number = self._wanted
+        """The place that was read last, of which everything is that is shown; at first the one that is wanted."""
+        number = self._wanted if self._reached is None else self._reached
         session = self._points[number].session if self._points else None
         text = self.trouble or (self._shown[0] if self._shown else "reading the journal")
         return Place(
@@ -254,9 +254,9 @@ class Playback:
         return opening_of(records), controls
 
     def _market_at(self, session: date | None, now: datetime, opening: Opening) -> MarketView | None:
-        made_from = session, len(opening.fills)
+        made_from = session, len(opening.fills), len(opening.decisions)
         if self._market is not None and (self._markets is None or self._markets[0] != made_from):
-            self._markets = made_from, market_view(self._market, self._symbols, now, opening.fills)
+            self._markets = made_from, market_view(self._market, self._symbols, now, opening.fills, opening.decisions)
         return None if self._markets is None else self._markets[1]
 
 

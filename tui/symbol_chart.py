@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
 from engine.domain.market import NANO
-from tui.chart_data import ChartData
+from tui.chart_data import ChartData, decided_as
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -57,7 +57,10 @@ def daily_chart(history: PriceHistory, markers: tuple[Marker, ...] = ()) -> Char
     """The chart of a symbol's daily bars, without lines."""
     prices = {name: [price / NANO for price in getattr(history, name)] for name in ("open", "high", "low", "close")}
     return ChartData(
-        **prices,
+        open=prices["open"],
+        high=prices["high"],
+        low=prices["low"],
+        close=prices["close"],
         volume=history.volume,
         days=[date.fromordinal(day) for day in history.sessions],
         lines=(),
@@ -101,12 +104,10 @@ def symbol_chart(
 
 
 def _marked(data: ChartData, traded: Mapping[int, Sequence[Fill]], decided: Mapping[int, Decision]) -> ChartData:
-    """The chart with its averages, its trades, and the decisions that a limit kept from one."""
-    markers = [
-        *(Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some),
-        *(Marker(row, "HOLD", data.close[row]) for row, one in decided.items() if row not in traded and one.cuts),
-    ]
-    return replace(data, lines=price_lines(data), markers=tuple(markers))
+    """The chart with its averages, its trades and its decisions."""
+    markers = [Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some]
+    known = {row: decided_as([one]) for row, one in decided.items()}
+    return replace(data, lines=price_lines(data), markers=tuple(markers), decided=known)
 
 
 def minute_chart(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from engine.domain.chart import Line, Marker
 from engine.errors import InvariantBroken
 from tests.examples import examples
 from tui.chart_data import ChartData, ChartView, visible_candles
-from tui.widgets.candle_raster import ChartStyle, render_candles
+from tui.widgets.candle_raster import SIGNS, ChartStyle, render_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels
 from tui.widgets.chart_canvas import Palette
 
@@ -35,7 +36,7 @@ def charts(draw: st.DrawFn) -> ChartData:
         Line(role, tuple(draw(st.lists(st.none() | prices, min_size=count, max_size=count))), role)
         for role in draw(st.lists(st.sampled_from(["line", "upper", "lower"]), max_size=4))
     )
-    sides = st.sampled_from(["BUY", "SELL", "HOLD"])
+    sides = st.sampled_from(["BUY", "SELL"])
     markers = draw(st.lists(st.builds(Marker, st.integers(-3, 45), sides, prices), max_size=5))
     start = draw(st.sampled_from([date(2023, 12, 20), datetime(2023, 12, 31, 15, 30, tzinfo=UTC)]))
     days = [start + timedelta(hours=draw(st.sampled_from([24, 30])) * n) for n in range(count)]
@@ -46,6 +47,7 @@ def charts(draw: st.DrawFn) -> ChartData:
         days=days,
         lines=lines,
         markers=tuple(markers),
+        decided=draw(st.dictionaries(st.integers(-3, 45), st.sampled_from(sorted(SIGNS)), max_size=5)),
         title=draw(st.sampled_from(["", "NVDA 1D"])),
     )
 
@@ -110,19 +112,19 @@ def rows(data: ChartData, width: int, height: int, **how: object) -> list[str]:
     return [s.text.rstrip() for s in render_candles(data, width, height, view, ChartStyle(**how))]  # type: ignore[arg-type]
 
 
-# Read against small_chart: six candles, the third the most traded, bought under the second, sold over the fourth.
+# Read against small_chart: six candles, the third the most traded, bought in the second, sold in the fourth.
 GOLDEN = """\
 ABC 1D  6 bars            C14.00 +27.27%
-                   ·
-                            ▌
-·   ·   ·   ·   ▌  ·▼   ·  ▛▀▌   [14.00]
-               ▄▙▖ ▄▙▖     ▌ ▌
-            ▌  ▌ ▌ ██▌     ▌ ▌
-·   ·   ▖  ▛▀▌ ▀▛▘ ▀▛▘ ██▌ ▌ ▌    12.00
+                   ·        ▌
+·   ·   ·   ·   ▖   ·   ·  ▄▙▖   [14.00]
+                ▌   ▌      ▌ ▌
+            ▖  ▛▀▌ ██▌     ▌ ▌
+·   ·   ·  ▄▙▖ ▙▄▌ ██▌ ▄▄▖ ▌ ▌    12.00
+        ▌  ▌ ▌  ▘   ▘  ██▌ ▌ ▌
        ▛▀▌ ▀▀▘     ·   ▀▛▘ ▀▀▘
-·   ·  ▙▄▌  ▲   ·   ·   ▌   ·     10.00
+·   ·  ▙▄▌  ·   ·   ·   ▌   ·     10.00
         ▌          ·
-
+            ▲       ▼             fills
                ███              vol 800
        ▂▂▂ ▄▄▄ ███ ▆▆▆ ▄▄▄ ███
        Feb 27      Mar
@@ -130,18 +132,43 @@ ABC 1D  6 bars            C14.00 +27.27%
 
 GOLDEN_ASCII = """\
 ABC 1D  6 bars            C14.00 +27.27%
-                   .
-                            |
-.   .   .   .   |  .v   .  [ ]   [14.00]
-               [ ] ###     [ ]
+                   .        |
+.   .   .   .   |   .   .  [ ]   [14.00]
+                |   |      [ ]
             |  [ ] ###     [ ]
-.   .   |  [ ] [ ] ### ### [ ]    12.00
+.   .   .  [ ] [ ] ### ### [ ]    12.00
+        |  [ ]  |   |  ### [ ]
        [ ] [ ]     .   ### [ ]
-.   .  [ ]  ^   .   .   |   .     10.00
+.   .  [ ]  .   .   .   |   .     10.00
         |          .
-
+            ^       v             fills
                |||              vol 800
        ... ... ||| ::: ... |||
+       Feb 27      Mar
+""".splitlines()
+
+DECIDED = {0: "BUY", 1: "HOLD", 2: "SELL", 3: "CUT", 4: "ABSTAIN"}
+# The same with room: fills beside their candles, a free row between, and what was decided under each.
+GOLDEN_DECIDED = """\
+ABC 1D  6 bars            C14.00 +27.27%
+                   ·
+
+·   ·   ·   ·   ·  ·▼   ·   ▌     15.00
+                ▖          ▄▙▖   [14.00]
+                ▌   ▖      ▌ ▌
+               ▛▀▌ ██▌     ▌ ▌
+·   ·   ·   ▌  ▌ ▌ ██▌  ·  ▌ ▌    12.50
+        ▖  ▛▀▌ ▀▛▘ ▀▛▘ ██▌ ▌ ▌
+       ▄▙▖ ▙▄▌     ·   ██▌ ▙▄▌
+       ▌ ▌              ▌
+·   ·  ▀▛▘  ▲   ·  ··   ▘   ·     10.00
+        ▌
+                   ·
+
+        ▲   -   ▼   ◆   ?       decided
+               ███              vol 800
+               ███ ▁▁▁     ▄▄▄
+       ▃▃▃ ▆▆▆ ███ ███ ▆▆▆ ███
        Feb 27      Mar
 """.splitlines()
 
@@ -152,6 +179,15 @@ def test_a_small_chart_without_colour() -> None:
 
 def test_a_small_chart_in_plain_characters() -> None:
     assert rows(small_chart(), 40, 14, ascii_only=True) == GOLDEN_ASCII
+
+
+def test_decisions_stand_under_their_candles_and_fills_beside_them() -> None:
+    decided = replace(small_chart(), decided=DECIDED)
+    assert rows(decided, 40, 20) == GOLDEN_DECIDED
+    plain = rows(decided, 40, 20, ascii_only=True)
+    assert plain[15] == "        ^   -   v   #   ?       decided"
+    # Of several bars in one candle an order counts first, then what a limit cut.
+    assert rows(decided, 40, 20, view=ChartView(step=4, per=2))[15].split() == ["▲", "▼", "?", "decided"]
 
 
 def test_rising_bodies_are_hollow_and_falling_ones_solid_without_colour() -> None:

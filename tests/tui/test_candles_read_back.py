@@ -166,7 +166,7 @@ def test_the_lowest_candle_never_grows_into_the_volume(data: ChartData, step: in
         colours = {
             str(one.style.color.name) for one in strip.crop(0, layout.plot_width) if one.style and one.style.color
         }
-        volume = layout.bottom <= y < layout.bottom + layout.volume
+        volume = layout.floor <= y < layout.floor + layout.volume
         assert not colours & ({"green", "red"} if volume else {"blue", "magenta"})
 
 
@@ -175,15 +175,23 @@ def test_a_mark_is_no_part_of_a_candle(rows: int) -> None:
     marked = bars(*[(10.0, 20.0, 5.0, 15.0)] * 3, markers=(Marker(1, "BUY", 12.0), Marker(2, "SELL", 12.0)))
     for palette in (Palette(COLOURS, "black"), None):
         strips = render_candles(marked, 40, rows, ChartView(step=4), ChartStyle(palette))
-        marks = [(y, one) for y, strip in enumerate(strips) for one in strip if set(one.text) & set("▲▼")]
-        assert [one.text.strip() for _, one in sorted(marks, key=lambda mark: mark[0])] == ["▼", "▲"]
-        for _, one in marks:
-            # In a box of the mark's own colour, which no candle has; bold without colour.
-            assert one.style is not None
-            if palette is None:
-                assert one.style.bold
-            else:
-                assert one.style.bgcolor is not None and one.style.bgcolor.name in ("cyan", "yellow")
+        marks = {
+            char: (strip.text.index(char), y) for y, strip in enumerate(strips) for char in "▲▼" if char in strip.text
+        }
+        assert set(marks) == {"▲", "▼"}
+        layout = plot_layout(marked, 40, rows)
+        if layout.marks:  # no room beside the candles: they stand under the plot
+            assert {y for _, y in marks.values()} == {layout.bottom}
+        else:
+            for char, towards in (("▲", -1), ("▼", 1)):
+                x, y = marks[char]
+                nearest = strips[y + towards].text[x - 1 : x + 2]
+                assert set(nearest) <= set(" ·"), "a free row between a mark and its candle"
+                (one,) = strips[y].crop(x, x + 1)
+                # In a box of the mark's own colour, which no candle has; bold without colour.
+                assert one.style is not None
+                colour = one.style.bgcolor
+                assert one.style.bold if palette is None else colour is not None and colour.name in ("cyan", "yellow")
         above = read_back(marked, 40, rows, 4, ChartStyle(palette))
         assert len({one and (one.high, one.low) for one in above}) == 1, "marks change no candle"
 

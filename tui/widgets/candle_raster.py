@@ -13,13 +13,26 @@ from dataclasses import dataclass
 
 from textual.strip import Strip
 
-from tui.chart_data import Candle, ChartData, ChartView, is_drawable, visible_candles
+from tui.chart_data import CUT, Candle, ChartData, ChartView, is_drawable, visible_candles
 from tui.widgets.chart_axes import PriceScale, compact, date_labels, line_place, write_title
 from tui.widgets.chart_canvas import ASCII_VOLUME_BARS, LINE_LEVELS, VOLUME_BARS, Canvas, Palette, candle_glyphs
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
 """Columns that a line is drawn in, by the number of the line; repeated along the chart."""
 _ASCII_LINES = ".:'~+"
+
+SIGNS = {
+    "BUY": ("▲", "buy"),
+    "SELL": ("▼", "sell"),
+    CUT: ("◆", "decision"),
+    "HOLD": ("-", "muted"),
+    "ABSTAIN": ("?", "decision"),
+}
+"""Sign and ink of a decision, or of a fill; of several in one candle the first counts."""
+ASCII_SIGNS = {**SIGNS, "BUY": ("^", "buy"), "SELL": ("v", "sell"), CUT: ("#", "decision")}
+
+ROOMY, APART = 11, 2
+"""Rows of a plot from which fills stand beside their candles, and their distance in rows: one is left free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +49,14 @@ class ChartStyle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Size of each part of a chart, in cells, from the top: title, plot, volume, dates; the price scale at the right.
+    """Size of each part of a chart, in cells, from the top: title, plot, marks, volume, dates; the price scale at the
+    right.
 
     width: columns of the whole chart
     plot_width: columns of the plot, without the price scale
     title: rows of the title, 0 or 1
     rows: rows of the plot
+    marks: rows of the marks under the plot, 0 or 1
     volume: rows of the volume, 0 without
     dates: rows of the date axis, 0 or 1
     """
@@ -50,6 +65,7 @@ class Layout:
     plot_width: int
     title: int
     rows: int
+    marks: int
     volume: int
     dates: int
 
@@ -58,9 +74,14 @@ class Layout:
         """The row under the plot."""
         return self.title + self.rows
 
+    @property
+    def floor(self) -> int:
+        """The row under the plot and the marks."""
+        return self.bottom + self.marks
+
 
 def plot_layout(data: ChartData, width: int, height: int) -> Layout:
-    """Divide a size into its parts. Small sizes lose the volume, the scale, the dates, then the title."""
+    """Divide a size into its parts. Small sizes lose marks and volume, the scale, the dates, then the title."""
     scale = 0
     prices = [price for row in (-1, 0) if len(data) for price in (data.high[row], data.low[row]) if is_drawable(price)]
     if width >= 24 and prices:
@@ -71,11 +92,14 @@ def plot_layout(data: ChartData, width: int, height: int) -> Layout:
     volume = 0
     if any(is_drawable(amount) and amount > 0 for amount in data.volume[-1000:]):
         volume = next((rows for least, rows in ((34, 5), (26, 4), (18, 3), (13, 2), (9, 1)) if height >= least), 0)
+    rows = height - title - dates - volume
+    marks = int(height >= 8 and bool(data.decided or (data.markers and rows < ROOMY)))
     return Layout(
         width=width,
         plot_width=max(1, width - scale),
         title=title,
-        rows=max(1, height - title - dates - volume),
+        rows=max(1, rows - marks),
+        marks=marks,
         volume=volume,
         dates=dates,
     )
@@ -101,8 +125,13 @@ class _Raster:
         self.glyphs = candle_glyphs(max(1, view.step), style.ascii_only)
         self.hollow = style.ascii_only or style.palette is None
         first, last = (self.candles[0].first, self.candles[-1].last) if self.candles else (0, -1)
-        self.has_markers = any(first <= marker.index <= last for marker in data.markers)
-        self.marker_gap = 2 if self.layout.rows > 14 else 1
+        self.marks_fills = self.layout.rows >= ROOMY
+        """True where fills stand beside their candles; else under the plot, in the place of the decisions."""
+        self.has_markers = self.marks_fills and any(first <= marker.index <= last for marker in data.markers)
+        self._signs = ASCII_SIGNS if style.ascii_only else SIGNS
+        self._sides: dict[int, set[str]] = {}
+        for marker in data.markers:
+            self._sides.setdefault(marker.index, set()).add(marker.side.upper())
         self.lines = [[self._line_value(n, candle) for candle in self.candles] for n in range(len(data.lines))]
         self.scale = self._price_scale()
 
@@ -117,6 +146,7 @@ class _Raster:
             for number in reversed(range(len(self.lines))):
                 self._line(number)
             self._markers()
+            self._marks()
             self._volume()
             self._price_axis()
             self._cursor()
@@ -137,9 +167,9 @@ class _Raster:
         values = [v for line in self.lines for v in line if is_drawable(v)]
         if values:
             low, high = max(low - room, min(low, *values)), min(high + room, max(high, *values))
-        if self.has_markers and self.layout.rows > 4:
+        if self.has_markers:
             # A little more than those rows, so that the lowest price is drawn above them.
-            margin = 1.01 * (high - low) * self.marker_gap / (self.layout.rows - 2 * self.marker_gap)
+            margin = 1.01 * (high - low) * APART / (self.layout.rows - 2 * APART)
             low, high = low - margin, high + margin
         return PriceScale.spanning(low, high, self.layout.rows)
 
@@ -227,25 +257,34 @@ class _Raster:
             before = at
 
     def _markers(self) -> None:
-        """Draw the markers: buys point up from under a candle, sells down from above, other decisions are a diamond."""
+        """Draw the fills: buys point up from under a candle, sells down from above, a free row away from it."""
         if not self.has_markers:
             return
-        sides: dict[int, set[str]] = {}
-        for marker in self.data.markers:
-            sides.setdefault(marker.index, set()).add(marker.side.upper())
-        buy, sell, other = ("^", "v", "*") if self.style.ascii_only else ("▲", "▼", "◆")
+        buy, sell = (self._signs[side][0] for side in ("BUY", "SELL"))
         top, bottom = self.layout.title, self.layout.bottom - 1
         for candle in self.candles:
-            here = set[str]().union(*(sides.get(row, ()) for row in range(candle.first, candle.last + 1)))
+            here = self._filled(candle)
             x = candle.x + self.glyphs.middle // 2
-            above = max(top, top + self.scale.at(candle.high) // 2 - self.marker_gap)
-            below = min(bottom, top + self.scale.at(candle.low) // 2 + self.marker_gap)
-            if here - {"BUY", "SELL"}:
-                self._mark(x, above, other, "decision")
             if "SELL" in here:
-                self._mark(x, above, sell, "sell")
+                self._mark(x, max(top, top + self.scale.at(candle.high) // 2 - APART), sell, "sell")
             if "BUY" in here:
-                self._mark(x, below, buy, "buy")
+                self._mark(x, min(bottom, top + self.scale.at(candle.low) // 2 + APART), buy, "buy")
+
+    def _filled(self, candle: Candle) -> set[str]:
+        return set[str]().union(*(self._sides.get(row, ()) for row in range(candle.first, candle.last + 1)))
+
+    def _marks(self) -> None:
+        """Write under every candle what was decided on its close, or where the plot is low its fills."""
+        if not self.layout.marks:
+            return
+        decided, shown = self.data.decided, self.marks_fills and bool(self.data.decided)
+        for candle in self.candles:
+            rows = range(candle.first, candle.last + 1)
+            here = {decided.get(row) for row in rows} if shown else self._filled(candle)
+            found = next((sign for name, sign in self._signs.items() if name in here), None)
+            if found is not None:
+                self.canvas.put(candle.x + self.glyphs.middle // 2, self.layout.bottom, *found)
+        self._scale_text(self.layout.bottom, "decided" if shown else "fills", "muted")
 
     def _mark(self, x: int, y: int, glyph: str, ink: str) -> None:
         """Draw a glyph in a box of its colour, so that it differs from any candle; bold without colour."""
@@ -268,8 +307,8 @@ class _Raster:
                 filled = min(8, max(0, eighths - 8 * row))
                 ink = "volume_up" if candle.up else "volume_down"
                 for x in range(candle.x, candle.x + width if filled else candle.x):
-                    self.canvas.put(x, self.layout.bottom + self.layout.volume - 1 - row, bars[filled], ink)
-        self._scale_text(self.layout.bottom, f"vol {compact(most)}", "muted")
+                    self.canvas.put(x, self.layout.floor + self.layout.volume - 1 - row, bars[filled], ink)
+        self._scale_text(self.layout.floor, f"vol {compact(most)}", "muted")
 
     def _price_axis(self) -> None:
         """Write round prices beside the plot and, in a box, the last price of the data if it is in view."""

@@ -27,7 +27,7 @@ from tests.tui.commands.conftest import SESSIONS, OpenBroker
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, opened, until
 from tui.amounts import price, quantity
-from tui.chart_data import ChartData
+from tui.chart_data import CUT, ChartData
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.screens.chart_image import ChartImageScreen
@@ -208,15 +208,33 @@ async def test_trades_and_decisions_are_on_the_bars(desk: Path) -> None:
     with JournalReader(places.desk_journal("demo")) as reader:
         fills, decisions = reader.fills(), reader.decisions()
     symbol = fills[0].symbol
+    made = [one for one in decisions if one.key.symbol == symbol]
+    uncut = {(one.key.symbol, one.key.session): one.action.value for one in decisions if not one.cuts}
+    assert {"HOLD", "BUY"} <= set(uncut.values()), "those without an order too"
     async with opened() as pilot:
+        await until(pilot, lambda: len(pilot.app.screen.query_one(CandleChart).data) > 0)
+        while not pilot.app.screen.query_one(CandleChart).data.title.startswith(f"{symbol} "):
+            await pilot.press("right_square_bracket")
+        desk = candles(pilot)
+        charts = pilot.app.bridge.snapshot().market.charts  # type: ignore[attr-defined]
+        shown = {(of, one.days[row]): name for of, one in charts.items() for row, name in one.decided.items()}
+        bars = {(of, day) for of, one in charts.items() for day in one.days}  # a coin has had more of them since
+        assert {where: name for where, name in shown.items() if where in uncut} == {
+            where: name for where, name in uncut.items() if where in bars
+        }
+        cut = {(one.key.symbol, one.key.session) for one in decisions if one.cuts and not one.size}
+        assert {where for where, name in shown.items() if name == CUT} == cut
+        assert desk.decided
         await pilot.press("2")
         while (await titled(pilot, f"{pilot.app.screen.symbol} 1D")).title != f"{symbol} 1D":  # type: ignore[attr-defined]
             await pilot.press("right_square_bracket")
             await pilot.pause()
         data = candles(pilot)
-        marked = {(data.days[one.index], one.side) for one in data.markers if one.side in ("BUY", "SELL")}
+        assert {data.days[row]: name for row, name in data.decided.items()} == {
+            desk.days[row]: name for row, name in desk.decided.items()
+        }
+        marked = {(data.days[one.index], one.side) for one in data.markers}
         assert marked == {(fill.session, fill.side.value) for fill in fills if fill.symbol == symbol}
-        made = [one for one in decisions if one.key.symbol == symbol]
         chart = pilot.app.screen.query_one(CandleChart)
         chart.action_move(0)
         chart.action_move(data.days.index(made[-1].key.session) + 1 - len(data))
