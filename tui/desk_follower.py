@@ -41,7 +41,7 @@ from tui.own_events import OwnEvents
 from tui.plain_text import one_line
 from tui.snapshot import Source
 from tui.state import DeskState, Line, with_line
-from tui.visits import Visit, greeting, last_visit, offers_tour
+from tui.visits import Visit, greeted_since, greeting, last_visit, offers_tour
 
 if TYPE_CHECKING:
     from datetime import date
@@ -336,7 +336,10 @@ class DeskFollower:
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
             text = await asyncio.to_thread(greeting, Source(services.desk, services.journal), visit)
             if text:
-                self.desk = with_line(self.desk, Line(services.clock.now(), "info", text))
+                # One line since a look, however many runs have ended since: it counts them all.
+                others = tuple(line for line in self.desk.lines if not line.text.startswith(greeted_since(visit)))
+                line = Line(services.clock.now(), "info", text)
+                self.desk = with_line(replace(self.desk, lines=others), line)
 
     def _give_up(self, services: OpenDesk) -> None:
         """Stop showing another process's run as running, where nothing was heard of it for long."""

@@ -59,7 +59,12 @@ def greeting(source: Source, visit: Visit) -> str:
     from engine.reports.documents.changes import changes_since
 
     found = source.read(partial(changes_since, event=visit.event))
-    return "" if found is None else f"since your last look ({visit.time:%Y-%m-%d %H:%M}): {_words(found)}"
+    return "" if found is None else f"{greeted_since(visit)} {_words(found)}"
+
+
+def greeted_since(visit: Visit) -> str:
+    """The beginning of every greeting since a visit."""
+    return f"since your last look ({visit.time:%Y-%m-%d %H:%M}):"
 
 
 def _words(found: Changes) -> str:

@@ -6,6 +6,8 @@ import asyncio
 import secrets
 import shlex
 import signal
+import sys
+from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,10 +19,12 @@ from textual_serve import server
 from textual_serve.app_service import AppService
 
 from engine.errors import ConfigError
+from tui.plain_text import printable
 
 LOOPBACK = "127.0.0.1"
 CLOSE_WITHIN = 3.0
 """Seconds that apps have to end when the server stops and asks them to; an app ends within two."""
+REOPEN = "The app has ended: once that is mended, reload this page to open it again."
 PAGE = Path(__file__).with_name("web_page.html")
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -57,15 +61,31 @@ class Guard:
         return secrets.compare_digest(text.encode(errors="replace"), self._token.encode())
 
 
+class _Said(asyncio.StreamReader):
+    """The standard error of an app, which is kept here: textual-serve would write it to its own terminal, twice where
+    the app could not begin."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        super().__init__()
+        self._reader = reader
+        self.text = ""
+
+    async def read(self, n: int = -1) -> bytes:
+        """Wait for the end, and return nothing."""
+        self.text = (await self._reader.read()).decode(errors="replace").strip()
+        return b""
+
+
 class _App(AppService):
     """An app of a page. Its process has ended, and the pipes to it are closed, once it is stopped: what is still open
-    when the server ends would complain of that.
+    when the server ends would complain of that. What it says as it ends is shown on the page, and here.
 
     ending: the ends of apps that are not over. They go on where the wait for one is cut short, as by the server's end
         just after that of a page.
     """
 
     ending: ClassVar[set[asyncio.Future[None]]] = set()
+    _said: _Said | None = None
 
     async def stop(self) -> None:
         """Have the app end, and wait until it has."""
@@ -73,6 +93,23 @@ class _App(AppService):
         self.ending.add(end)
         end.add_done_callback(self.ending.discard)
         await asyncio.shield(end)
+
+    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+        process = await super()._open_app_process(width, height)
+        assert process.stderr is not None
+        process.stderr = self._said = _Said(process.stderr)
+        return process
+
+    async def run(self) -> None:
+        """Run the app to its end."""
+        await super().run()
+        if self._process is not None and self._said is not None:
+            await self._process.wait()
+            if text := self._said.text:
+                print(text, file=sys.stderr, flush=True)
+                lines = "\r\n".join([*(printable(line) for line in text.splitlines()), "", REOPEN])
+                with suppress(ConnectionError, RuntimeError):  # the page was closed before
+                    await self.remote_write_bytes(f"\r\n{lines}".encode())
 
     async def _stop(self) -> None:
         await super().stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,8 @@ from engine.app.open_desk import OpenDesk
 from engine.config import Config
 from engine.journal.reader import JournalReader
 from tui.amounts import percent
+
+THIRD = date(2025, 3, 13)
 
 
 def greetings(pilot: Pilot[Any]) -> list[str]:
@@ -40,6 +43,11 @@ async def test_opening_again_says_what_changed_since_the_last_look(running: Runn
         said = f"4 decisions, {fills} fill{'' if fills == 1 else 's'}, {percent(after / before - 1)}"
         when, _, words = greetings(pilot)[0].partition(": ")
         assert (when, words) == (f"({seen:%Y-%m-%d %H:%M})", said)
+        # Another run: still one line, which counts both.
+        await run_elsewhere(config, THIRD)
+        await until(pilot, lambda: greetings(pilot)[0].startswith(f"{when}: 8 decisions, "))
+        assert len(greetings(pilot)) == 1 and greetings(pilot)[0].endswith("%")
+        said = greetings(pilot)[0].partition(": ")[2]
     state = json.loads(places.app_state().read_text(encoding="utf-8"))
     assert state["last visits"]["demo"]["event"] > 0
     async with running(open_desk=desk) as pilot:  # closed without another key: those changes are still news

@@ -10,8 +10,8 @@ from fake_desk import FakeDesk
 from tui.app_settings import AppSettings
 from tui.keys import KEYS, SCREENS
 
-NEVER = {"desk.next-session"}
-"""Keys of circumstances that this desk never comes into: it is no demo desk."""
+NEVER = {"desk.next-session", "backtest.stop"}
+"""Keys of circumstances that this desk never comes into: it is no demo desk, and runs no backtest."""
 
 
 async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: Running) -> None:

@@ -12,8 +12,8 @@ from engine.reports.documents.records import Records, records_at
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Numbers of decisions and fills, and the time-weighted change of the desk's value (a fraction; None where no close
-    came before or after)."""
+    """Numbers of decisions and fills, and the time-weighted change of the desk's value (a fraction; None without a
+    close since)."""
 
     decisions: int
     fills: int
@@ -32,12 +32,12 @@ def changes_since(records: Records, event: int) -> Changes | None:
 
 
 def _change(records: Records, event: int) -> Decimal | None:
-    if not event:
-        return None
-    with records_at(records, event) as earlier:
-        before = closes(earlier)
     growth = {row.point.session: row.growth for row in measured_closes(records, closes(records))[0]}
-    last = max(growth, default=None)
-    if last is None or not before or last == before[-1].session:
-        return None
-    return growth[last] / growth[before[-1].session] - 1
+    before: Decimal | int = 1
+    if event:
+        with records_at(records, event) as earlier:
+            seen = [row.session for row in closes(earlier) if row.session in growth]
+        before = growth[seen[-1]] if seen else 1
+        if seen and seen[-1] == max(growth):
+            return None
+    return growth[max(growth)] / before - 1 if growth else None

@@ -142,6 +142,35 @@ def test_the_app_is_served_to_who_has_the_token_and_from_its_own_address_alone()
         left_open.callback(closes_well, page)  # once the server has ended
 
 
+@pytest.mark.slow
+def test_a_page_says_why_its_app_cannot_open(paperdesk_home: Path) -> None:
+    config = paperdesk_home / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("", encoding="utf-8")
+    process = command("--port", "0", "--json", "--config", str(config))
+    assert process.stdout is not None and process.stderr is not None
+    try:
+        lines = list(iter(process.stdout.readline, "}\n"))
+        url = httpx.URL(json.loads("".join([*lines, "}"]))["url"])
+        config.write_text('[app]\ntheme = "pink"\n', encoding="utf-8")
+        with httpx.Client(base_url=f"http://127.0.0.1:{url.port}") as http:
+            http.get("/", params={"token": url.params["token"]})
+            cookie = {"Cookie": "; ".join(f"{name}={value}" for name, value in http.cookies.items())}
+        address = f"ws://127.0.0.1:{url.port}/ws?width=120&height=40"
+        with connect(address, additional_headers=cookie, max_size=None) as page:
+            read_until(
+                lambda text: "there is no theme pink" in text and "reload this page" in text,
+                partial(page.recv, timeout=WITHIN),
+            )
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=WITHIN)
+        assert (process.returncode, out) == (0, "") and err.count("there is no theme pink") == 1
+        assert "there is no theme pink" in err.splitlines()[-1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
 class Page:
     """A page in headless Chromium, driven by its DevTools protocol. No name but loopback resolves in it."""
 
