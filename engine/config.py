@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from engine.config_sources import read_sources
 from engine.domain.exchanges import Exchange, Exchanges
+from engine.domain.market import parse_symbol
 from engine.domain.model_spec import VENDORS
 from engine.domain.trading_mode import TradingMode
 from engine.errors import ConfigError, UsageError
@@ -353,6 +354,8 @@ class Config(_Section):
     @model_validator(mode="after")
     def _one_portfolio(self) -> Config:
         try:
+            for symbol in self.desk.symbols:
+                parse_symbol(symbol)
             self.exchanges.of_portfolio(self.desk.symbols)
         except UsageError as error:
             raise ValueError(f"desk.symbols: {error}") from None

@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from importlib import resources
 from pathlib import Path
 
+from engine.domain.market import parse_symbol
 from engine.errors import ConfigError, DataError
 
 
@@ -39,8 +40,8 @@ def _toml(key: str, answer: str) -> str:
 
 
 def symbols_of(answer: str) -> list[str]:
-    """Symbols from a list with commas or spaces, upper case."""
-    return [symbol.upper() for symbol in answer.replace(",", " ").split()]
+    """Symbols from a list with commas or spaces, upper case. Raises UsageError for what cannot be one."""
+    return [parse_symbol(symbol) for symbol in answer.replace(",", " ").split()]
 
 
 def desk_name(text: str) -> str:
@@ -63,7 +64,8 @@ def data_folder(text: str) -> str:
 
 
 def known_symbols(text: str, folder: str) -> str:
-    """Symbols with commas; of a folder, where one is named, at least one. Raises DataError."""
+    """Symbols with commas; of a folder, where one is named, at least one. Raises DataError, and UsageError for
+    what cannot be a symbol."""
     symbols = symbols_of(text)
     if folder:
         there = sorted(path.stem for path in (Path(folder) / "prices").glob("*.csv"))

@@ -69,6 +69,7 @@ def test_commented_keys_of_the_example_are_valid_when_switched_on(tmp_path: Path
         ("[dekc]\ncash = 5", "unknown key dekc; did you mean desk?"),
         ("[desk]\ncash = -5", "desk.cash: Input should be greater than 0"),
         ('[desk]\nname = "Über desk"', "desk.name: use up to 16"),
+        ('[desk]\nsymbols = ["AAPL", "<X>"]', "desk.symbols: '<X>' is no symbol"),
         ("[models.agents.decision]\ntemprature = 1", "unknown key models.agents.decision.temprature; did you mean"),
         ("[endpoints.x]\nbase_url = 'http://h'\nvison = true", "did you mean vision?"),
         ("[desk\n", "not TOML"),
