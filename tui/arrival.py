@@ -32,7 +32,7 @@ class Arrival:
                 return True
             self._begun = True
             assert bridge.playback is not None
-            bridge.playback.jump(link.session)
+            bridge.playback.jump_to(link.session)
             desk_app.switch_mode(PARTS[link.part])
             return False
         playback = bridge.playback

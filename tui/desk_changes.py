@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from engine.domain.run import EquityPoint
     from engine.reports.documents.opening import Opening
 
+_ORDER_MOVED: Mapping[str, str] = {"intended": "waits", "submitting": "is being sent"}
+"""Words of the log for states of an order whose names are the journal's own."""
+
 ANSWER_CHARACTERS = 20_000
 """Characters of one answer that a screen shows."""
 
@@ -148,7 +151,7 @@ def _agent_answered(state: DeskState, event: AgentAnswered) -> DeskState:
     text = printable(event.text).strip()[:ANSWER_CHARACTERS]
     state = _with_pane(state, event, progress=progress, text=text, answer=event)
     if event.abstained:
-        text = f"{event.symbol} {event.step} abstained{_because(event.text)}"
+        text = f"{event.symbol} {event.step} abstained{_because(event.text.removeprefix('abstained: '))}"
         state = _logged(state, event, "warning", text)
     return replace(state, cost=None if state.cost is None or event.cost is None else state.cost + event.cost)
 
@@ -178,7 +181,8 @@ def _with_signal(state: DeskState, symbol: str, owner: str, signal: Signal) -> D
 
 
 def _order_moved(state: DeskState, event: events.OrderMoved) -> DeskState:
-    text = f"{event.symbol} {event.side} order {event.state}{_because(event.detail)}"
+    moved = _ORDER_MOVED.get(event.state, event.state)
+    text = f"{event.symbol} {event.side} order {moved}{_because(event.detail)}"
     return _logged(state, event, "trade", text)
 
 
@@ -215,7 +219,8 @@ def _noticed(state: DeskState, event: events.Noticed) -> DeskState:
 
 def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     failed = event.outcome is RunOutcome.FAILED
-    ended = _logged(state, event, "error" if failed else "info", f"run {event.outcome}{_because(event.detail)}")
+    outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
+    ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
     error = one_line(event.detail) if failed else state.error
     return replace(at_rest(ended), error=error)
 

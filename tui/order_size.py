@@ -17,5 +17,6 @@ def order_size(text: str) -> OrderSize:
     except InvalidOperation:
         number = Decimal(0)
     if not number.is_finite() or number <= 0:
-        raise ValueError(f"{text.strip() or 'nothing'} is no size: write 25 for shares, $5000 for an amount")
+        wrong = f"{text.strip()} is no size: " if text.strip() else ""
+        raise ValueError(f"{wrong}write 25 for shares, $5000 for an amount")
     return OrderSize(number, money=plain.startswith("$"))

@@ -61,6 +61,8 @@ class Playback:
         self._changed = Condition()
         self.trouble = ""
         """An error to show: of the wanted place, or of the whole history; empty for none."""
+        self._note = ""
+        """What there is to say of the place, until the next move."""
         self._early: list[Callable[[], None]] = []
         """Moves that were asked for before the history was read."""
         self._markets: tuple[tuple[date | None, int, int], MarketView] | None = None
@@ -86,7 +88,7 @@ class Playback:
         """The place that was read last, of which everything is that is shown; at first the one that is wanted."""
         number = self._wanted if self._reached is None else self._reached
         session = self._points[number].session if self._points else None
-        text = self.trouble or (self._shown[0] if self._shown else "reading the journal")
+        text = self.trouble or self._note or (self._shown[0] if self._shown else "reading the journal")
         return Place(
             name=self.source.name,
             number=number + 1,
@@ -131,17 +133,23 @@ class Playback:
         here += by
         self._go_to(0 if here < 0 else ends[here] if here < len(ends) else len(self._points) - 1)
 
-    def jump(self, to: date | float) -> None:
-        """Go to the end of a session, the last one before it where there is none; or to a part of the whole, between 0
-        and 1."""
-        if self._waits(lambda: self.jump(to)):
+    def jump(self, part: float) -> None:
+        """Go to a part of the whole, between 0 and 1."""
+        if not self._waits(lambda: self.jump(part)):
+            self._go_to(round(part * (len(self._points) - 1)))
+
+    def jump_to(self, wanted: date) -> None:
+        """Go to the end of a session; where there is none, to that of the one before, or of the first, which the place
+        says."""
+        if self._waits(lambda: self.jump_to(wanted)):
             return
-        if isinstance(to, float):
-            self._go_to(round(to * (len(self._points) - 1)))
+        ends = [(session, place) for place in self._ends if (session := self._points[place].session) is not None]
+        if not ends:
+            self._go_to(0, "no session of this record is over yet")
             return
-        points = self._points
-        before = [n for n in self._ends if (session := points[n].session) is not None and session <= to]
-        self._go_to(before[-1] if before else 0)
+        session, place = max((one for one in ends if one[0] <= wanted), default=ends[0])
+        which = "the first" if session > wanted else "the last" if place == ends[-1][1] else "the one before"
+        self._go_to(place, "" if session == wanted else f"no session {wanted} here: this is {which}")
 
     def play(self, speed: int | None = None) -> None:
         """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a
@@ -164,7 +172,8 @@ class Playback:
         if self._pace.speed and self.at_end:
             self._pace.stop()
 
-    def _go_to(self, number: int) -> None:
+    def _go_to(self, number: int, note: str = "") -> None:
+        self._note = note
         with self._changed:
             self._wanted = max(0, min(len(self._points) - 1, number))
             self._changed.notify()

@@ -228,6 +228,8 @@ class OpenDesk:
         """Have a demo desk's clock go on to the end of the session after the last one that it decided; return the
         reason why it cannot, or an empty text. Raises what JournalReader raises."""
         if self._demo is None:
+            if self.is_demo:
+                return "a headless run began this desk, which goes by this machine's clock: r decides what is due"
             return "only a demo desk goes on by a key: this one goes by the sessions of its market"
         with DeskJournal(self.desk) as journal:
             return self._demo.go_on(journal.reader)

@@ -209,9 +209,8 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
             return "the pause is over" if unpause(journal, now) is not None else "the desk is not paused"
         case OrderCommand(order_id):
             late = give(journal, [command], now)
-            return (
-                f"{order_id} is {_state(journal, order_id)} already" if late else f"{_DONE[type(command)]}: {order_id}"
-            )
+            order = _in_words(journal, order_id)
+            return f"{order} is {_state(journal, order_id)} already" if late else f"{_DONE[type(command)]}: {order}"
         case _:
             raise InvariantBroken(f"{type(command).__name__} is no operator control")
 
@@ -227,6 +226,13 @@ _DONE: Mapping[type[OrderCommand], str] = {
 def _state(journal: Path, order_id: str) -> OrderState:
     with JournalReader(journal) as reader:
         return reader.order_moves(order_id)[-1].state
+
+
+def _in_words(journal: Path, order_id: str) -> str:
+    """Side and symbol of an order; the id of one that the journal does not have."""
+    with JournalReader(journal) as reader:
+        orders = (entry.order for entry in reader.orders())
+        return next((f"{one.side} {one.symbol}" for one in orders if one.id == order_id), order_id)
 
 
 def _writing(journal: Path) -> JournalWriter:

@@ -21,6 +21,9 @@ async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: R
         labels = {str(label.render()).strip(): label.region for label in pilot.app.screen.query(".jump")}
         frame = pilot.app.screen_stack[0]
         assert labels["b chart"].offset == frame.query_one("#chart").region.offset
+        assert all(  # a label covers the title of its pane
+            region.width == frame.query_one(f"#{label[2:]}").region.width for label, region in labels.items()
+        )
         assert set(labels) == {"a watchlist", "b chart", "c agents", "d positions", "e orders"}
         await pilot.press("c")
         assert pilot.app.screen.focused is not None

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from tui.screens.ask import AskScreen
 from tui.table_filter import Field, parse
+from tui.widgets.candle_chart import CandleChart
 from tui.widgets.table import Table
 
 FIELDS = [Field("SYM", False), Field("SESSION", False), Field("P&L", True), Field("P&L%", True), Field("WHY", False)]
@@ -128,6 +129,7 @@ async def test_the_key_filters_the_table_in_focus_and_escape_shows_all(running: 
         assert not table.rows and "no row fits /-usd" in "".join(
             segment.text for y in range(table.size.height) for segment in table.render_line(y)
         )
+        assert pilot.app.screen.query_one(CandleChart).data.title.startswith("BBB-USD "), "what is shown stays"
         await pilot.press("escape")
         await shown(pilot)
         assert table.rows == whole and table.border_title == "Watchlist"

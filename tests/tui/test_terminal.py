@@ -173,7 +173,7 @@ def test_keys_alone_reach_every_screen_and_end_an_order(opened: Callable[..., Te
     terminal = opened(120, 40)
     terminal.until(lambda text: "ORVL 1D" in text)
     terminal.keys("r")
-    terminal.until(lambda text: "run waiting" in text and "waits" in text)
+    terminal.until(lambda text: "its orders wait" in text and "waits" in text)
     for size in ((120, 40), (200, 60), (80, 24)):
         terminal.resize(*size)
         for key, sign in SIGNS.items():

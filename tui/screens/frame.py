@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.geometry import Offset, Size
+from textual.geometry import Region, Size
 from textual.widget import Widget
 
 from engine.domain.text import counted
@@ -279,7 +279,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
         def answered(text: str | None) -> None:
             if text and (playback := self._in_past()):
-                playback.jump(session_of(text))
+                playback.jump_to(session_of(text))
 
         self.app.push_screen(AskScreen("Go to a session", "YYYY-MM-DD", check=session_of), answered)
 
@@ -357,7 +357,10 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
         panes = [self.query_one(f"#{name}") for name in self.PANES]
         shown = [pane for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]
-        places = {str(p.id): Offset(2, 3 + n) if self.single else p.region.offset for n, p in enumerate(shown)}
+        places = {
+            str(p.id): Region(2, 3 + n, 0, 1) if self.single else Region(*p.region.offset, p.region.width, 1)
+            for n, p in enumerate(shown)
+        }
 
         def answered(name: str | None) -> None:
             if name:

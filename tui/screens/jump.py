@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.geometry import Offset
+from textual.geometry import Region
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -21,8 +21,8 @@ class JumpScreen(ModalScreen[str]):
 
     AUTO_FOCUS: ClassVar[str] = ""
 
-    def __init__(self, panes: Mapping[str, Offset]) -> None:
-        """`panes` are places on the screen by the names of panes."""
+    def __init__(self, panes: Mapping[str, Region]) -> None:
+        """`panes` are places on the screen by the names of panes: one row each, which the label covers."""
         super().__init__()
         self._panes = dict(zip(LETTERS, panes.items(), strict=False))
 
@@ -30,7 +30,8 @@ class JumpScreen(ModalScreen[str]):
         """Mount a label in the corner of every pane."""
         for letter, (name, place) in self._panes.items():
             label = Static(f" {letter} {name} ", classes="jump", markup=False)
-            label.styles.offset = place
+            label.styles.offset = place.offset
+            label.styles.width = max(len(name) + 4, place.width)
             yield label
 
     def on_key(self, event: events.Key) -> None:

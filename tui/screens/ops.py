@@ -117,7 +117,7 @@ class OpsScreen(FramedScreen):
         """Go back to the end of a run."""
         run = next((one for one in self._operations.runs if one.id == event.key), None)
         if run is not None and run.session is not None and (playback := self._in_past()):
-            playback.jump(run.session)
+            playback.jump_to(run.session)
 
     @on(Table.Opened, "#checks")
     def _check_opened(self, event: Table.Opened) -> None:

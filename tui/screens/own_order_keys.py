@@ -72,6 +72,7 @@ class OwnOrderKeys(FramedScreen):
         if self._view.own_orders:
             from engine.messages.commands import TakeBackOrder
 
-            self._send(TakeBackOrder())
+            if self._send(TakeBackOrder()):
+                self.app.clear_notifications()  # that it is to be sent holds no more
         else:
             self.notify("nothing can be taken back: what was ordered is on its way", markup=False, timeout=3)

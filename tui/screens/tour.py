@@ -60,11 +60,13 @@ class TourScreen(ModalScreen[int]):
             return
         region = self._place()
         mark, low = self.query_one("#mark"), region.y + region.height / 2 < self.size.height / 2
-        mark.styles.width = max(len(str(mark.render())), region.width - 4)  # the pane's own title is under it
-        # Above the pane's content, in its border; the bar of the past at the foot has none.
-        mark.styles.offset = Offset(
-            min(region.x + 2, max(0, self.size.width - 30)), max(0, region.y - (region.height == 1))
-        )
+        text = len(str(mark.render()))
+        if region.height == 1:  # the bar of the past at the foot: above it, where the events leave room
+            mark.styles.width = text
+            mark.styles.offset = Offset(max(0, self.size.width - text - 2), max(0, region.y - 1))
+        else:  # in the border of the pane, over its own title
+            mark.styles.width = max(text, region.width - 4)
+            mark.styles.offset = Offset(min(region.x + 2, max(0, self.size.width - 30)), max(0, region.y))
         self.set_class(not low, "-above")
 
     def action_answer(self, by: int) -> None:

@@ -112,7 +112,7 @@ class TimeBar(Static):
         back = "  \\ present "
         text = one_line(place.text)
         room = self.size.width - len(head) - len(back)
-        track = max(0, min(40, room - len(text) - 2))
+        track = min(40, room // 2) if room >= 20 else 0  # as long for every event
         done = round(track * (place.number - 1) / max(1, place.count - 1)) if track else 0
         self._track = (len(head), track)
         self.update(

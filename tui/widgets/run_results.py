@@ -50,9 +50,9 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
     done, rest = ("#", "-") if plain else ("█", "░")
     left = run.seconds_left
     second = [f"equity {run.curve[-1][1]:,.0f}"] if run.curve else []
-    second += [f"trades {run.trades}", f"{run.part} {run.session}" if run.session else run.label]
-    second += [f"{action} {count}" for action, count in sorted(run.actions.items())]
-    second = [part for part in (*second, run.costs) if part]
+    second += [f"trades {run.trades}", "  ".join(f"{name} {count}" for name, count in sorted(run.actions.items()))]
+    second += [f"{run.part} {run.session}" if run.session else run.label, run.costs]
+    second = [part for part in second if part]
     ends = accumulate(len(part) + len(GAP) for part in second)
     fitting = [part for part, end in zip(second, ends, strict=True) if end - len(GAP) <= width]
     return Content.assemble(

@@ -68,6 +68,18 @@ async def test_every_place_shows_what_status_prints_as_of_it(run: Run, desk: Pat
         assert not bridge.snapshot().busy
         await pilot.press("backslash")
         assert bridge.snapshot().place is None
+        for typed, session, which in (
+            ("2025-03-13", SESSIONS[1], "the one before"),
+            ("2024-01-02", SESSIONS[0], "the first"),
+            ("2031-01-02", SESSIONS[2], "the last"),
+        ):
+            await pilot.press("at", *typed, "enter")
+            view = await arrived(pilot)
+            assert view.place is not None and view.place.session == session
+            assert view.place.text == f"no session {typed} here: this is {which}"
+            await pilot.press("less_than_sign")
+            view = await arrived(pilot)
+            assert view.place is not None and "here" not in view.place.text
     assert len(views) == 22
     for at, view in views.items():
         same_figures(view, run("status", "--at", at, "--json").json)
@@ -115,7 +127,7 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
         await arrived(pilot)
-        bridge.playback.jump(before)
+        bridge.playback.jump_to(before)
         assert (await arrived(pilot)).desk.session == before
         for step in range(len(answers) + len(decided) + 1):
             await pilot.press("greater_than_sign")
@@ -137,7 +149,7 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
         assert (await arrived(pilot)).desk.running
         await pilot.press("left_curly_bracket")
         assert (await arrived(pilot)).desk.session == before
-        bridge.playback.jump(session)
+        bridge.playback.jump_to(session)
         await arrived(pilot)
         bridge.playback.play(60)
         while bridge.playback.place.speed:
