@@ -48,6 +48,11 @@ def growth(book: Book) -> PlotData:
     return PlotData(curves, _labels(book))
 
 
+def growth_title(book: Book) -> str:
+    """The title of a curve of growth: from which session to which."""
+    return f"Growth of {START:g}, {book.sessions[0]} to {book.sessions[-1]}"
+
+
 def symbols_growth(market: MarketView) -> PlotData:
     """The growth of START of every symbol over the sessions of the first one's chart; of its last BARS bars."""
     charts = [(symbol, chart) for symbol, chart in market.charts.items() if len(chart)]

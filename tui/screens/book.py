@@ -97,8 +97,7 @@ class BookScreen(OwnOrderKeys):
         positions.border_subtitle = f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else ""
         growth, falls = self.query_one("#growth", CurvePlot), self.query_one("#falls", CurvePlot)
         growth.show(book_curves.growth(book))
-        since = f"Growth of {book_curves.START:g} since {book.sessions[0]}, without deposits" if book.sessions else ""
-        growth.border_title = since or "Equity"
+        growth.border_title = f"{book_curves.growth_title(book)}, without deposits" if book.sessions else "Equity"
         falls.show(book_curves.drawdown(book))
         lowest = min(book.falls, default=0.0)
         falls.border_subtitle = f"deepest {amounts.percent(lowest)}" if lowest else ""

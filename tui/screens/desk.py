@@ -283,7 +283,7 @@ class DeskScreen(OrderActions):
         except PaperdeskError:  # what is wrong with a journal is said by the error bar
             book = None
         if book is not None and len(book.sessions) > 1:
-            self._show_curve(book_curves.growth(book), f"Growth of {book_curves.START:g} since {book.sessions[0]}")
+            self._show_curve(book_curves.growth(book), book_curves.growth_title(book))
         elif view.market is not None:  # before there are books: the symbols, so that there is something to see
             data = book_curves.symbols_growth(view.market)
             first = data.labels[0] if data.labels else ""
