@@ -77,7 +77,7 @@ CUT = "CUT"
 
 
 def decided_as(decisions: Iterable[Decision]) -> str:
-    """What was decided on a bar, by one or several: an order comes first, then what a limit cut, then a HOLD."""
+    """The decision on a bar, by one owner or several: an order comes first, then what a limit cut, then a HOLD."""
     found = {CUT if one.cuts and not one.size else one.action.value for one in decisions}
     return next((name for name in ("BUY", "SELL", CUT, "HOLD") if name in found), "ABSTAIN")
 

@@ -70,7 +70,7 @@ def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
 
 
 def _decided(bars: PriceHistory, decisions: Iterable[Decision]) -> dict[int, str]:
-    """What was decided on the close of each bar, by all owners."""
+    """The decision on the close of each bar, by all owners."""
     by_row: dict[int, list[Decision]] = {}
     for one in decisions:
         if (row := bars.index(one.key.session)) is not None:

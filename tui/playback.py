@@ -62,7 +62,7 @@ class Playback:
         self.trouble = ""
         """An error to show: of the wanted place, or of the whole history; empty for none."""
         self._note = ""
-        """What there is to say of the place, until the next move."""
+        """A few words about the place, until the next move."""
         self._early: list[Callable[[], None]] = []
         """Moves that were asked for before the history was read."""
         self._markets: tuple[tuple[date | None, int, int], MarketView] | None = None

@@ -14,7 +14,7 @@ from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
 from engine.journal.answer_rows import answer_of, chart_of, event_of_answer, request_hash_of, stated_answer_of
 from engine.journal.database import reading
-from engine.journal.entries import AnswerEntry, Asked, CallCost, Recalled, StatedAnswer, UnansweredEntry
+from engine.journal.entries import AgentCall, AnswerEntry, CallCost, Recalled, StatedAnswer, UnansweredEntry
 from engine.journal.recalled_columns import recalled_rows
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import row_of, stored, value_of
@@ -80,11 +80,11 @@ class DecisionReader(RowReader):
             entries.append(answer_of(row | {"system_text": prompts[name]}, self._chart))
         return tuple(entries)
 
-    def asked(self, run: str, session: date) -> tuple[Asked, ...]:
-        """The questions of a session of a run that were answered, without their texts."""
+    def agent_calls(self, run: str, session: date) -> tuple[AgentCall, ...]:
+        """The calls of a session of a run that agents got answers from, without their texts."""
         columns = "SELECT run, session, cycle, symbol, owner, agent, attempt FROM answers"
         rows = self._rows(f"{columns} WHERE run = ? AND session = ? ORDER BY seq", run, session.isoformat())
-        return tuple(value_of(Asked, row, key=value_of(DecisionKey, row)) for row in rows)
+        return tuple(value_of(AgentCall, row, key=value_of(DecisionKey, row)) for row in rows)
 
     def answer_events(self, run: str, session: date, steps: Sequence[str], time: datetime) -> tuple[AgentAnswered, ...]:
         """The events of the answers of a session of a run, without their questions; `steps` are the names of those."""

@@ -110,9 +110,9 @@ class AnswerEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question that was answered, without its text; `attempt` counts from 1, the `owner` of its key is the one whose
-    agent asked."""
+class AgentCall:
+    """A call of a model whose answer an agent got, without its texts; `attempt` counts from 1, the `owner` of its key
+    is the one whose agent it is."""
 
     key: DecisionKey
     agent: str

@@ -21,7 +21,7 @@ OF_SESSION = (
 )
 """Tables of a backtest whose rows belong to a session."""
 
-ASKED = ("unanswered", "recollections", "debates", "recalls")
+WITH_ANSWERS = ("unanswered", "recollections", "debates", "recalls")
 """Those of them that go with the answers about a symbol."""
 
 
@@ -66,7 +66,7 @@ def hide_within_session(connection: sqlite3.Connection, point: Within) -> None:
             **_until(point.session),
             "answers": first("answers", point.answers),
             "decisions": first("decisions", point.decisions),
-            **dict.fromkeys(ASKED, along("answers")),
+            **dict.fromkeys(WITH_ANSWERS, along("answers")),
             **dict.fromkeys(("opinions", "orders"), along("decisions")),
         },
     )

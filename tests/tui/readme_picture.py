@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -37,12 +38,17 @@ async def draw() -> None:
     from engine.app.arena_record import ArenaSpec
     from engine.app.open_desk import OpenDesk
     from engine.app.runs import run_daily
+    from engine.clock import SyncedClock
     from engine.config import Config
+    from engine.market.trading_hours import completed_at
     from tui.app import PaperdeskApp
 
     config = Config()
     for session in SESSIONS:
-        await run_daily(services(config), session)
+        of = services(config)
+        clock = SyncedClock(of.clock)  # an evening of that day, not the one on which it is drawn
+        clock.sync(completed_at(of.desk_calendar(of.symbols), of.symbols, session))
+        await run_daily(replace(of, clock=clock), session)
     program = [sys.executable, "-c", "from tui.cli import main; main()", *BACKTEST]
     subprocess.run(program, check=True, stdout=subprocess.DEVNULL)
     spec = ArenaSpec(run="arena", preset="ssw", agents="controls", seed=7)

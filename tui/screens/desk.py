@@ -58,7 +58,7 @@ class DeskScreen(OrderActions):
         """The snapshot that a round of turns shows, so that all parts say the same."""
         self._at_once = True
         self._moment: object = None
-        """What all parts are shown of at once, wherever it changes."""
+        """The moment that is shown: all parts are shown at once where it changes."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the panes."""

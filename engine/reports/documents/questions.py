@@ -13,7 +13,7 @@ from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection
-from engine.journal.entries import AnswerEntry, Asked, Recalled
+from engine.journal.entries import AgentCall, AnswerEntry, Recalled
 from engine.messages.answer_text import answer_text
 from engine.reports.documents import row_json
 from engine.reports.documents.debate import debate_row
@@ -106,10 +106,11 @@ def charts_read(records: Records, decision: Decision) -> list[tuple[ChartSpec, s
     return list(read.items())
 
 
-def step_names(asked: Iterable[AnswerEntry | Asked]) -> Iterator[str]:
-    """The name of every question: an agent that is asked several is asked them in the order of its registration."""
+def step_names(calls: Iterable[AnswerEntry | AgentCall]) -> Iterator[str]:
+    """The name of the question of every call: an agent that is asked several is asked them in the order of its
+    registration."""
     counted: Counter[tuple[DecisionKey, str]] = Counter()
-    for one in asked:
+    for one in calls:
         asker = one.key, one.agent
         counted[asker] += one.attempt == 1
         agent = registered().get(one.agent)

@@ -59,10 +59,10 @@ def session_events(
 ) -> Iterator[Event]:
     """The events of a backtest's session, made from its rows, as of the moment `at`, UTC, at which the session was
     decided: trades, books, answers, opinions, decisions. `decisions` are those of the run."""
-    steps = tuple(step_names(reader.asked(run.id, session)))
+    steps = tuple(step_names(reader.agent_calls(run.id, session)))
     before = max((one.key.session for one in decisions if one.key.session < session), default=None)
     # Those of the session before come first: of a cycle that is under way the last steps have no answer yet.
-    earlier = () if before is None else step_names(reader.asked(run.id, before))
+    earlier = () if before is None else step_names(reader.agent_calls(run.id, before))
     opinions = reader.opinions(run.id, first=session, last=session)
     yield RunStarted(
         run=run.id,

@@ -436,7 +436,7 @@ class Life:
                 self.witness.halted = True
             case Resume():
                 self.witness.halted = False
-            case Approve(order_id) | Veto(order_id) if said.endswith(order_id):
+            case Approve(order_id) | Veto(order_id) if not said.endswith("already"):
                 self.witness.words[order_id] = isinstance(command, Approve)
 
     def _transfers(self, amount: int) -> None:

@@ -121,7 +121,7 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
 
     with JournalReader(places.run_journal(BACKTEST)) as reader:
         before, session = (one.session for one in reader.equity(BACKTEST, "test")[3:5])
-        answers = reader.asked(BACKTEST, session)
+        answers = reader.agent_calls(BACKTEST, session)
         decided = [one.key.symbol for one in reader.decisions(BACKTEST, first=session, last=session)]
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
