@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
 
-TYPING, WHILE_TYPING = 1.0, 0.25
+TYPING, WHILE_TYPING = 1.0, 0.4
 """Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
 KEY_FIRST = 0.05
 """Seconds after a key in which a refresh waits, for as long again at most: the key is painted before."""

@@ -129,11 +129,14 @@ class DemoTime:
         ahead = sessions_ahead(self._services, reader)
         if ahead:
             self._forward(self._over(ahead[0]))
-        return self.at_end(reader)
+        return self._end_of(ahead)
 
     def at_end(self, reader: JournalReader | None) -> str:
         """The reason why there is no next session yet; an empty text where there is one."""
-        if sessions_ahead(self._services, reader):
+        return self._end_of(sessions_ahead(self._services, reader))
+
+    def _end_of(self, ahead: Sequence[date]) -> str:
+        if ahead:
             return ""
         symbols, now = self._services.symbols, self._services.clock.now()
         following = session_after(self._calendar, session_to_decide(self._calendar, symbols, None, now))

@@ -208,7 +208,16 @@ def _decision(signal: Signal, opinions: Mapping[str, Signal], owner: str) -> lis
 class DecisionSummary(TextLines):
     """The column on the right of a wide screen."""
 
+    def __init__(self, *, id: str, classes: str = "") -> None:
+        super().__init__(id=id, classes=classes)
+        self._shown: tuple[object, ...] = ()
+        """The parts of the desk that the text was made from: it is long, and asked for with every refresh."""
+
     def show(self, desk: DeskState, symbol: str) -> None:
         """Show the latest decision about a symbol."""
-        self.show_text(decision_summary(desk, symbol))
-        set_title(self, f"Why {symbol}")
+        silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
+        shown = (symbol, desk.signals.get(symbol), desk.opinions.get(symbol), silent)
+        if shown != self._shown:
+            self._shown = shown
+            self.show_text(decision_summary(desk, symbol))
+            set_title(self, f"Why {symbol}")
