@@ -49,8 +49,8 @@ def growth(book: Book) -> PlotData:
 
 
 def growth_title(book: Book) -> str:
-    """The title of a curve of growth: from which session to which."""
-    return f"Growth of {START:g}, {book.sessions[0]} to {book.sessions[-1]}"
+    """The title of a curve of growth, with its last session: it is read after all else that a screen shows."""
+    return f"Growth of {START:g} to {book.sessions[-1]}"
 
 
 def symbols_growth(market: MarketView) -> PlotData:
