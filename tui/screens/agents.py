@@ -104,7 +104,8 @@ class AgentsScreen(FramedScreen):
         answer, sources = self.query_one("#answer", TextPane), self.query_one("#sources", TextPane)
         answer.show(answer_content(pane), top=pane.name != self._chosen)
         set_title(answer, f"{pane.name}  {question_text.state(pane)}")
-        self._chosen = pane.name
+        # Before the first answer nothing is chosen yet: that one is shown once it is there.
+        self._chosen = pane.name if any(one.over and one.text for one in panes) else ""
         self.place_panes()
         desk = self._view.desk
         text = {

@@ -18,6 +18,7 @@ from tests.tui.conftest import Running, opened, shown, until
 from tui.keys import SCREENS
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextLines
 
 MOST = 0.4
 """Part of a pane that may be blank."""
@@ -42,6 +43,8 @@ async def full(pilot: Pilot[Any]) -> list[Strip]:
     tables = [table for table in screen.query(Table) if table.display]
     # A demo desk that has no arena plays one.
     await until(pilot, lambda: all(table.rows for table in tables))
+    texts = list(screen.query(TextLines))
+    await until(pilot, lambda: all(len(text._starts) == len(text._lines) for text in texts if text._width))
     await shown(pilot)
     strips: list[Strip] = screen._compositor.render_strips()
     return strips
