@@ -26,7 +26,6 @@ async def arrived(pilot: Pilot[Any]) -> Snapshot:
     """The snapshot of the place that is wanted, once it was read."""
     playback = pilot.app.bridge.playback  # type: ignore[attr-defined]
     await until(pilot, lambda: playback.arrived)
-    await pilot.pause(0.15)
     found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
     return found
 
@@ -215,9 +214,11 @@ async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkey
         for key in ("left_curly_bracket", "left_curly_bracket", "left_curly_bracket", "right_curly_bracket"):
             await pilot.press(key)
             await arrived(pilot)
+            await pilot.pause(0.15)  # a refresh
         for _ in range(12):
             await pilot.press("greater_than_sign")
             await arrived(pilot)
+            await pilot.pause(0.15)
         await pilot.press("backslash")
         await until(pilot, lambda: shown == set(SESSIONS))
         await pilot.pause(0.3)
