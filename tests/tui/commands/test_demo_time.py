@@ -55,13 +55,18 @@ def decided() -> list[tuple[date | None, RunOutcome | None]]:
         return []
 
 
+def few_sessions(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    """A demo desk with few agents begins so many sessions before the last completed one at NOW."""
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(demo_time, "BEFORE", before)
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+
+
 async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-    monkeypatch.setattr(demo_time, "BEFORE", 4)
-    for name, value in FEW_AGENTS.items():
-        monkeypatch.setenv(name, value)
+    few_sessions(monkeypatch, 4)
     demo_time.begin(services(load_config(None).config))
     async with opened() as pilot:
         await shown(pilot)
@@ -167,10 +172,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its books and events are of its close: prices of the session before beside them would be false."""
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-    monkeypatch.setattr(demo_time, "BEFORE", 4)
-    for name, value in FEW_AGENTS.items():
-        monkeypatch.setenv(name, value)
+    few_sessions(monkeypatch, 4)
     configured = services(load_config(None).config)
     demo_time.begin(configured)
     left = OpenDesk(configured, demo=True)
@@ -210,10 +212,7 @@ def run_elsewhere(of: Services, session: date) -> None:
 async def test_no_books_of_a_headless_run_come_before_the_prices_that_they_are_valued_at(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-    monkeypatch.setattr(demo_time, "BEFORE", 4)
-    for name, value in FEW_AGENTS.items():
-        monkeypatch.setenv(name, value)
+    few_sessions(monkeypatch, 4)
     market = OpenDesk.market
 
     async def slowly(desk: OpenDesk) -> Market:
@@ -241,10 +240,7 @@ async def test_no_books_of_a_headless_run_come_before_the_prices_that_they_are_v
 async def test_once_every_session_is_decided_no_key_for_the_next_is_offered(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-    monkeypatch.setattr(demo_time, "BEFORE", 1)
-    for name, value in FEW_AGENTS.items():
-        monkeypatch.setenv(name, value)
+    few_sessions(monkeypatch, 1)
     demo_time.begin(services(load_config(None).config))
     async with opened() as pilot:
         await shown(pilot)
@@ -253,5 +249,6 @@ async def test_once_every_session_is_decided_no_key_for_the_next_is_offered(
         await pilot.press("n")
         await until(pilot, lambda: decided() == [(SESSIONS[-1], RunOutcome.DONE)])
         await until(pilot, lambda: "next session" not in str(hints.render()))
+        await until(pilot, lambda: not view(pilot).busy)
         await pilot.press("r")
         await until(pilot, lambda: "the next, 2025-03-14, is over at 2025-03-15 00:00 UTC" in screen(pilot))
