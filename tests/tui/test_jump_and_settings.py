@@ -6,6 +6,7 @@ from pathlib import Path
 
 from conftest import Running, until
 from fake_desk import FakeDesk
+from textual.events import Key
 
 from tui.app_settings import AppSettings
 from tui.keys import KEYS, SCREENS
@@ -51,3 +52,29 @@ async def test_the_palette_offers_every_key_of_the_table(running: Running, askin
             if not past:
                 await pilot.press("1", "left_curly_bracket")
         assert {one.id for one in KEYS} - offered == NEVER
+
+
+ESCAPES = "\x1b\x1b"
+
+
+async def test_keys_of_one_burst_end_a_page_once(running: Running) -> None:
+    """A second key that comes before the first is answered, as one that is typed ahead or pasted, found the page gone
+    and ended the screen below it."""
+    async with running() as pilot:
+        for opens, burst in (
+            ("ctrl+o", "zz"),
+            ("ctrl+o", "ab"),
+            ("question_mark", ESCAPES),
+            ("K", "yy"),
+            ("S", ESCAPES),
+        ):
+            await pilot.press(opens)
+            await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+            for character in burst:
+                name = "escape" if character == "\x1b" else character
+                pilot.app.post_message(Key(name, character))
+            await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+            await pilot.pause(0.1)
+            assert pilot.app.is_running and pilot.app._exception is None, (opens, burst)
+            while len(pilot.app.screen_stack) > 1:  # what the second key has opened
+                await pilot.press("escape")

@@ -33,6 +33,8 @@ from tui.widgets.table import Table
 
 PARTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
+DAYS_A_SECOND = 2
+"""The speed that play begins with: a day is more to read than an event."""
 NONE = "none yet: ctrl+r plays one"
 DEMO = ("paper", "nine", 20, 7)
 """The arena that a demo desk plays where none was played yet: its personas are answered by rules and cost nothing."""
@@ -279,7 +281,7 @@ class ArenaScreen(FramedScreen):
             return
         if self._here == len(self._moments) - 1:
             self._go_to(0)
-        self._pace.start(time.monotonic())
+        self._pace.start(time.monotonic(), DAYS_A_SECOND)
 
     def jump_to_part(self, part: float) -> None:
         """Go to a part of the arena, between 0 and 1."""

@@ -10,8 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+
+from tui.screens.dialog import Dialog
 
 KEYS = "enter confirms   esc cancels"
 
@@ -24,7 +25,7 @@ def session_of(text: str) -> date:
         raise ValueError(f"{text.strip() or 'nothing'} is no date: write it as 2026-11-20") from None
 
 
-class AskScreen(ModalScreen[str]):
+class AskScreen(Dialog[str]):
     """A line to type. Ends with it once it passes the check, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel", show=False)]

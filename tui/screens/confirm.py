@@ -11,13 +11,13 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState
 from tui import amounts
 from tui.run_text import halt_words
+from tui.screens.dialog import Dialog
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
 
@@ -87,7 +87,7 @@ def _count(orders: int) -> str:
     return "1 order is" if orders == 1 else f"{orders} orders are"
 
 
-class ConfirmScreen(ModalScreen[str]):
+class ConfirmScreen(Dialog[str]):
     """A question over another screen. Ends with the key that was chosen, or with an empty text."""
 
     def __init__(self, confirmation: Confirmation, now: Callable[[], Confirmation | None] | None = None) -> None:

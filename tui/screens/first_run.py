@@ -15,13 +15,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.errors import PaperdeskError
 from tui.desk_app import DeskApp
 from tui.first_configuration import symbols_of
 from tui.first_run import Question, configuration, keep, keys_of, questions
+from tui.screens.dialog import Dialog
 from tui.subcommand import run_command
 from tui.worker_failures import ShowsFailures
 
@@ -32,7 +32,7 @@ NARROW = 90
 """Columns from which the answers stand beside the question."""
 
 
-class FirstRunScreen(ShowsFailures, ModalScreen[None]):
+class FirstRunScreen(ShowsFailures, Dialog[None]):
     """The answers so far on the left, one question on the right; then what is being done, line by line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,13 +9,14 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Region
-from textual.screen import ModalScreen
 from textual.widgets import Static
+
+from tui.screens.dialog import Dialog
 
 LETTERS = ascii_lowercase
 
 
-class JumpScreen(ModalScreen[str]):
+class JumpScreen(Dialog[str]):
     """Letters over another screen. Ends with the name of the pane that was chosen, with an empty text by any other
     key."""
 

@@ -10,7 +10,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.domain.order import Side
@@ -22,6 +21,7 @@ from tui.desk_app import DeskApp
 from tui.order_size import SIZE_HINT, order_size
 from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts
+from tui.screens.dialog import Dialog
 from tui.worker_failures import ShowsFailures
 
 KEYS = "enter sends   esc cancels   tab next field   space side"
@@ -62,7 +62,7 @@ class SideChoice(Static, can_focus=True):
         self.update(Content.assemble(*parts))
 
 
-class OrderTicket(ShowsFailures, ModalScreen[PlaceOrder]):
+class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
     """A ticket that says PAPER. Ends with the order once its limits allow it, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -9,9 +9,9 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from tui.keys import Key, groups, pane_bindings
+from tui.screens.dialog import Dialog
 from tui.screens.events_in_turn import EventsInTurn
 from tui.state import Line
 from tui.widgets.long_text import LongText
@@ -44,7 +44,7 @@ def help_text(table: Sequence[Key]) -> Content:
     return Content.assemble(*parts)
 
 
-class ReadingScreen(ShowsFailures, EventsInTurn, ModalScreen[None]):
+class ReadingScreen(ShowsFailures, EventsInTurn, Dialog[None]):
     """A page of text in a frame, over another screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]

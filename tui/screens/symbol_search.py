@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from engine.domain.known_symbol import KnownSymbol
@@ -18,6 +17,7 @@ from engine.errors import PaperdeskError
 from tui.keys import pane_bindings
 from tui.plain_text import one_line
 from tui.readings import Readings
+from tui.screens.dialog import Dialog
 from tui.symbol_search import matching
 from tui.widgets.table import Cell, Column, Row, Table
 from tui.worker_failures import ShowsFailures
@@ -30,7 +30,7 @@ COLUMNS = (
 NONE_FITS = "no symbol that the desk knows fits:\npaperdesk fetch or import brings more"
 
 
-class SymbolSearchScreen(ShowsFailures, ModalScreen[str]):
+class SymbolSearchScreen(ShowsFailures, Dialog[str]):
     """A line to type, and the symbols that fit it. Ends with the chosen one, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("search")]

@@ -10,10 +10,10 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Offset, Region
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.keys import pane_bindings
+from tui.screens.dialog import Dialog
 
 if TYPE_CHECKING:
     from tui.tour_steps import Step
@@ -22,7 +22,7 @@ FOLLOWS = 0.25
 """Seconds between two looks at where the pane is: it moves with the size of the terminal."""
 
 
-class TourScreen(ModalScreen[int]):
+class TourScreen(Dialog[int]):
     """One step over the screen that it is about. Ends with 1 for the next step, -1 for the one before, 0 to leave."""
 
     AUTO_FOCUS: ClassVar[str] = ""

@@ -1,0 +1,18 @@
+"""A page over another screen, which ends once: of keys that come in one burst the second finds it gone."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from textual.await_complete import AwaitComplete
+from textual.screen import ModalScreen
+
+Result = TypeVar("Result")
+
+
+class Dialog(ModalScreen[Result]):
+    """A page over another screen."""
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """End with a result; nothing happens where it has ended. Textual would end the screen below it, too."""
+        return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()
