@@ -180,17 +180,21 @@ class OpsScreen(FramedScreen):
 
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str:
     """The session that is to be decided, or is by the `runs` of the desk, and the app's next run or the command that
-    runs the desk."""
+    runs the desk; of a recorded history, which has no schedule, its session."""
     services = view.services
+    if view.place is not None:
+        return f" {view.place.name} as of session {view.place.session}: nothing is due in the past"
     if services is None or view.market is None or view.market.calendar is None:
         return ""
     closed = last_to_decide(view.market.calendar, services.symbols, now)
-    at_work = view.desk.running and view.desk.session == closed
-    state = "is being decided" if at_work else "is decided" if is_decided(closed, runs) else "is due"
+    at_work, decided = view.desk.running and view.desk.session == closed, is_decided(closed, runs)
+    state = "is being decided" if at_work else "is decided" if decided else "is due"
     coming = services.next_run(view.market.calendar, now)
-    next_run = (
-        f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC" if coming else "r, or paperdesk --daily by cron"
-    )
+    next_run = "r, or paperdesk --daily by cron"
+    if coming:
+        next_run = f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC"
+    elif decided and services.has_next_session:
+        next_run = "n runs the next session"
     if view.controls.paused is not None:
         next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
     return f" session {closed} {state}; {next_run}"

@@ -80,6 +80,9 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
         books = view(pilot).desk.books
         assert books is not None and books.session == SESSIONS[1]
         await until(pilot, lambda: view(pilot).market.quotes[0].session == SESSIONS[1])  # type: ignore[union-attr]
+        await pilot.press("9")
+        await until(pilot, lambda: f"session {SESSIONS[1]} is decided; n runs the next session" in screen(pilot))
+        await pilot.press("1")
         present = view(pilot)
         await pilot.press("left_curly_bracket", "right_curly_bracket")
         await until(pilot, lambda: pilot.app.bridge.playback.arrived and view(pilot).desk.session == SESSIONS[1])  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from engine.errors import MalformedData
 from engine.journal.reader import JournalReader
@@ -110,6 +110,11 @@ async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
             view = await arrived(pilot)
 
 
+def schedule(pilot: Pilot[Any]) -> object:
+    """The line of the Ops screen on what is due."""
+    return pilot.app.screen.query_one("#schedule", Static).render()
+
+
 def closed_at(session: date) -> datetime:
     """The moment at which a backtest decides, by the exchange's hours from 9 March on."""
     return datetime(session.year, session.month, session.day, 20, 0, 1, tzinfo=UTC)
@@ -144,7 +149,10 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
             ordered = {one.order.symbol for one in view.controls.orders if one.order.session == session}
             assert ordered <= made
             assert view.desk.running is (step < len(answers) + len(decided))
-        await pilot.press("less_than_sign")
+        await pilot.press("9")
+        await until(pilot, lambda: bool(pilot.app.screen.query("#schedule")))
+        await until(pilot, lambda: f"as of session {session}: nothing is due" in str(schedule(pilot)))
+        await pilot.press("1", "less_than_sign")
         assert (await arrived(pilot)).desk.running
         await pilot.press("left_curly_bracket")
         assert (await arrived(pilot)).desk.session == before
