@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.domain.chart import Marker
 from engine.domain.exchanges import AROUND_THE_CLOCK
@@ -14,7 +14,7 @@ from tui.market_view import MarketView, Quote
 from tui.symbol_chart import daily_chart, price_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import date, datetime
 
     from engine.domain.decision import Decision
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.domain.order import Fill
     from engine.market.as_of import Market
     from engine.ports import Calendar
+
+T = TypeVar("T")
 
 CHART_BARS = 520
 """Bars of a chart: two years, and what its averages need."""
@@ -37,6 +39,8 @@ def market_view(
     """Quotes and charts of what is known at `now` (UTC); fills and decisions become marks on the charts. Takes tens of
     milliseconds: never on a screen's loop."""
     known = market.at(now)
+    filled = _by_symbol((fill.symbol, fill) for fill in fills)
+    made = _by_symbol((decision.key.symbol, decision) for decision in decisions)
     quotes: list[Quote] = []
     charts: dict[str, ChartData] = {}
     for symbol in symbols:
@@ -47,10 +51,8 @@ def market_view(
         bars = known.bars(symbol, CHART_BARS)
         change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
         quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
-        markers = _markers(bars, (fill for fill in fills if fill.symbol == symbol))
-        daily = daily_chart(bars, markers)
-        decided = _decided(bars, (one for one in decisions if one.key.symbol == symbol))
-        charts[symbol] = replace(daily, lines=price_lines(daily), decided=decided)
+        daily = daily_chart(bars, _markers(bars, filled.get(symbol, ())))
+        charts[symbol] = replace(daily, lines=price_lines(daily), decided=_decided(bars, made.get(symbol, ())))
     splits = {
         symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
         for symbol, actions in market.actions.items()
@@ -62,6 +64,14 @@ def market_view(
 def exchange_of(calendars: Sequence[Calendar]) -> Calendar | None:
     """The calendar that a desk's sessions go by: the exchange's where any symbol trades on one; None without any."""
     return next((one for one in calendars if one.name != AROUND_THE_CLOCK), calendars[0] if calendars else None)
+
+
+def _by_symbol(rows: Iterable[tuple[Symbol, T]]) -> Mapping[Symbol, Sequence[T]]:
+    """Rows by their symbol: a desk of fifty has thousands of them."""
+    found: dict[Symbol, list[T]] = {}
+    for symbol, row in rows:
+        found.setdefault(symbol, []).append(row)
+    return found
 
 
 def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
