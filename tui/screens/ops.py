@@ -183,7 +183,7 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str
     runs the desk; of a recorded history, which has no schedule, its session."""
     services = view.services
     if view.place is not None:
-        return f" {view.place.name} as of session {view.place.session}: nothing is due in the past"
+        return f"{view.place.name} as of session {view.place.session}: nothing is due in the past"
     if services is None or view.market is None or view.market.calendar is None:
         return ""
     closed = last_to_decide(view.market.calendar, services.symbols, now)
@@ -197,4 +197,4 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str
         next_run = "n runs the next session"
     if view.controls.paused is not None:
         next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
-    return f" session {closed} {state}; {next_run}"
+    return f"session {closed} {state}; {next_run}"

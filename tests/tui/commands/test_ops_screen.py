@@ -32,7 +32,7 @@ def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
         services.next_run = lambda calendar, now: None
         view = Snapshot(services=cast(Any, services), market=MarketView(calendar=exchange_calendar()))
         text = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour), ())
-        assert text.startswith(f" session 2025-01-{due} is due; r, or"), (services, hour)
+        assert text.startswith(f"session 2025-01-{due} is due; r, or"), (services, hour)
 
 
 async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
