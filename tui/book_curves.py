@@ -9,6 +9,7 @@ from tui.widgets.plot import PlotData
 
 if TYPE_CHECKING:
     from engine.reports.documents.book import Book
+    from engine.reports.documents.records import Records
     from tui.bridge import Bridge
     from tui.market_view import MarketView
     from tui.snapshot import Snapshot
@@ -23,6 +24,13 @@ async def read_book(bridge: Bridge, view: Snapshot) -> Book:
     """The books, beside buy and hold of the symbols and the index fund of the data. Raises what JournalReader
     raises."""
     from engine.reports.documents.book import book_of
+    from engine.reports.performance import BENCHMARK
+    from engine.reports.stored import stored_growth
+
+    def read(records: Records) -> Book:
+        run, reader = records.world, records.reader
+        held = None if run is None or reader is None else stored_growth(reader, run, BENCHMARK)
+        return book_of(records, market, symbols, fund, held)
 
     market = None if view.market is None else view.market.as_of
     symbols = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
@@ -31,9 +39,7 @@ async def read_book(bridge: Bridge, view: Snapshot) -> Book:
     if benchmark is not None and benchmark not in symbols and view.now is not None:
         prices = (await bridge.readings.looked_up([benchmark], view.now)).as_of
         fund = None if prices is None else (benchmark, prices)
-    return await asyncio.to_thread(
-        lambda: view.sources[0].read(lambda records: book_of(records, market, symbols, fund))
-    )
+    return await asyncio.to_thread(view.sources[0].read, read)
 
 
 def seen(view: Snapshot) -> tuple[object, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.run import RunKind, RunOutcome
@@ -192,12 +193,11 @@ def _order_filled(state: DeskState, event: events.OrderFilled) -> DeskState:
 
 
 def _session_settled(state: DeskState, event: events.SessionSettled) -> DeskState:
-    """The books of a close; the cost of a position stays where its shares have not changed."""
+    """The books of a close."""
     old = state.books
-    costs = {held.symbol: (held.quantity, held.cost) for held in old.held} if old else {}
     held = tuple(
-        Held(symbol, quantity, price, costs[symbol][1] if costs.get(symbol, (None,))[0] == quantity else None)
-        for symbol, quantity, price in event.positions
+        Held(symbol, quantity, price, cost)
+        for (symbol, quantity, price), cost in zip_longest(event.positions, event.costs)
     )
     before, peak = (old.before, old.peak) if old else (None, None)
     if old and old.session < event.session:

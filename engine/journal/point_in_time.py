@@ -1,9 +1,9 @@
 """Hide rows that were written to a journal after a point, so that it reads as it did then.
 
 A temporary view of the same name goes before each table on one connection: every query of a reader holds as it is, and
-the file stays untouched. The point of a desk is an event: a row is there that was written before it. The point of a
-backtest is a session, or a part of one: its rows are written in batches and name no event, but in the order in which
-the cycle had them.
+the file stays untouched. The point of a desk is an event: a row is there that was written before it, or that the event
+announced. The point of a backtest is a session, or a part of one: its rows are written in batches and name no event,
+but in the order in which the cycle had them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ OF_SESSION = (
 WITH_ANSWERS = ("unanswered", "recollections", "debates", "recalls")
 """Those of them that go with the answers about a symbol."""
 
+WITH_DECISIONS = ("opinions", "orders", "recollections", "debates", "recalls")
+"""Tables of a desk whose rows are written in one transaction with a decision about a symbol."""
+
 
 @dataclass(frozen=True, slots=True)
 class Within:
@@ -36,8 +39,12 @@ class Within:
 
 
 def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
-    """Hide rows of a desk that were written after the event of a number."""
-    _hide(connection, {"events": f"seq <= {event:d}", **dict.fromkeys(MARKED, f"event < {event:d}")})
+    """Hide rows of a desk that were written after the event of a number. A cycle announces its decisions, one event
+    each, just before it writes them all: what was announced by then is there, with its orders intended."""
+    conditions = {"events": f"seq <= {event:d}", **dict.fromkeys(MARKED, f"event < {event:d}")}
+    for table, announced in _announced(connection, event).items():
+        conditions[table] += f" OR {announced}"
+    _hide(connection, conditions)
 
 
 def hide_after_session(connection: sqlite3.Connection, session: date) -> None:
@@ -70,6 +77,31 @@ def hide_within_session(connection: sqlite3.Connection, point: Within) -> None:
             **dict.fromkeys(("opinions", "orders"), along("decisions")),
         },
     )
+
+
+def _announced(connection: sqlite3.Connection, event: int) -> dict[str, str]:
+    """The conditions of the rows that come with decisions which were announced up to an event and not yet written."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    decided = "SELECT seq, run FROM main.events WHERE type = 'DecisionMade' AND seq <= ? ORDER BY seq DESC LIMIT 1"
+    last = cursor.execute(decided, (event,)).fetchone()
+    if last is None:
+        return {}
+    seq, run = last
+    written = "SELECT coalesce(max(event), 0) FROM main.decisions WHERE run = ? AND event < ?"
+    since = cursor.execute(written, (run, event)).fetchone()[0]
+    count = "SELECT count(*) FROM main.events WHERE run = ? AND type = 'DecisionMade' AND seq > ? AND seq <= ?"
+    rows = cursor.execute(count, (run, since, event)).fetchone()[0]
+    of_run = f"run = (SELECT run FROM main.events WHERE seq = {seq:d})"
+    first = f"SELECT rowid FROM main.decisions WHERE {of_run} AND event >= {event:d} ORDER BY rowid LIMIT {rows:d}"
+    same = "made.run = stored.run AND made.cycle = stored.cycle"
+    made = f"{of_run} AND EXISTS (SELECT 1 FROM temp.decisions AS made WHERE {same}"
+    return {
+        "decisions": f"rowid IN ({first})",
+        **dict.fromkeys(WITH_DECISIONS, f"{made} AND made.symbol = stored.symbol)"),
+        "inputs": f"{made})",
+        "order_states": "state = 'intended' AND EXISTS (SELECT 1 FROM temp.orders WHERE id = stored.order_id)",
+    }
 
 
 def _until(session: date) -> dict[str, str]:

@@ -30,12 +30,13 @@ class RowReader:
         self.path = path
         self._connection = open_read_only(path, wait)
         self._texts = Unpacker(self._connection, path)
-        if isinstance(at, int):
-            hide_after_event(self._connection, at)
-        elif isinstance(at, Within):
-            hide_within_session(self._connection, at)
-        elif at is not None:
-            hide_after_session(self._connection, at)
+        with sqlite_errors(path):
+            if isinstance(at, int):
+                hide_after_event(self._connection, at)
+            elif isinstance(at, Within):
+                hide_within_session(self._connection, at)
+            elif at is not None:
+                hide_after_session(self._connection, at)
 
     def __enter__(self) -> Self:
         return self

@@ -165,6 +165,7 @@ class SessionSettled(Event):
 
     positions: (symbol, quantity, price).
     brought: deposits less withdrawals in it, which are no profit.
+    costs: the positions' average costs, in their order; empty where an older program wrote the event.
     """
 
     session: date
@@ -172,6 +173,7 @@ class SessionSettled(Event):
     cash: Decimal
     positions: tuple[tuple[str, Decimal, Decimal], ...]
     brought: Decimal = Decimal(0)
+    costs: tuple[Decimal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,4 +100,5 @@ def session_settled(run: str, time: datetime, books: EquityPoint, deposits: Deci
         cash=books.portfolio.cash,
         positions=tuple((symbol, p.quantity, books.prices[symbol]) for symbol, p in books.portfolio.positions.items()),
         brought=deposits,
+        costs=tuple(position.average_cost for position in books.portfolio.positions.values()),
     )

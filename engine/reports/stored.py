@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
 
 from engine import places
 from engine.errors import MalformedData, MissingData
@@ -54,6 +58,31 @@ def stored_figures(reader: JournalReader, run: str) -> tuple[int, Mapping[str, f
     """The number of sessions of a run and its metrics; none of a run that never came to its document."""
     found = _stored(reader, run)
     return (0, {}) if found is None else (found["sessions"], found["metrics"])
+
+
+def stored_growth(reader: JournalReader, run: str, baseline: str) -> Mapping[date, float]:
+    """The growth of a finished run's baseline by session, 1 being the cash that it began with; nothing for a run
+    without a document, or without the baseline in it."""
+    with suppress(MissingData):
+        return _growth(reader.path, run).get(baseline, {})
+    return {}
+
+
+@lru_cache(maxsize=8)
+def _growth(path: Path, run: str) -> Mapping[str, Mapping[date, float]]:
+    """The growth of the baselines in a document, which has megabytes and is written once. Raises MissingData."""
+    with JournalReader(path) as reader:
+        found = _stored(reader, run)
+    if found is None:
+        raise MissingData(NO_DOCUMENT)
+    sessions = [date.fromisoformat(row["session"]) for row in found["equity"]]
+    return {
+        name: {
+            session: float(value) / float(one["initial_value"])
+            for session, value in zip(sessions, one["equity"], strict=False)
+        }
+        for name, one in found["baselines"].items()
+    }
 
 
 def _stored(reader: JournalReader, run: str) -> Document | None:

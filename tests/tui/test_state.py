@@ -263,30 +263,19 @@ def test_owners_with_books_of_their_own_decide_each_for_itself() -> None:
     assert set(later.signals["ABC"]) == {"desk"}, "decisions of an earlier session are gone"
 
 
-def test_settled_books_keep_a_cost_until_the_shares_change() -> None:
-    from dataclasses import replace
+def test_settled_books_have_the_cost_of_each_position() -> None:
+    def settled(day: date, value: Decimal, shares: int, costs: tuple[Decimal, ...]) -> SessionSettled:
+        held = (("ABC", Decimal(shares), Decimal(11)),)
+        cash = value - 11 * shares
+        return SessionSettled(run="r1", time=NOW, session=day, value=value, cash=cash, positions=held, costs=costs)
 
-    held = (("ABC", Decimal(10), Decimal(11)),)
-    state = _fold(
-        SessionSettled(run="r1", time=NOW, session=DAY, value=Decimal(1000), cash=Decimal(890), positions=held)
-    )
-    assert state.books is not None and state.books.held[0].cost is None and state.books.before is None
-    known = replace(state.books, held=(replace(state.books.held[0], cost=Decimal(9)),))
-    next_day = date(2024, 3, 4)
-    state = _fold(
-        SessionSettled(run="r1", time=NOW, session=next_day, value=Decimal(990), cash=Decimal(880), positions=held),
-        state=replace(state, books=known),
-    )
-    assert state.books is not None and state.books.held[0].cost == Decimal(9)
+    state = _fold(settled(DAY, Decimal(1000), 10, (Decimal(9),)))
+    assert state.books is not None and state.books.held[0].cost == Decimal(9) and state.books.before is None
+    state = _fold(settled(date(2024, 3, 4), Decimal(990), 12, (Decimal(10),)), state=state)
+    assert state.books is not None and state.books.held[0].cost == Decimal(10)
     assert (state.books.before, state.books.peak) == (Decimal(1000), Decimal(1000))
-    more = (("ABC", Decimal(12), Decimal(11)),)
-    state = _fold(
-        SessionSettled(
-            run="r1", time=NOW, session=date(2024, 3, 5), value=Decimal(990), cash=Decimal(1), positions=more
-        ),
-        state=state,
-    )
-    assert state.books is not None and state.books.held[0].cost is None
+    state = _fold(settled(date(2024, 3, 5), Decimal(990), 12, ()), state=state)
+    assert state.books is not None and state.books.held[0].cost is None, "an older program wrote no costs"
 
 
 def test_errors_stay_until_the_next_start() -> None:

@@ -89,9 +89,12 @@ def book_of(
     market: MarketAsOf | None,
     symbols: Sequence[Symbol],
     fund: tuple[Symbol, MarketAsOf] | None = None,
+    held: Mapping[date, float] | None = None,
 ) -> Book:
-    """Read the books. `market` gives what they are compared with: the symbols bought in equal parts at the first close
-    and held; beside that an index fund with its own prices. Raises what JournalReader raises."""
+    """Read the books. `market` gives what they are compared with: the symbols bought in equal parts and held, and an
+    index fund with its own prices. They are bought where the account begins: at a desk's first close, at the open of a
+    backtest's first session. `held` is the growth by session of a buy and hold that was simulated with the records,
+    shown in the place of that of `market`. Raises what JournalReader raises."""
     reader, points = records.reader, sorted(closes(records), key=lambda point: point.session)
     if reader is None:
         return Book()
@@ -100,10 +103,13 @@ def book_of(
     since = booked_since(records, points[-1] if points else None)
     present = points if since is None else [*points, since.books]
     run, part = records.world, records.part
+    beside = _beside(market, symbols, fund, sessions, at_open=run is not None)
+    if BENCHMARK in beside and held:
+        beside[BENCHMARK] = [held.get(session) for session in sessions]
     return Book(
         sessions=sessions,
         values=[point.value for point in points],
-        curves={OWN: [float(row.growth) for row in rows], **_beside(market, symbols, fund, sessions)},
+        curves={OWN: [float(row.growth) for row in rows], **beside},
         falls=[float(row.fall) for row in rows],
         invested=[float(1 - point.portfolio.cash / point.value) if point.value else 0.0 for point in points],
         cash=present[-1].portfolio.cash if points else Decimal(0),
@@ -140,31 +146,35 @@ def _beside(
     symbols: Sequence[Symbol],
     fund: tuple[Symbol, MarketAsOf] | None,
     sessions: Sequence[date],
+    *,
+    at_open: bool,
 ) -> dict[str, list[float | None]]:
-    """The growth of the symbols bought in equal parts at the first close, and of an index fund."""
+    """The growth of the symbols bought in equal parts in the first session, at its open or close, and of an index
+    fund."""
     if market is None or not sessions:
         return {}
-    grown = (_growth(market, symbol, sessions) for symbol in symbols)
+    grown = (_growth(market, symbol, sessions, at_open) for symbol in symbols)
     held = [curve for curve in grown if curve]
     found: dict[str, list[float | None]] = {}
     if held:
         found[BENCHMARK] = [sum(row) / len(row) for row in zip(*held, strict=True)]
-    if fund is not None and (curve := _growth(fund[1], fund[0], sessions)):
+    if fund is not None and (curve := _growth(fund[1], fund[0], sessions, at_open)):
         found[fund[0]] = list(curve)
     return found
 
 
-def _growth(market: MarketAsOf, symbol: Symbol, sessions: Sequence[date]) -> list[float]:
-    """The growth since the first session at adjusted closes, one for each; empty where that has no bar."""
+def _growth(market: MarketAsOf, symbol: Symbol, sessions: Sequence[date], at_open: bool) -> list[float]:
+    """The growth since the first session at adjusted prices, one for each; empty where that has no bar."""
     try:
         bars = market.adjusted(symbol, market.count(symbol))
     except (MissingData, KeyError):
         return []
     by_session = {bars.session(place): float(bars.close[place]) for place in range(len(bars))}
-    if sessions[0] not in by_session:
+    begun = bars.index(sessions[0])
+    if begun is None:
         return []
-    first = last = by_session[sessions[0]]
-    grown = []
+    first = float(bars.open[begun] if at_open else bars.close[begun])
+    last, grown = first, []
     for session in sessions:
         last = by_session.get(session, last)
         grown.append(last / first)

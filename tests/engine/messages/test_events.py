@@ -30,6 +30,7 @@ OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     RunOutcome: st.sampled_from(RunOutcome),
     Decimal | None: st.none() | DECIMALS,
     tuple[str, ...]: st.lists(st.text()).map(tuple),
+    tuple[Decimal, ...]: st.lists(DECIMALS).map(tuple),
     tuple[tuple[str, Decimal, Decimal], ...]: st.lists(st.tuples(st.text(), DECIMALS, DECIMALS)).map(tuple),
 }
 

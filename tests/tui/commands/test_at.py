@@ -17,6 +17,7 @@ from engine.config import load_config
 from engine.journal.point_in_time import OF_SESSION, hide_after_event
 from engine.journal.reader import JournalReader
 from engine.journal.schema import CHAIN, MARKED, VERSIONS
+from engine.messages.events import DecisionMade, RunFinished
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 
 COMMANDS = ("status", "positions", "orders", "decisions", "equity")
@@ -61,6 +62,25 @@ def test_within_a_run_there_is_what_was_written_by_then(run: Run, days: dict[dat
         decided.append(document["counts"]["decisions"])
     assert settled[0] == "2025-03-12" and settled[-1] == "2025-03-14" and settled == sorted(settled)
     assert decided[0] == 8 and decided[-1] == 12 and decided == sorted(decided)
+
+
+def test_a_decision_is_there_from_its_event_on(run: Run, days: dict[date, dict[str, Any]]) -> None:
+    last, session = days[SESSIONS[1]]["status"]["event"], str(SESSIONS[2])
+    with JournalReader(places.desk_journal("demo")) as reader:
+        events = reader.events_after(last)
+    announced: list[str] = []
+    for number, event in events:
+        if isinstance(event, RunFinished):
+            break
+        if isinstance(event, DecisionMade):
+            announced.append(event.symbol)
+        for command in ("decisions", "orders"):
+            later = [row["symbol"] for row in days[SESSIONS[2]][command][command] if row["session"] == session]
+            rows = run(command, "--at", str(number), "--json").json[command]
+            then = [row["symbol"] for row in rows if row["session"] == session]
+            assert then == [symbol for symbol in later if symbol in announced], (number, command)
+            assert later, command
+    assert len(announced) == 4
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -9,10 +9,12 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.sources import calendars
+from engine import places
 from tests.data_folders import DrawnOnce
-from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
+from tui.snapshot import Source
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
@@ -63,3 +65,21 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
     }
     then = run("orders", "--at", str(SESSIONS[1]), "--json").json["orders"]
     assert len(before) == len(then) < len(orders)
+
+
+async def test_a_backtest_is_beside_its_simulated_buy_and_hold(run: Run, backtested: Path) -> None:
+    document = run("report", "--run", BACKTEST, "--format", "json").json
+    held, own = document["baselines"]["buy-and-hold"]["equity"], [row["value"] for row in document["equity"]]
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
+        await arrived(pilot)
+        await pilot.press("4")
+        growth = pilot.app.screen.query_one("#growth", CurvePlot)
+        for sessions in (len(own), len(own) - 1):
+            await until(pilot, lambda wanted=sessions: len(growth.data.labels) == wanted, 10)  # type: ignore[misc]
+            for name, values in (("this account", own), ("buy-and-hold", held)):
+                expected = [100 * float(value) / float(document["initial_value"]) for value in values[:sessions]]
+                assert growth.data.series[name] == pytest.approx(expected), name
+            await pilot.press("left_curly_bracket")
+            await arrived(pilot)
