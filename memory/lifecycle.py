@@ -201,15 +201,20 @@ def state_of(layer: Layer | None, column: Sequence[float]) -> State:
     )
 
 
+def importance_at(preset: MemoryPreset, state: State, now: float) -> float:
+    """The importance at a step, faded since the state by its layer's rule; outside of every layer nothing fades."""
+    if state.layer is None:
+        return state.importance
+    return formulas.importance(now, state.importance, state.importance_step, preset.rule(state.layer).alpha)
+
+
 def reward(preset: MemoryPreset, state: State, sign: int, now: float) -> tuple[Cause, State]:
     """Change of a record cited by a decision that paid (sign 1) or cost (-1); an abstention is never passed here.
 
     Source: InvestorBench A [I4]; the penalty and the cumulative count are the authors' programs'; a lift for large
     profits and losses alike is TradingGPT's [G1].
     """
-    importance = state.importance
-    if state.layer is not None:
-        importance = formulas.importance(now, importance, state.importance_step, preset.rule(state.layer).alpha)
+    importance = importance_at(preset, state, now)
     if preset.reward is Reward.CUMULATIVE:
         count = state.access_count + sign
         points = preset.reward_points * count

@@ -119,6 +119,9 @@ def lifeline_lines(document: Document) -> Iterator[str]:
     yield from table(
         ("SESSION", "CHANGE", "LAYER", "IMPORTANCE", "REWARDS", "BY"), rows, {"IMPORTANCE", "REWARDS"}, width
     )
+    if document["values"] and document["changes"][-1]["layer"]:
+        last = document["values"][-1]
+        yield f"at the end of {last['session']}: {last['layer']}, importance {last['importance']:.1f}"
 
 
 def _cause(change: str, key: str) -> str:

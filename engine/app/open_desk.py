@@ -182,13 +182,13 @@ class OpenDesk:
         """Every value of the configuration that is in force, by section, as it may be seen by anybody."""
         return self._services.config.shown()
 
-    def memories(self, run: str | None, session: date | None) -> Row:
-        """The memories of the desk, or of a backtest, alive at a session's end (None: now). Raises MissingData
-        where nothing is remembered, and what opening a memory raises."""
+    def memories(self, run: str | None, session: date | None, *, undecided: bool = False) -> Row:
+        """The memories of the desk, or of a backtest, alive at a session's end (None: now), or while it was decided.
+        Raises MissingData where nothing is remembered, and what opening a memory raises."""
         selected = select_memory(self._services, run)
         if selected.missing:
             raise MissingData(selected.missing)
-        chosen, today = MemoryFilter(session=session), self.clock.now().date()
+        chosen, today = MemoryFilter(session=session, undecided=undecided), self.clock.now().date()
         with selected.stored.opened() as memory:
             return list_document(selected.head, memory, selected.stored.calendar, chosen, today=today)
 

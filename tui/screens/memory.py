@@ -47,6 +47,8 @@ class MemoryScreen(FramedScreen):
         super().__init__()
         self._shown: tuple[object, ...] = ()
         self._document: Document = {}
+        self._undecided = False
+        """True where the list is as it was while its session was decided."""
         self._life: Document = {}
         """The memory that is shown, with its changes up to the moment."""
 
@@ -68,21 +70,23 @@ class MemoryScreen(FramedScreen):
         if view.services is None or not view.sources:
             return
         session = None if view.place is None else view.place.session
-        shown = (view.sources[0].run, session, view.sources[0].version)
+        undecided = session is not None and view.desk.running
+        shown = (view.sources[0].run, session, undecided, view.sources[0].version)
         if shown != self._shown:
             self._shown = shown
-            self._read(view.sources[0].run, session)
+            self._read(view.sources[0].run, session, undecided)
 
     @work(exclusive=True, exit_on_error=False)
-    async def _read(self, run: str | None, session: date | None) -> None:
+    async def _read(self, run: str | None, session: date | None, undecided: bool) -> None:
         services, table = self._view.services, self.query_one("#memories", Table)
         assert services is not None
         try:
-            self._document = await asyncio.to_thread(services.memories, run, session)
+            self._document = await asyncio.to_thread(services.memories, run, session, undecided=undecided)
         except PaperdeskError as error:
             self._document = {}
             table.show([], str(error))
             return
+        self._undecided = undecided
         self._show_list()
 
     def _show_list(self) -> None:
@@ -94,7 +98,8 @@ class MemoryScreen(FramedScreen):
         layers = Counter(one.get("layer", memory_text.FORGOTTEN) for one in every)
         table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))
         session = self._document["session"]
-        set_subtitle(table, f"at the end of {session}" if session else "")
+        when = "while deciding on" if self._undecided else "at the end of"
+        set_subtitle(table, f"{when} {session}" if session else "")
         if table.cursor_key:
             self._read_one(table.cursor_key)
 
@@ -113,13 +118,17 @@ class MemoryScreen(FramedScreen):
             self.notify(str(error), markup=False, timeout=4)
             return
         until = self._document.get("session") or ""
-        changes = [change for change in life["changes"] if change["session"] <= until]
+        changes = [one for one in life["changes"] if one["session"] < until or self._was(one, until)]
         self._life = {**life, "changes": changes}
         self.query_one("#recorded", TextPane).show(memory_text.memory(life, changes), top=True)
-        curve = [change["importance"] for change in changes]
+        values = [one for one in life["values"] if one["session"] <= until]
         plot = self.query_one("#life", CurvePlot)
-        plot.show(PlotData({"importance": curve}, [change["session"] for change in changes]))
+        plot.show(PlotData({"importance": [one["importance"] for one in values]}, [one["session"] for one in values]))
         plot.border_subtitle = f"paperdesk memory lifeline {memory_id[:SHORT_ID]}"
+
+    def _was(self, change: Document, until: str) -> bool:
+        """True for a change of the session that is shown, but for that of a decision which is still to be made."""
+        return bool(change["session"] == until and not (self._undecided and change["cause"] == "cited"))
 
     def show_symbol(self, symbol: str) -> None:
         """Show the memories of a symbol."""

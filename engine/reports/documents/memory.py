@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -17,6 +17,7 @@ from engine.preset import load_preset
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
+from memory.lifecycle import importance_at
 from memory.live_index import ScoredRecord
 from memory.marks import Marks
 from memory.presets import PRESETS, MemoryPreset
@@ -32,12 +33,14 @@ SHORT_ID = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """The memories of a list, each None for all: of a symbol, layer and kind, as they were at a session's end."""
+    """The memories of a list, each None for all: of a symbol, layer and kind, as they were at a session's end; with
+    `undecided` as they were while that session was decided."""
 
     symbol: str | None = None
     layer: str | None = None
     kind: str | None = None
     session: date | None = None
+    undecided: bool = False
 
     def fits(self, record: MemoryRecord) -> bool:
         """True for a record of the symbol and kind."""
@@ -59,7 +62,8 @@ def list_document(
     forgotten: list[Row] = []
     now = -math.inf
     if memory is not None:
-        now = memory.latest if chosen.session is None else calendar.number(chosen.session) + AFTER
+        after = 0 if chosen.undecided else AFTER
+        now = memory.latest if chosen.session is None else calendar.number(chosen.session) + after
         alive = memory.scored_records(now)
         gone = [one for one in memory.forgotten(now) if chosen.fits(one[0])]
         forgotten = [{**_record(record, calendar), "by": touch.key} for record, touch in gone]
@@ -80,10 +84,12 @@ def list_document(
 
 
 def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, wanted: str) -> Row:
-    """Every change of the memory that an id names, as `named` does."""
+    """Every change of the memory that an id names, as `named` does, and its importance at the end of every session
+    in which it was alive, up to the memory's last one."""
     record = named(memory.records(), wanted)
-    changes = [_change(touch, calendar) for touch in memory.lifeline(record.id, memory.latest)]
-    return {**head, **_record(record, calendar), "changes": changes}
+    line = memory.lifeline(record.id, memory.latest)
+    changes, values = _changes(line, memory.preset, calendar), list(_values(line, memory, calendar))
+    return {**head, **_record(record, calendar), "changes": changes, "values": values}
 
 
 def decided_with(records: Records, memory: Mapping[str, Any]) -> Decision:
@@ -113,7 +119,7 @@ def _of_owner(made: Sequence[Decision], owner: str) -> Decision:
 def export_rows(memory: LayeredMemory, calendar: Calendar) -> Iterator[Row]:
     """Every memory with its changes."""
     for record in memory.records():
-        changes = [_change(touch, calendar) for touch in memory.lifeline(record.id)]
+        changes = _changes(memory.lifeline(record.id), memory.preset, calendar)
         yield {**_record(record, calendar), "changes": changes}
 
 
@@ -166,16 +172,37 @@ def _record(record: MemoryRecord, calendar: Calendar) -> Row:
     }
 
 
-def _change(touch: Touch, calendar: Calendar) -> Row:
-    """A change of a memory, with its cause and the state after it."""
-    state = touch.state
-    return {
-        "session": str(_session(calendar, state.step)),
-        "cause": touch.cause.value,
-        **row_json.fields(state, "step", "layer", "importance"),
-        "rewards": state.access_count,
-        "by": touch.key,
-    }
+def _changes(line: Sequence[Touch], preset: MemoryPreset, calendar: Calendar) -> list[Row]:
+    """The changes of a memory, each with its cause and the state after it; of one that has gone, the importance by the
+    rule of the layer that it left."""
+    rows, layer = [], None
+    for touch in line:
+        state = touch.state
+        layer = state.layer or layer
+        rows.append(
+            {
+                "session": str(_session(calendar, state.step)),
+                "cause": touch.cause.value,
+                **row_json.fields(state, "step", "layer"),
+                "importance": importance_at(preset, replace(state, layer=layer), state.step),
+                "rewards": state.access_count,
+                "by": touch.key,
+            }
+        )
+    return rows
+
+
+def _values(line: Sequence[Touch], memory: LayeredMemory, calendar: Calendar) -> Iterator[Row]:
+    """Layer and importance of a memory, faded as it is at the end of each session."""
+    latest, place = memory.latest, 0
+    for number in range(int(line[0].state.step), int(latest) + 1):
+        now = min(number + AFTER, latest)
+        while place + 1 < len(line) and line[place + 1].state.step <= now:
+            place += 1
+        state = line[place].state
+        if state.layer is not None:
+            importance = importance_at(memory.preset, state, now)
+            yield {"session": str(_session(calendar, now)), "layer": state.layer.value, "importance": importance}
 
 
 def _session(calendar: Calendar, step: float) -> date:

@@ -114,6 +114,26 @@ def test_a_life_line_tells_every_change_and_by_what(run: Run, remembering: Path)
     assert "  decision of 2024-02-13\n" in text
 
 
+def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None:
+    listed = run("memory", "list", "--json").json
+    sessions = {memory["session"] for memory in listed["memories"]} | {listed["session"]}
+    past = {day: run("memory", "list", "--session", day, "--json").json["memories"] for day in sessions}
+    past[listed["session"]] = listed["memories"]
+    for memory in listed["memories"]:
+        document = run("memory", "lifeline", memory["id"], "--json").json
+        values = {one["session"]: (one["layer"], one["importance"]) for one in document["values"]}
+        assert min(values) == memory["session"] and max(values) == listed["session"]
+        for day in values.keys() & past.keys():
+            (then,) = (one for one in past[day] if one["id"] == memory["id"])
+            assert values[day] == (then["layer"], pytest.approx(then["importance"])), (memory["id"], day)
+    lasting = max(past[min(sessions)], key=lambda one: one["importance"])
+    said = run("memory", "lifeline", lasting["id"]).out
+    now = next((one for one in listed["memories"] if one["id"] == lasting["id"]), None)
+    if now is not None:
+        last = f"at the end of {listed['session']}: {now['layer']}, importance {now['importance']:.1f}"
+        assert said.splitlines()[-1] == last
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
