@@ -98,6 +98,12 @@ def session_clock(services: Services, session: date) -> Clock | None:
     return clock
 
 
+def next_session(services: Services) -> date | None:
+    """The next session that a demo desk has to decide; None where none is over yet, and for every other desk."""
+    with DeskJournal(services.desk) as journal:
+        return next(iter(sessions_ahead(services, journal.reader)), None)
+
+
 def desk_time(services: Services) -> datetime:
     """The time of a desk without a broker's clock, UTC: that of a demo desk which has one, else this machine's. Raises
     as `begins_after` does, and what JournalReader raises."""

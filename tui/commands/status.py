@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -39,9 +40,9 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
     with invocation.records(at=at) as records:
         from engine.reports.documents.status import status_document
 
-        now = records.run is None and at is None
-        document = status_document(records, *(_circumstances(invocation) if now else ()))
-    show_records(records, document, as_json, lambda: _status_lines(records, document))
+        now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
+        document = status_document(records, now.due, now.calendar, now.time)
+    show_records(records, document, as_json, lambda: _status_lines(records, document, now))
 
 
 @click.command("positions")
@@ -64,8 +65,23 @@ def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
     show_records(records, document, as_json, lambda: _positions_lines(records.title, document))
 
 
-def _circumstances(invocation: Invocation) -> tuple[date | None, Calendar | None, datetime | None]:
-    """The last completed session of the desk, its calendar, and its time; None where that is not quickly known."""
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The desk's time, and what it is to do by it; nothing where that is not quickly known, or not shown.
+
+    due: the last completed session; of a demo with a clock of its own the next that it has to decide.
+    calendar: of the desk's sessions; None where none can be missed.
+    time: of the desk, UTC.
+    demo: True for a demo with a clock of its own.
+    """
+
+    due: date | None = None
+    calendar: Calendar | None = None
+    time: datetime | None = None
+    demo: bool = False
+
+
+def _circumstances(invocation: Invocation) -> Circumstances:
     from engine import places
     from engine.errors import PaperdeskError
     from tui.commands.due import clock_time, due_session, quick_calendar
@@ -73,18 +89,17 @@ def _circumstances(invocation: Invocation) -> tuple[date | None, Calendar | None
     has_own_clock = places.desk_beginning(invocation.desk_name).exists()
     services = invocation.services() if has_own_clock or invocation.configured else None
     try:
+        if has_own_clock and services is not None and not services.goes_by_broker:
+            from engine.app.demo_time import desk_time, next_session
+
+            return Circumstances(next_session(services), None, desk_time(services), demo=True)
         now = clock_time(services)
-        due, calendar = due_session(services, now=now), quick_calendar(services)
-        if has_own_clock and services is not None:
-            from engine.app.demo_time import desk_time
-
-            now = now if services.goes_by_broker else desk_time(services)
+        return Circumstances(due_session(services, now=now), quick_calendar(services), now)
     except PaperdeskError:  # no keys here: the records can be shown without
-        return None, None, None
-    return due, calendar, now
+        return Circumstances()
 
 
-def _status_lines(records: Records, document: Document) -> Iterator[str]:
+def _status_lines(records: Records, document: Document, now: Circumstances) -> Iterator[str]:
     from engine.reports.documents.rehearsal import rehearsal_words
     from tui.plain_text import facts
     from tui.run_text import halt_words
@@ -105,10 +120,13 @@ def _status_lines(records: Records, document: Document) -> Iterator[str]:
         pairs.append(("Rehearsal", rehearsal_words(document["rehearsal"])))
     if document["due"] is not None:
         but = f" but for {', '.join(document['decided_alone'])}" if document["decided_alone"] else ""
-        pairs.append(("Due", f"{document['due']} is completed and not decided yet{but}: paperdesk --daily"))
+        what = "is the demo's next session" if now.demo else "is completed and not decided yet"
+        how = "n in the app; paperdesk --daily decides all that are over" if now.demo else "paperdesk --daily"
+        pairs.append(("Due", f"{document['due']} {what}{but}: {how}"))
     if document["missed"]:
         pairs.append(("Missed", f"no daily run came for {', '.join(document['missed'])}"))
-    pairs += _facts(document)
+    # A demo's clock rests between sessions: its last minute is always that of the last run.
+    pairs += _facts(document, rates=not now.demo)
     yield from facts(pairs, min(console.width, 100))
     if document["session"] is not None:
         yield ""
@@ -140,14 +158,14 @@ def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
         yield "Changed", changed_text(document["changed"])
 
 
-def _facts(document: Document) -> Iterator[tuple[str, str]]:
+def _facts(document: Document, *, rates: bool) -> Iterator[tuple[str, str]]:
     from tui import amounts
     from tui.run_text import order_words
 
     if document["session"] is not None:
         yield "Value", _value(document)
     yield "Waiting", "\n".join(map(order_words, document["open_orders"])) or "no order"
-    if (operation := document["operation"]) is not None:
+    if rates and (operation := document["operation"]) is not None:
         from engine.reports.documents.operations import rate_words
 
         yield "Rates", "\n".join(rate_words(one) for one in operation["rates"] if one["requests"] or one["limited"])

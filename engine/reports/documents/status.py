@@ -33,10 +33,10 @@ MISSED_WITHIN = timedelta(days=14)
 def status_document(
     records: Records, due: date | None = None, calendar: Calendar | None = None, now: datetime | None = None
 ) -> Row:
-    """Halt and pause, last run, value, open orders, positions, counts and cost. `due` is the last completed session
-    where that is known and counts for these records: it is printed where the desk has not decided for it, and
-    `decided_alone` has the symbols that runs of their own have decided for it. The `calendar` tells which sessions
-    passed before it without a run; `operation` has rates and runs as of `now`."""
+    """Halt and pause, last run, value, open orders, positions, counts and cost. `due` is the session that
+    is to be decided, where that is known and counts for these records: it is printed where the desk has not decided for
+    it, and `decided_alone` has the symbols that runs of their own have decided for it. The `calendar` tells which
+    sessions passed before it without a run; `operation` has rates and runs as of `now`."""
     reader = records.reader
     if reader is None:
         stops, books = ("halted", "paused"), ("brought_in", "total_return", "value", "cash")

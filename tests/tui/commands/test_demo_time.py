@@ -92,6 +92,9 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
         assert past.now == datetime(2025, 3, 12, 0, 0, 1, tzinfo=UTC)
         await pilot.press("backslash", "r")
         await until(pilot, lambda: "n runs the next session" in view(pilot).desk.lines[-1].text)
+    status = await asyncio.to_thread(run, "status")
+    assert f"{SESSIONS[2]} is the demo's next session: n in the app" in status.out
+    assert not {"Missed", "Rates"} & {line.split(" ")[0] for line in status.out.splitlines()}
     done = await asyncio.to_thread(run, "--daily", "--json")
     assert (done.code, done.json["session"], done.json["skipped"]) == (0, "2025-03-13", [])
     assert "decided first, for a demo desk leaves no session out: 2025-03-12\n" in done.err
@@ -99,6 +102,7 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
     with JournalReader(places.desk_journal("demo")) as reader:
         ends = [run.ended.date() for run in reader.runs() if run.ended is not None]
     assert ends == [session + timedelta(days=1) for session in SESSIONS], "by the demo's own time"
+    assert (await asyncio.to_thread(run, "status", "--json")).json["due"] is None
     again = await asyncio.to_thread(run, "--daily", "--json")
     assert again.json["outcome"] == "nothing to do"
     async with opened() as pilot:
