@@ -79,6 +79,9 @@ def _screen_key(row: dict[str, str]) -> Key:
 URGENT = ("orders", "answered", "running")
 """Circumstances in which something waits for a key: its hints come first."""
 
+FEW = 4
+"""Screens at most of a key that is one of their own."""
+
 KEYS = (*map(_screen_key, _TABLE["screen"]), *(Key(**row) for row in _TABLE["key"]))
 
 
@@ -101,9 +104,15 @@ def works(screen: str, circumstances: Collection[str], keys: Sequence[Key] = KEY
 
 
 def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:
-    """Hints for the foot of a screen; first those of its circumstances, as few may fit."""
-    shown = [key for key in works(screen, circumstances, keys) if key.hint]
-    shown.sort(key=lambda key: key.when not in URGENT and not ("past" in circumstances and key.group == "Past"))
+    """Hints for the foot of a screen, as few may fit: first those of its circumstances, then its own, but for the Desk,
+    where cycles are run."""
+
+    def rank(key: Key) -> int:
+        if key.when in URGENT or ("past" in circumstances and key.group == "Past"):
+            return 0
+        return 1 if screen != DESK and len(key.screens) <= FEW else 2
+
+    shown = sorted((key for key in works(screen, circumstances, keys) if key.hint), key=rank)
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]
 
 

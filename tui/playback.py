@@ -236,7 +236,8 @@ class Playback:
             now=now,
             sources=(source,),
         )
-        self._shown = event_text(opening.events[-1]) if opening.events else "", shown
+        text = event_text(opening.events[-1]) if opening.events else ""
+        self._shown = text if point is not None else "nothing has happened yet", shown
 
     def _calendar(self) -> Calendar | None:
         return None if self._market is None else exchange_of(tuple(self._market.calendars.values()))

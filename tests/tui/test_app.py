@@ -303,6 +303,17 @@ async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> N
         await until(pilot, lambda: "buy-and-hold 100,440" in text_of(pilot))
 
 
+async def test_a_field_whose_text_goes_on_says_so_until_it_is_edited(running: Running) -> None:
+    async with running((80, 24)) as pilot:
+        await pilot.press("7")
+        field = pilot.app.screen.query_one("#field-symbols", Input)
+        await until(pilot, lambda: field.value == "AAA-USD,BBB-USD")
+        await until(pilot, lambda: field.render_line(0).text.rstrip().endswith("…"))
+        assert field.value.startswith(field.render_line(0).text.rstrip()[:-1])
+        await pilot.press("e")
+        await until(pilot, lambda: field.has_focus and "…" not in field.render_line(0).text)
+
+
 async def test_keys_are_answered_while_a_backtest_runs_and_x_stops_it(running: Running) -> None:
     async with running(target=backtest_targets.slow) as pilot:
         await pilot.press("7", "ctrl+r")

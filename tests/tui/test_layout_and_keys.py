@@ -34,6 +34,18 @@ def test_no_key_does_two_things_on_a_screen(screen: str) -> None:
     assert {hint.text for hint in hints(screen)} >= {"help", "quit", "run cycle"}
 
 
+def test_hints_of_a_screen_begin_with_its_own_keys() -> None:
+    first = {screen: [hint.text for hint in hints(screen)][:2] for screen in SCREENS}
+    assert first["desk"][0] == "run cycle"
+    assert (first["backtest"], first["memory"], first["decisions"]) == (
+        ["start", "form"],
+        ["pin", "forget"],
+        ["[ ] run", "next part"],
+    )
+    assert hints("backtest", ("present", "running"))[0].text == "stop"
+    assert hints("memory", ("past",))[0].text == "< > event"
+
+
 def test_the_help_knows_every_group() -> None:
     assert set(groups()) == {"Moving", "Screens", "Desk", "Chart", "Backtest", "Past", "Tables", "Anywhere"}
 

@@ -29,6 +29,7 @@ from tui.screens.reading import ReadingScreen, log_text
 from tui.snapshot import Snapshot
 from tui.state import Line
 from tui.widgets import ops_tables
+from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
@@ -67,7 +68,6 @@ class OpsScreen(FramedScreen):
 
     def on_mount(self) -> None:
         """Focus the runs."""
-        self.query_one("#checks", Table).border_subtitle = "paperdesk doctor"
         self.query_one("#durations").border_title = "Seconds that a run took"
         self.focus_pane("runs")
 
@@ -90,6 +90,9 @@ class OpsScreen(FramedScreen):
         if (schedule := schedule_text(view, view.now, self._operations.runs)) != self._scheduled:
             self._scheduled = schedule
             self.query_one("#schedule", Static).update(schedule)
+        # Checks are of this machine: they have no past.
+        now = "" if view.place is None else ", as of now"
+        set_subtitle(self.query_one("#checks", Table), f"paperdesk doctor{now}")
         shown = (view.sources[0], len(view.desk.lines), view.desk.running)
         if shown != self._shown:
             self._shown = shown

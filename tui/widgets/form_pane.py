@@ -5,15 +5,29 @@ from __future__ import annotations
 import asyncio
 from datetime import date
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
+from textual.strip import Strip
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from engine.domain.run import RunSpec
 from tui.backtest_form import FIELDS, deciders, filled, values_of
 from tui.worker_failures import ShowsFailures
+
+
+class MarkedInput(Input):
+    """A field that ends with a mark where its text goes on, while nobody types in it."""
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line."""
+        line, width = super().render_line(y), self.content_size.width
+        if self.has_focus or cell_len(self.value) <= width or width < 2:
+            return line
+        return Strip.join([line.crop(0, width - 1), Strip([Segment("…", next(iter(line)).style)])])
 
 
 class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
@@ -25,7 +39,7 @@ class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
         for field in FIELDS:
             with Horizontal(classes="field"):
                 yield Static(field.label, classes="label", markup=False)
-                yield Input(placeholder=field.hint, id=f"field-{field.id}", compact=True)
+                yield MarkedInput(placeholder=field.hint, id=f"field-{field.id}", compact=True)
             yield Static("", classes="complaint", id=f"wrong-{field.id}", markup=False)
         with Horizontal(classes="field"):
             yield Static("Costs", classes="label", markup=False)

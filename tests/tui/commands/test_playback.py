@@ -84,6 +84,15 @@ async def test_every_place_shows_what_status_prints_as_of_it(run: Run, desk: Pat
         same_figures(view, run("status", "--at", at, "--json").json)
 
 
+async def test_a_desk_that_has_not_run_says_that_it_has_no_past(fresh: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("less_than_sign")
+        view = await arrived(pilot)
+        assert view.place is not None and (view.place.count, view.place.text) == (0, "nothing has happened yet")
+        await pilot.press("backslash")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().place is None)  # type: ignore[attr-defined]
+
+
 async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
     from engine import places
 
