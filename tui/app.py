@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
 from tui.app_settings import THEMES, AppSettings, keep_theme
-from tui.keys import DESK, KEYS, SCREENS, works
+from tui.keys import DESK, KEYS, SCREENS
 from tui.leaving import terminal_is_gone
-from tui.pace import SPEEDS
 from tui.screens.frame import FramedScreen
-from tui.snapshot import Snapshot, circumstances
+from tui.snapshot import Snapshot
 from tui.stylesheet import ParsedOnce
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from textual.actions import ActionParseResult
+    from textual.app import SystemCommand
     from textual.dom import DOMNode
     from textual.screen import Screen
     from textual.theme import Theme
@@ -107,15 +107,16 @@ class PaperdeskApp(App[str]):
         garbage: Collections | None = None,
     ) -> None:
         """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
-        command, for those that the app runs beside itself; `set_up` is the configuration that the first run may write,
-        None where nothing is to be set up; with `cycle` a cycle runs as soon as the desk is open, `link` is
-        the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to end;
-        `garbage` is collected where nobody is there, None where that is Python's alone."""
+        command, for those that the app runs beside itself; with `cycle` a cycle runs as soon as the desk is open,
+        `link` is the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to
+        end; `garbage` is collected where nobody is there, None where that is Python's alone."""
         self._leaving = leaving
         self._garbage = garbage
         self._ended = False
         self.settings = settings = settings or AppSettings()
-        self._set_up, self._cycle = None if settings.read_only else set_up, cycle
+        self.set_up = None if settings.read_only else set_up
+        """The configuration that the first run may write; None where nothing is to be set up."""
+        self._cycle = cycle
         self._arrival: Arrival | None = None
         if link is not None:
             from tui.arrival import Arrival
@@ -283,37 +284,10 @@ class PaperdeskApp(App[str]):
         self._close_messages_no_wait()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """List what the palette runs: every key that works on the screen now, the speeds of a playback, the themes."""
-        frame = self.screen_stack[0]
-        view = self.snapshot()
-        for key in works(self.current_mode, circumstances(view), self.settings.keys):
-            yield SystemCommand(key.meaning, f"key {key.shown}", partial(self.call_later, self._do, key.action, frame))
-        for speed in SPEEDS if view.place is not None else ():
-            yield SystemCommand(
-                f"Play {speed}x",
-                f"{speed} events of a desk, or sessions of a backtest, a second",
-                partial(self._play, speed),
-            )
-        if self._set_up is not None:
-            yield SystemCommand("Set up a paper account", "keys, symbols, budget, first cycle", self._ask_set_up)
-        if self.last_command:
-            yield SystemCommand("Copy the last action as a command", self.last_command, self._copy_command)
-        if self.demo.source is not None:
-            yield SystemCommand("Demo history", "the sessions before this desk began, the last ten", self.demo.play)
-        yield SystemCommand(
-            "Tour", "the desk in six steps, to the trail of a decision", partial(self.call_later, self._begin_tour)
-        )
-        yield SystemCommand("Theme", "Choose the colours", self.action_change_theme)
+        """List what the palette runs."""
+        from tui.palette import commands
 
-    async def _begin_tour(self) -> None:
-        from tui.tour import Tour
-
-        self.demo.leave()
-        await Tour(self, self.bridge).begin()
-
-    def _copy_command(self) -> None:
-        self.copy_to_clipboard(self.last_command)
-        self.notify(f"copied: {self.last_command}", markup=False, timeout=3)
+        return commands(self, self)
 
     async def run_action(
         self,
@@ -328,19 +302,6 @@ class PaperdeskApp(App[str]):
             self.notify(READ_ONLY, timeout=3)
             return True
         return await super().run_action(action, default_namespace, namespaces)
-
-    async def _do(self, action: str, frame: Screen[Any]) -> None:
-        await self.run_action(action, frame)
-
-    def _play(self, speed: int) -> None:
-        if self.bridge.playback is not None:
-            self.bridge.playback.play(speed)
-
-    def _ask_set_up(self) -> None:
-        from tui.screens.first_run import FirstRunScreen
-
-        if self._set_up is not None:
-            self.push_screen(FirstRunScreen(self._set_up))
 
     def reopen(self, *, cycle: bool) -> None:
         """End, and start again with the configuration as it is now."""

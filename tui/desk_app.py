@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from tui.app_settings import AppSettings
     from tui.bridge import Bridge
+    from tui.demo_opening import DemoOpening
     from tui.snapshot import Snapshot
 
 
@@ -20,9 +21,14 @@ class DeskApp(Protocol):
     def bridge(self) -> Bridge:
         """The way to the desk."""
 
+    @property
+    def demo(self) -> DemoOpening:
+        """The opening of a demo desk."""
+
     options: Sequence[str]
     last_command: str
     settings: AppSettings
+    set_up: Path | None
 
     def snapshot(self) -> Snapshot:
         """Everything that screens show now."""

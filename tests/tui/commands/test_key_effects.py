@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 
 from tests.tui.conftest import opened, until
 from tui.keys import _TABLE, KEYS, SCREENS, Key
+from tui.palette import begin_tour
 from tui.screens.frame import FramedScreen
 from tui.widgets.folds import Fold
 
@@ -175,7 +176,7 @@ async def test_a_key_of_a_pane_changes_it(desk: Path, kind: str) -> None:
             await back_to(pilot, "desk")
             await settled(pilot)
             if kind == "tour":
-                await pilot.app._begin_tour()  # type: ignore[attr-defined]
+                await begin_tour(pilot.app, pilot.app)  # type: ignore[arg-type]
             await pilot.press(*keys)
             await until(pilot, lambda: bool(name) or isinstance(pilot.app.screen, ModalScreen))
             await settled(pilot)

@@ -1,0 +1,68 @@
+"""The commands of the palette: every key that works on the screen now, the speeds of a playback, and a few without a
+key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.app import SystemCommand
+
+from tui.keys import works
+from tui.pace import SPEEDS
+from tui.snapshot import circumstances
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from textual.app import App
+
+    from tui.bridge import Bridge
+    from tui.desk_app import DeskApp
+
+
+def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
+    """List what can be run now; `desk` is the same app, as its screens know it."""
+    frame, view = app.screen_stack[0], desk.snapshot()
+    for key in works(app.current_mode, circumstances(view), desk.settings.keys):
+        run = partial(app.call_later, app.run_action, key.action, frame)
+        yield SystemCommand(key.meaning, f"key {key.shown}", run)
+    for speed in SPEEDS if view.place is not None else ():
+        meaning = f"{speed} events of a desk, or sessions of a backtest, a second"
+        yield SystemCommand(f"Play {speed}x", meaning, partial(_play, desk.bridge, speed))
+    if desk.set_up is not None:
+        meaning = "keys, symbols, budget, first cycle"
+        yield SystemCommand("Set up a paper account", meaning, partial(_ask_set_up, app, desk.set_up))
+    if desk.last_command:
+        copy = partial(_copy_command, app, desk.last_command)
+        yield SystemCommand("Copy the last action as a command", desk.last_command, copy)
+    if desk.demo.source is not None:
+        yield SystemCommand("Demo history", "the sessions before this desk began, the last ten", desk.demo.play)
+    meaning = "the desk in six steps, to the trail of a decision"
+    yield SystemCommand("Tour", meaning, partial(app.call_later, begin_tour, app, desk))
+    yield SystemCommand("Theme", "Choose the colours", app.action_change_theme)
+
+
+async def begin_tour(app: App[str], desk: DeskApp) -> None:
+    """Show the first step of the tour."""
+    from tui.tour import Tour
+
+    desk.demo.leave()
+    await Tour(app, desk.bridge).begin()
+
+
+def _play(bridge: Bridge, speed: int) -> None:
+    if bridge.playback is not None:
+        bridge.playback.play(speed)
+
+
+def _ask_set_up(app: App[str], configuration: Path) -> None:
+    from tui.screens.first_run import FirstRunScreen
+
+    app.push_screen(FirstRunScreen(configuration))
+
+
+def _copy_command(app: App[str], command: str) -> None:
+    app.copy_to_clipboard(command)
+    app.notify(f"copied: {command}", markup=False, timeout=3)
