@@ -71,12 +71,14 @@ def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
         return []
     shares, value = Decimal(effect["shares"]), amounts.number(effect["value"])
     source = source or f"the close of {effect['session']}"
+    count = effect["open_orders"]
+    beside = f" and what {counted(count, 'open order')} may take" if count else ""
     parts = ("-" if part is None else f"{part:.1%}" for part in (effect["before"], effect["after"]))
     return [
         ("Price", f"{amounts.price(amounts.number(effect['price']))}, {source}"),
         ("Shares", f"{amounts.quantity(shares)}, worth {amounts.money(value)}"),
         ("Part", f"{' to '.join(parts)} of the portfolio"),
-        ("Cash", f"{amounts.money(amounts.number(effect['cash_after']))} after it"),
+        ("Cash", f"{amounts.money(amounts.number(effect['cash_after']))} after it{beside}"),
     ]
 
 

@@ -68,8 +68,7 @@ def order_ticket(services: Services, wanted: PlaceOrder) -> Ticket:
             order, buying_power(portfolio, waiting, price), price(symbol), floor=floor
         )
         value = portfolio.value({one: price(one) for one in portfolio.positions})
-        held = portfolio.quantity(symbol)
-        effect = order_effect(order, price(symbol), session, held=held, cash=portfolio.cash, value=value)
+        effect = order_effect(order, price, session, portfolio=portfolio, value=value, others=waiting)
         return Ticket(order=order, effect=effect, refused=refused)
 
 
@@ -210,14 +209,9 @@ class _Placing:
     def _effect(self, order: Order, venue: Venue, price: Price) -> OrderEffect:
         portfolio = venue.portfolio
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
-        return order_effect(
-            order,
-            price(order.symbol),
-            self.context.session,
-            held=portfolio.quantity(order.symbol),
-            cash=portfolio.cash,
-            value=value,
-        )
+        others = [entry.order for entry in self.traded.reader.orders(open_only=True)]
+        session = self.context.session
+        return order_effect(order, price, session, portfolio=portfolio, value=value, others=others)
 
     async def _sent(self, order: Order, venue: Venue, price: Price) -> Order:
         """The order after it was sent, and what has filled is booked. A halt that came meanwhile ends it."""

@@ -64,17 +64,11 @@ def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, O
         assert snapshot.books is not None  # a desk with orders has books
         portfolio, session = snapshot.portfolio(), snapshot.books.session
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
+        others = [entry.order for entry in records.required.orders(open_only=True)]
         found = {}
         for order in orders:
             with suppress(MissingData):
-                found[order.id] = order_effect(
-                    order,
-                    price(order.symbol),
-                    session,
-                    held=portfolio.quantity(order.symbol),
-                    cash=portfolio.cash,
-                    value=value,
-                )
+                found[order.id] = order_effect(order, price, session, portfolio=portfolio, value=value, others=others)
         return found
 
 

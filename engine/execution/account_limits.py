@@ -35,7 +35,7 @@ def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decima
     """The cash or shares that an account lacks for an order at a price, beside what is open there, in a sentence; empty
     where nothing is lacking. A buy must leave `floor` in cash, unless it takes back no more than is short: that frees
     the cash that it takes."""
-    if order.side is Side.BUY and _shares(order, price) <= -power.held.get(order.symbol, ZERO):
+    if order.side is Side.BUY and shares_of(order, price) <= -power.held.get(order.symbol, ZERO):
         return ""
     if order.side is Side.BUY:
         left = power.cash - power.reserved - cost(order, price)
@@ -50,7 +50,8 @@ def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decima
 def short_excess(order: Order, power: BuyingPower, portfolio: Portfolio, price: Price) -> str:
     """The value by which short positions would exceed the equity once a sale and every open one has filled, in a
     sentence; empty where they would not."""
-    queued = {**power.queued, order.symbol: power.queued.get(order.symbol, ZERO) + _shares(order, price(order.symbol))}
+    own = shares_of(order, price(order.symbol))
+    queued = {**power.queued, order.symbol: power.queued.get(order.symbol, ZERO) + own}
     short = {symbol: queued.get(symbol, ZERO) - power.held.get(symbol, ZERO) for symbol in {*queued, *power.held}}
     worth = sum((shares * price(symbol) for symbol, shares in short.items() if shares > 0), ZERO)
     value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
@@ -59,7 +60,7 @@ def short_excess(order: Order, power: BuyingPower, portfolio: Portfolio, price: 
     return f"short positions would be worth {worth:.2f}, and may be worth no more than the equity, {value:.2f}"
 
 
-def _shares(order: Order, price: Decimal) -> Decimal:
+def shares_of(order: Order, price: Decimal) -> Decimal:
     """The shares of an order; of one for an amount by the price."""
     return order.notional / price if order.notional is not None else order.quantity or ZERO
 

@@ -20,6 +20,7 @@ from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.order_id import YOU, order_id, own_order_id
+from engine.domain.portfolio import Portfolio
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData, StaleData, UsageError
@@ -203,7 +204,7 @@ class FakeDesk:
         order = own_order(own_order_id("test", SESSION, wanted.symbol, wanted.side, 1), wanted, Decimal(50), SESSION)
         cash = Decimal(10_000)
         refused = own_refusal(order, BuyingPower(cash), Decimal(50), floor=Decimal(1000))
-        effect = order_effect(order, Decimal(50), SESSION, held=Decimal(0), cash=cash, value=cash)
+        effect = order_effect(order, lambda symbol: Decimal(50), SESSION, portfolio=Portfolio(cash), value=cash)
         return Ticket(order=order, effect=effect, refused=refused)
 
     async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:

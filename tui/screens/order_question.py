@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal
 
+from engine.domain.portfolio import ZERO, Portfolio, Position
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import OpenOrder, Waiting
 from engine.reports.documents.order_effect import effect_row, order_effect
@@ -68,8 +68,12 @@ def _effect(view: Snapshot, one: OpenOrder) -> list[tuple[str, str]]:
     quote = next((quote for quote in quotes if quote.symbol == one.order.symbol), None)
     if books is None or quote is None or quote.last is None or quote.session is None:
         return []
-    held = sum((held.quantity for held in books.held if held.symbol == one.order.symbol), start=Decimal(0))
-    effect = order_effect(one.order, quote.last, quote.session, held=held, cash=books.cash, value=books.value)
+    prices = {quote.symbol: quote.last for quote in quotes if quote.last is not None}
+    portfolio = Portfolio(books.cash, {held.symbol: Position(held.quantity, ZERO) for held in books.held})
+    others = [open_one.order for open_one in view.controls.orders if open_one.order.symbol in prices]
+    effect = order_effect(
+        one.order, prices.__getitem__, quote.session, portfolio=portfolio, value=books.value, others=others
+    )
     if books.live == quote.session:
         return effect_facts(effect_row(effect), "live")
     days = 0 if view.now is None else (view.now.date() - quote.session).days

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
 from engine.domain.order import Order, Side
-from engine.domain.portfolio import ZERO
+from engine.domain.portfolio import ZERO, Portfolio
+from engine.execution.account_limits import Price, buying_power, shares_of
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEffect:
-    """An order as if it filled at the last price, without what trading costs.
+    """An order as if it filled at the last price, after the open orders beside it, without what trading costs.
 
     price: in the quote currency, of one share.
     session: of the price.
     shares: that it buys or sells; of an order for an amount by the price.
     value: of these shares, in the quote currency.
-    before, after: the worth of the position as a fraction of the portfolio's; None for a portfolio without value.
-    cash_after: in the quote currency, where no other order fills.
+    before, after: the worth of the position as a fraction of the portfolio's, now and after all orders of the symbol;
+        None for a portfolio without value.
+    cash_after: in the quote currency, less what the open orders may take; what they sell brings nothing yet.
+    open_orders: the number of those beside it.
     """
 
     price: Decimal
@@ -31,25 +35,40 @@ class OrderEffect:
     before: float | None
     after: float | None
     cash_after: Decimal
+    open_orders: int
 
 
 def order_effect(
-    order: Order, price: Decimal, session: date, *, held: Decimal, cash: Decimal, value: Decimal
+    order: Order,
+    price: Price,
+    session: date,
+    *,
+    portfolio: Portfolio,
+    value: Decimal,
+    others: Iterable[Order] = (),
 ) -> OrderEffect:
-    """The effect of an order at a price of a session, on a portfolio with so many shares of the symbol, so much cash
-    and that value."""
-    shares = order.notional / price if order.notional is not None else order.quantity or ZERO
-    sign = 1 if order.side is Side.BUY else -1
-    parts = [float(number * price / value) if value > 0 else None for number in (held, held + sign * shares)]
+    """The effect of an order at the prices of a session, on a portfolio of that value beside `others` that are open.
+    Raises what `price` raises for a symbol without one."""
+    beside = [one for one in others if one.id != order.id]
+    power, last = buying_power(portfolio, beside, price), price(order.symbol)
+    shares, held = shares_of(order, last), portfolio.quantity(order.symbol)
+    moved = sum((_signed(one, last) for one in (*beside, order) if one.symbol == order.symbol), ZERO)
+    parts = [float(number * last / value) if value > 0 else None for number in (held, held + moved)]
     return OrderEffect(
-        price=price,
+        price=last,
         session=session,
         shares=shares,
-        value=shares * price,
+        value=shares * last,
         before=parts[0],
         after=parts[1],
-        cash_after=cash - sign * shares * price,
+        cash_after=power.cash - power.reserved - _signed(order, last) * last,
+        open_orders=len(beside),
     )
+
+
+def _signed(order: Order, price: Decimal) -> Decimal:
+    """The shares that an order adds to a position, negative for a sale."""
+    return shares_of(order, price) if order.side is Side.BUY else -shares_of(order, price)
 
 
 def effect_row(effect: OrderEffect | None) -> Row | None:
@@ -61,5 +80,5 @@ def effect_row(effect: OrderEffect | None) -> Row | None:
         **row_json.fields(effect, "price", "session"),
         "shares": str(round(effect.shares, 4)),
         **money,
-        **row_json.fields(effect, "before", "after"),
+        **row_json.fields(effect, "before", "after", "open_orders"),
     }

@@ -16,6 +16,7 @@ from engine.app.desk_runner import DeskRunner, Publish
 from engine.app.gated_model import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize, Side
+from engine.domain.portfolio import Portfolio
 from engine.domain.run import RunOutcome
 from engine.errors import StaleData, TryAgainLater
 from engine.execution import controls
@@ -411,7 +412,7 @@ async def test_an_order_of_ones_own_waits_for_the_cycle_at_work_and_what_is_refu
         placed.append(cycles.asked)
         price, nothing = Decimal(10), Decimal(0)
         sized = own_order("o1", order, price, NOON.date())
-        effect = order_effect(sized, price, NOON.date(), held=nothing, cash=nothing, value=nothing)
+        effect = order_effect(sized, lambda symbol: price, NOON.date(), portfolio=Portfolio(nothing), value=nothing)
         return Ticket(order=sized, effect=effect, refused="there is no cash")
 
     desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=place, undo_seconds=0)

@@ -60,8 +60,9 @@ def test_a_buy_is_taken_shown_as_yours_and_fills_at_the_next_open(
     assert (taken["taken"], taken["refused"], placed["owner"]) == (True, None, YOU)
     assert (placed["id"], placed["notional"]) == ("demo-20250314-0-HLXM-you-B-1", "1500.00")
     assert placed["state"] == "acknowledged" and taken["effect"]["session"] == "2025-03-14"
-    after = Decimal(before["cash"]) - 1500
-    assert Decimal(taken["effect"]["cash_after"]) == after
+    reserved = sum(Decimal(one["notional"] or 0) for one in before["open_orders"])
+    assert Decimal(taken["effect"]["cash_after"]) == Decimal(before["cash"]) - reserved - 1500
+    assert taken["effect"]["open_orders"] == len(before["open_orders"])
     status = run("status", "--json").json
     assert status["last_run"] == before["last_run"], "an order decides nothing, and is no cycle"
     listed = next(one for one in run("orders", "--json").json["orders"] if one["id"] == placed["id"])
@@ -89,9 +90,13 @@ def test_a_sale_takes_no_more_than_is_free_beside_open_orders(
 ) -> None:
     held = Decimal(run("positions", "--json").json["positions"]["ORVL"]["quantity"])
     half = (held / 2).quantize(Decimal("0.0001"))
-    assert order(run, "SELL", "ORVL", "--quantity", str(half))["order"]["quantity"] == str(half)
+    first = order(run, "SELL", "ORVL", "--quantity", str(half))
+    assert first["order"]["quantity"] == str(half)
     refused = order(run, "SELL", "ORVL", "--quantity", str(held - half + 1), code=1)
     assert not refused["taken"] and "are free to be sold" in refused["refused"]
+    part = first["effect"]["before"] / float(held)
+    beside = first["effect"]["after"] - float(held - half + 1) * part
+    assert refused["effect"]["after"] == pytest.approx(beside, abs=1e-6), "after the sale that is open"
     assert order(run, "SELL", "ORVL", "--quantity", str(held - half))["taken"]
     assert [*own()] == ["demo-20250314-0-ORVL-you-S-1", "demo-20250314-0-ORVL-you-S-2"]
     to_the_next_evening(monkeypatch)
@@ -107,6 +112,9 @@ def test_the_cash_floor_counts_what_the_desks_own_orders_may_take(run: Run, even
     cash = Decimal(status["cash"])
     refused = order(run, "BUY", "HLXM", "--amount", str(cash - reserved), code=1)
     assert "has to stay" in refused["refused"] and own() == {}
+    # The effect and the limit count the same.
+    left = Decimal(refused["effect"]["cash_after"])
+    assert left == 0 and f"it would leave {left:,.2f} in cash" in refused["refused"]
     with JournalReader(places.desk_journal("demo")) as reader:
         (entry,) = reader.runs(RunKind.ORDER)
         assert entry.detail == refused["refused"] and exit_code(entry) == 1
