@@ -219,6 +219,8 @@ def _noticed(state: DeskState, event: events.Noticed) -> DeskState:
 
 def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     failed = event.outcome is RunOutcome.FAILED
+    if event.run.startswith(f"{RunKind.ORDER}-"):
+        return _logged(state, event, "warning", f"order not taken{_because(event.detail)}") if event.detail else state
     outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
     ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
     error = one_line(event.detail) if failed else state.error

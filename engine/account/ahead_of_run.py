@@ -15,7 +15,7 @@ from engine.domain.order import OrderState
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.messages.events import OrderMoved, Publish
-from engine.messages.from_values import order_filled
+from engine.messages.from_values import order_filled, order_moved
 from engine.ports import Calendar
 
 ENDED = (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED)
@@ -53,14 +53,4 @@ async def book_ahead(
 
 
 def _moved(reader: JournalReader, entry: OrderEntry, now: datetime) -> OrderMoved:
-    order = entry.order
-    return OrderMoved(
-        run=entry.run,
-        time=now,
-        order_id=order.id,
-        session=order.session,
-        symbol=order.symbol,
-        side=order.side.value,
-        state=order.state.value,
-        detail=reader.order_moves(order.id)[-1].detail,
-    )
+    return order_moved(entry.run, now, entry.order, reader.order_moves(entry.order.id)[-1].detail)

@@ -26,7 +26,8 @@ from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import session_to_decide
-from engine.messages.events import Event, Noticed, OrderMoved
+from engine.messages.events import Event, Noticed
+from engine.messages.from_values import order_moved
 from engine.ports import Calendar, Clock, Pause
 
 ATTEMPTS = 3
@@ -304,15 +305,4 @@ class Submission(OrderRoute):
         return order
 
     def _publish_state(self, order: Order, detail: str = "") -> None:
-        self.publish(
-            OrderMoved(
-                run=self.run,
-                time=self.clock.now(),
-                order_id=order.id,
-                session=order.session,
-                symbol=order.symbol,
-                side=order.side,
-                state=order.state,
-                detail=detail,
-            )
-        )
+        self.publish(order_moved(self.run, self.clock.now(), order, detail))

@@ -9,10 +9,10 @@ from typing import Any
 
 from engine.domain.decision import Decision, DecisionKey, Opinion
 from engine.domain.model_call import ModelResult
-from engine.domain.order import Fill
+from engine.domain.order import Fill, Order
 from engine.domain.run import EquityPoint
 from engine.messages.answer_text import answer_text
-from engine.messages.events import AgentAnswered, DecisionMade, OpinionFormed, OrderFilled, SessionSettled
+from engine.messages.events import AgentAnswered, DecisionMade, OpinionFormed, OrderFilled, OrderMoved, SessionSettled
 
 
 def agent_answered(
@@ -72,6 +72,20 @@ def decision_made(time: datetime, decision: Decision) -> DecisionMade:
         size=decision.size,
         reason=decision.reason,
         cut=decision.cut,
+    )
+
+
+def order_moved(run: str, time: datetime, order: Order, detail: str = "") -> OrderMoved:
+    """The event of an order that came to the state that it has."""
+    return OrderMoved(
+        run=run,
+        time=time,
+        order_id=order.id,
+        session=order.session,
+        symbol=order.symbol,
+        side=order.side.value,
+        state=order.state.value,
+        detail=detail,
     )
 
 

@@ -286,6 +286,13 @@ def test_errors_stay_until_the_next_start() -> None:
     assert (failed.running, failed.error) == (False, "the disk is full")
 
 
+def test_an_order_that_was_refused_elsewhere_is_no_failed_cycle() -> None:
+    refused = RunFinished("order-demo-1", NOW, RunOutcome.FAILED, None, "the desk is halted")
+    state = _fold(_started(), refused)
+    assert state.running and state.error == ""
+    assert (state.lines[-1].level, state.lines[-1].text) == ("warning", "order not taken: the desk is halted")
+
+
 def test_the_log_is_bounded_and_trades_stand_in_it() -> None:
     fill = OrderFilled(
         run="o1",

@@ -112,8 +112,8 @@ def _status_lines(records: Records, document: Document, now: Circumstances) -> I
     if document["paused"] is not None:
         pairs.append(("PAUSED", f"{halt_words(document['paused'])}\nno cycle begins: paperdesk resume"))
     pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
-    ended = document["operation"]["runs"][:1] if document["operation"] is not None else []
-    code = next((one["exit_code"] for one in ended), None)
+    runs, last = (document["operation"] or {"runs": ()})["runs"], document["last_run"]
+    code = next((one["exit_code"] for one in runs if last is not None and one["id"] == last["id"]), None)
     pairs += _run_facts(document["last_run"], code, "Last run" if records.run is None else "Run")
     pairs += _settings_facts(document)
     if document["rehearsal"] is not None:

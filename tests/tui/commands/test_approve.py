@@ -22,6 +22,7 @@ from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.execution.controls import approvals
 from engine.journal.reader import JournalReader
+from engine.messages.events import OrderMoved
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
 from tui.cli import main
@@ -209,6 +210,18 @@ def test_an_order_of_a_passed_session_is_too_late_and_is_not_sent(run: Run, asks
     assert said.code == 1 and "too late since 2025-03-1" in said.out
     assert words("demo") == {}
     assert run("veto", orders[0]).code == 0
+
+
+def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: None) -> None:
+    assert run("--daily", "--session", PASSED).code == 0
+    passed = {order["id"] for order in run("orders", "--open", "--json").json["orders"]}
+    assert run("--daily").code == 0
+    ended = [order for order in run("orders", "--json").json["orders"] if order["id"] in passed]
+    why = "nobody approved it before its session had passed"
+    assert passed and {(order["state"], order["detail"]) for order in ended} == {("expired", why)}
+    with JournalReader(places.desk_journal("demo")) as reader:
+        moved = [event for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
+    assert {event.order_id for event in moved if (event.state, event.detail) == ("expired", why)} == passed
 
 
 def test_an_unknown_order_is_refused_and_nothing_is_written(run: Run, waiting: list[dict[str, Any]]) -> None:

@@ -115,6 +115,7 @@ def test_the_cash_floor_counts_what_the_desks_own_orders_may_take(run: Run, even
     # The effect and the limit count the same.
     left = Decimal(refused["effect"]["cash_after"])
     assert left == 0 and f"it would leave {left:,.2f} in cash" in refused["refused"]
+    assert "exit code" not in run("status").out, "the code of the order is none of the last run"
     with JournalReader(places.desk_journal("demo")) as reader:
         (entry,) = reader.runs(RunKind.ORDER)
         assert entry.detail == refused["refused"] and exit_code(entry) == 1
