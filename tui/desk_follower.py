@@ -319,6 +319,10 @@ class DeskFollower:
             if isinstance(event, StepStarted | AgentAnswered) and event.run == self.desk.run:
                 self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened
             await self._take(event, services)
+        for given in bus.given_elsewhere(growth.commands):
+            text = one_line(f"{given.words}: {given.reason}" if given.reason else given.words)
+            line = Line(services.clock.now(), "warning" if given.stops else "info", text)
+            self.desk = with_line(self.desk, line)
         at_work = self.desk.running or (self.runner is not None and self.runner.busy)
         booked = growth.changed and all(isinstance(event, OrderFilled | OrderMoved) for event in growth.events)
         if growth.another or (booked and not at_work):

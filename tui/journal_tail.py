@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.errors import PaperdeskError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from engine.journal.reader import JournalReader
     from engine.messages.events import Event
 
 Stamp = tuple[tuple[int, int, int], ...]
 """Inode, size and time of change of a journal's files."""
 
 
+class Given(NamedTuple):
+    """A command of an operator's that was carried out, in words; `stops` for a halt or a pause, with its `reason`."""
+
+    words: str
+    stops: bool
+    reason: str = ""
+
+
 class Growth(NamedTuple):
-    """The changes of a journal since the last look: its new events, `changed` where anything was written, and `another`
-    where the file was replaced or has lost events, so that it has to be read whole."""
+    """The changes of a journal since the last look: its new events and commands, `changed` where anything was written,
+    and `another` where the file was replaced or has lost events, so that it has to be read whole."""
 
     events: tuple[Event, ...] = ()
     changed: bool = False
     another: bool = False
+    commands: tuple[Given, ...] = ()
 
 
 class JournalTail:
@@ -29,6 +44,9 @@ class JournalTail:
         self._journal = journal
         self._stamp = self._now()
         self._again = False
+        self._last_command: int | None = None
+        """The number of the last command that was read; None for a journal that could not be."""
+        self._read_number()
 
     def growth(self) -> Growth:
         """The changes since the last look. A journal whose files stayed as they were is not opened. Raises what
@@ -45,11 +63,33 @@ class JournalTail:
 
         with JournalReader(self._journal) as reader:
             if (before and stamp and before[0][0] != stamp[0][0]) or reader.last_event() < self.last_event:
+                self._last_command = reader.last_command_number()
                 return Growth(another=True)
             found = tuple(events_of(reader, last=self.last_event))
+            commands = tuple(self._commands(reader))
         if found:
             self.last_event = found[-1][0]
-        return Growth(tuple(event for _, event in found), stamp != before)
+        return Growth(tuple(event for _, event in found), stamp != before, commands=commands)
+
+    def _commands(self, reader: JournalReader) -> Iterator[Given]:
+        from engine.execution.controls import command_words
+        from engine.messages.commands import Halt, Pause
+
+        number, self._last_command = self._last_command, reader.last_command_number()
+        for _, command in () if number is None else reader.commands_after(number):
+            if isinstance(command, Halt | Pause):
+                yield Given(command_words(reader, command), True, command.reason)
+            elif words := command_words(reader, command):
+                yield Given(words, False)
+
+    def _read_number(self) -> None:
+        if not self._journal.is_file():
+            self._last_command = 0
+            return
+        from engine.journal.reader import JournalReader
+
+        with suppress(PaperdeskError), JournalReader(self._journal) as reader:
+            self._last_command = reader.last_command_number()
 
     def _now(self) -> Stamp:
         files = (self._journal, self._journal.with_name(f"{self._journal.name}-wal"))

@@ -1,4 +1,5 @@
-"""The bus of the desk's own runs, which tells their events apart from those that other processes have written."""
+"""The bus of the desk's own runs, which tells their events, and this program's commands, apart from those that other
+processes have written."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from engine.messages.bus import Bus
-from engine.messages.events import Event
+from engine.messages.events import Event, Noticed
+from tui.journal_tail import Given
 
 
 class OwnEvents(Bus):
@@ -17,9 +19,13 @@ class OwnEvents(Bus):
         super().__init__()
         self._unread: Counter[Event] = Counter()
         self._held: list[Event] = []
+        self._said: Counter[str] = Counter()
+        self._given: Sequence[Given] = ()
 
     def publish(self, event: Event) -> None:
         """Pass an event to all subscriptions; never waits."""
+        if isinstance(event, Noticed) and not event.run:
+            self._said[event.text] += 1
         if event in self._held:
             self._held.remove(event)
         elif event.durable and event.run:
@@ -38,4 +44,16 @@ class OwnEvents(Bus):
         if at_work:
             return ()
         found, self._held = self._held, []
+        return found
+
+    def given_elsewhere(self, commands: Sequence[Given]) -> Sequence[Given]:
+        """The commands of the last look that other programs have given; `commands` are those of this one. What this
+        program carries out is published only after it is written, and so by the next look."""
+        found = []
+        for one in self._given:
+            if self._said[one.words]:
+                self._said[one.words] -= 1
+            else:
+                found.append(one)
+        self._given = commands
         return found

@@ -2,9 +2,9 @@
 
 Terms are separated by blanks, and all have to hold. A word fits a row with a cell that contains it. `column:` names a
 column by its title or the beginning of it. In a column of figures a number follows, in a column of text a part of the
-text, or a date to compare with: `>`, `<`, `>=`, `<=`, `=`, or a range `from..to` with either end left open. Figures are
-those that are shown, so that a percentage is written as one: `chg:>2`. A minus in front negates a term, and quotes keep
-blanks and signs: `"-1.5%"`. Capital letters are small ones.
+text, or a date to compare with: `>`, `<`, `>=`, `<=`, `=`, or a range `from..to` with either end left open. In front of
+a sign the colon may be left out: `size>5`. Figures are those that are shown, so that a percentage is written as one:
+`chg:>2`. A minus in front negates a term, and quotes keep blanks and signs: `"-1.5%"`. Capital letters are small ones.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ Bound = Callable[[str], tuple[float, Value]]
 """The limit that an operand means, and how the value of a row is read. Raises ValueError."""
 
 _TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"?)+')
+_SIGNED = re.compile(r"(\+?[\w&%-]*[\w%])([<>=].*)", re.DOTALL)
 _COMPARED = re.compile(r"(>=|<=|>|<|=)?(.*)", re.DOTALL)
 _FIGURE = re.compile(r"([-+]?)\$?([0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)([kM]?)")
 _THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6}
@@ -71,10 +72,22 @@ def parse(text: str, fields: Sequence[Field]) -> TableFilter:
 def _term(token: str, fields: Sequence[Field]) -> Fits:
     negated = len(token) > 1 and token.startswith("-")
     body = token[1:] if negated else token
-    name, colon, operand = body.partition(":")
-    # A word in quotes and a time of day are no columns.
-    fits = _word(body) if not colon or '"' in name or name.isdecimal() else _field_term(name, operand, fields)
+    named = _named(body, fields)
+    fits = _word(body) if named is None else _field_term(*named, fields)
     return (lambda texts: not fits(texts)) if negated else fits
+
+
+def _named(body: str, fields: Sequence[Field]) -> tuple[str, str] | None:
+    """The column that a term names, and what follows on it; None for a word."""
+    if signed := _SIGNED.fullmatch(body):
+        name, operand = signed.groups()
+        # Symbols have an equals sign, too: SI=F is no beginning of a column.
+        is_column = operand[0] != "=" or name.casefold() in {field.name for field in fields}
+    else:
+        name, colon, operand = body.partition(":")
+        is_column = bool(colon)
+    # A word in quotes and a time of day are no columns.
+    return (name, operand) if is_column and '"' not in name and not name.isdecimal() else None
 
 
 def _word(body: str) -> Fits:

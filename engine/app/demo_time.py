@@ -18,6 +18,7 @@ from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MalformedData
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import completed_at, previous_session, session_after, session_to_decide
+from engine.messages.commands import Approve, Edit, Halt, Pause, Resume, Undo, Unpause, Veto
 from engine.ports import Clock
 from engine.services import Services
 
@@ -88,13 +89,18 @@ def sessions_ahead(services: Services, reader: JournalReader | None) -> Sequence
     return [session for session in calendar.sessions(decided, max(decided, last)) if session > decided]
 
 
-def session_clock(services: Services, session: date) -> Clock | None:
-    """A clock that ticks on from the end of a session; None for a desk that has no time of its own. Raises as
-    `begins_after` does."""
+def session_clock(services: Services, session: date, reader: JournalReader | None) -> Clock | None:
+    """A clock that ticks on from the end of a session, or from what the operator has done since then; None for a desk
+    that has no time of its own. Raises as `begins_after` does, and what JournalReader raises."""
     if begins_after(services) is None:
         return None
+    calendar, symbols = services.desk_calendar(services.symbols), services.symbols
+    start, until = (completed_at(calendar, symbols, one) for one in (session, session_after(calendar, session)))
+    last = None if reader is None else reader.last_command(Approve, Veto, Edit, Undo, Halt, Resume, Pause, Unpause)
+    if last is not None and start < last[0] < until:
+        start = last[0]  # an order is sent after its approval
     clock = SyncedClock(services.clock)
-    clock.sync(completed_at(services.desk_calendar(services.symbols), services.symbols, session))
+    clock.sync(start)
     return clock
 
 

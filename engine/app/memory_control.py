@@ -10,10 +10,10 @@ from engine.app.memory import memory_errors
 from engine.app.memory_changes import CAUSES, follow_changes, last_changes, touch_key
 from engine.app.stored_memory import absence, memory_of_desk
 from engine.domain.printable import printable
-from engine.errors import MissingData, TryAgainLater
+from engine.errors import DataError, MissingData, TryAgainLater
 from engine.execution.controls import PATIENCE
 from engine.messages.commands import ChangeMemory, MemoryChange
-from engine.reports.documents.memory import change_document, named
+from engine.reports.documents.memory import SHORT_ID, change_document, named
 from engine.reports.documents.row_json import Row
 from engine.services import Services
 from memory.errors import InvalidRecord
@@ -22,14 +22,15 @@ from memory.record import Touch
 
 Line = tuple[Touch, ...]
 """Touches of a record, in their order."""
+PINS = (MemoryChange.PIN, MemoryChange.UNPIN)
 
 
 def change_memory(services: Services, wanted: str, change: MemoryChange, *, reason: str, now: datetime) -> Row:
     """Change the desk's memory that an id names, and the document of it: `changed` is False where it is so already,
     `applied` where a run holds the memory and makes the change when it ends.
 
-    Raises MissingData for a desk without a memory or without that one, DataError for one that has faded, and as
-    `controlled_journal` and `memory_errors` do.
+    Raises MissingData for a desk without a memory or without that one, UsageError for no id, DataError for one that has
+    faded and for a pin of one that is forgotten, and as `controlled_journal` and `memory_errors` do.
     """
     stored = memory_of_desk(services)
     if not stored.exists:
@@ -50,6 +51,10 @@ def change_memory(services: Services, wanted: str, change: MemoryChange, *, reas
         if one.memory_id == record.id:
             with suppress(InvalidRecord):
                 line = marked(line, one, time)
+    if change in PINS and marks_of(record, line).forgotten is not None:
+        # Also where the pin holds already: it has no effect before the memory is restored.
+        short = record.id[:SHORT_ID]
+        raise DataError(f"memory {short} is forgotten: restore it first with paperdesk memory restore {short}")
     with memory_errors():
         after = marked(line, ChangeMemory(record.id, change, reason), now)
     applied, changed = True, after != line

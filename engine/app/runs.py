@@ -69,7 +69,7 @@ async def run_daily(
 def _by_demo_time(context: DeskContext) -> DeskContext:
     """The context by the time of its session, on a demo desk whose time began in the app: its events stand among those
     of the app's own runs."""
-    clock = session_clock(context.services, context.session)
+    clock = session_clock(context.services, context.session, context.journal.reader)
     return context if clock is None else replace(context, services=replace(context.services, clock=clock), clock=clock)
 
 

@@ -49,11 +49,14 @@ def read_groups() -> Groups:
 
 def change_group(name: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Row:
     """Add symbols to a group, which is made where there is none, and take symbols out; the document of it. Raises
-    UsageError for a name or a symbol that cannot be, MissingData for a symbol that is not in it."""
+    UsageError for a name or a symbol that cannot be, MissingData for a symbol that is not in it, and where symbols are
+    to be taken out of a group that there is not."""
     with _locked():
         groups = dict(read_groups())
-        before = groups.get(_own(name), ())
-        gone = _symbols(remove)
+        before, gone = groups.get(_own(name)), _symbols(remove)
+        if before is None and gone:
+            raise _no_group(name, groups)
+        before = before or ()
         if lacking := [symbol for symbol in gone if symbol not in before]:
             raise MissingData(
                 f"{', '.join(lacking)} is not in the watchlist {name}: {', '.join(before) or 'it is empty'}"
@@ -69,7 +72,7 @@ def delete_group(name: str) -> Row:
     with _locked():
         groups = dict(read_groups())
         if _own(name) not in groups:
-            raise MissingData(f"there is no watchlist {name}: {', '.join(groups) or 'none was made yet'}")
+            raise _no_group(name, groups)
         symbols = groups.pop(name)
         _write(groups)
     return {**_head(), "group": name, "symbols": list(symbols), "deleted": True}
@@ -173,6 +176,11 @@ def _own(name: str) -> str:
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} cannot name a watchlist: use up to 24 of a-z, 0-9 and -")
     return name
+
+
+def _no_group(name: str, groups: Groups) -> MissingData:
+    known = f"those that exist are {', '.join(groups)}" if groups else "none was made yet"
+    return MissingData(f"there is no watchlist {name}: {known}")
 
 
 def _symbols(texts: Iterable[str]) -> tuple[Symbol, ...]:

@@ -188,31 +188,44 @@ def give(journal: Path, commands: Iterable[OrderCommand], now: datetime) -> tupl
 def carry_out(journal: Path, command: Command, now: datetime) -> str:
     """Do what a Halt, a Resume, a Pause, an Unpause or a command about an order asks for, and return the result as a
     sentence. Raises InvariantBroken for any other command, and what JournalWriter raises."""
+    refused = ""
     match command:
         case Halt(reason):
             halted_since, new = halt(journal, now, reason)
-            return (
-                "HALTED: no order is sent until the desk is resumed"
-                if new
-                else f"halted since {halted_since.since:%H:%M}"
-            )
+            refused = "" if new else f"halted since {halted_since.since:%H:%M}"
         case Resume():
-            return "the desk goes on" if resume(journal, now) is not None else "the desk is not halted"
+            refused = "" if resume(journal, now) is not None else "the desk is not halted"
         case Pause(reason):
             since, new = pause(journal, now, reason)
-            return (
-                "paused: the present answer is finished, then the cycle waits, and none begins"
-                if new
-                else f"paused since {since.since:%H:%M}"
-            )
+            refused = "" if new else f"paused since {since.since:%H:%M}"
         case Unpause():
-            return "the pause is over" if unpause(journal, now) is not None else "the desk is not paused"
-        case OrderCommand(order_id):
+            refused = "" if unpause(journal, now) is not None else "the desk is not paused"
+        case OrderCommand():
             late = give(journal, [command], now)
-            order = _in_words(journal, order_id)
-            return f"{order} is {_state(journal, order_id)} already" if late else f"{_DONE[type(command)]}: {order}"
         case _:
             raise InvariantBroken(f"{type(command).__name__} is no operator control")
+    if refused:
+        return refused
+    with JournalReader(journal) as reader:
+        if isinstance(command, OrderCommand) and late:
+            moves = reader.order_moves(command.order_id)
+            return f"{_in_words(reader, command.order_id)} is {moves[-1].state} already"
+        return command_words(reader, command)
+
+
+def command_words(reader: JournalReader, command: Command) -> str:
+    """A command that has been carried out, as a sentence; empty for one that is no operator control."""
+    if isinstance(command, OrderCommand):
+        return f"{_DONE[type(command)]}: {_in_words(reader, command.order_id)}"
+    return _CARRIED_OUT.get(type(command), "")
+
+
+_CARRIED_OUT: Mapping[type[Command], str] = {
+    Halt: "HALTED: no order is sent until the desk is resumed",
+    Resume: "the desk goes on",
+    Pause: "paused: the present answer is finished, then the cycle waits, and none begins",
+    Unpause: "the pause is over",
+}
 
 
 _DONE: Mapping[type[OrderCommand], str] = {
@@ -223,16 +236,10 @@ _DONE: Mapping[type[OrderCommand], str] = {
 }
 
 
-def _state(journal: Path, order_id: str) -> OrderState:
-    with JournalReader(journal) as reader:
-        return reader.order_moves(order_id)[-1].state
-
-
-def _in_words(journal: Path, order_id: str) -> str:
+def _in_words(reader: JournalReader, order_id: str) -> str:
     """Side and symbol of an order; the id of one that the journal does not have."""
-    with JournalReader(journal) as reader:
-        orders = (entry.order for entry in reader.orders())
-        return next((f"{one.side} {one.symbol}" for one in orders if one.id == order_id), order_id)
+    orders = (entry.order for entry in reader.orders())
+    return next((f"{one.side} {one.symbol}" for one in orders if one.id == order_id), order_id)
 
 
 def _writing(journal: Path) -> JournalWriter:

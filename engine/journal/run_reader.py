@@ -138,6 +138,10 @@ class RunReader(RowReader):
         """The last command of the kinds with its time, or None: one quick query, whoever has written it."""
         return next(iter(self._commands(kinds, "ORDER BY seq DESC LIMIT 1")), None)
 
+    def commands_after(self, number: int) -> tuple[tuple[datetime, Command], ...]:
+        """Every command after the one of a number, in order, each with its time."""
+        return tuple(map(command_of, self._rows("SELECT * FROM commands WHERE seq > ? ORDER BY seq", number)))
+
     def last_command_number(self) -> int:
         """The number of the last command of any kind, 0 where there is none."""
         number: int = self._rows("SELECT coalesce(max(seq), 0) AS last FROM commands")[0]["last"]

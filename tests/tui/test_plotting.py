@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import given
@@ -62,6 +63,83 @@ def test_every_curve_is_named_however_narrow_the_legend_is() -> None:
     assert legends[80].split("  ")[2].strip() == "+ FABX 1.00"
     assert legends[40].rstrip() == "▚ this account  * buy-and-hold  + FABX"
     assert legends[32].rstrip() == "▚ this acc…  * buy-and-…  + FABX"
+
+
+def price_labels(rows: list[str]) -> list[str]:
+    """The texts left of the vertical axis."""
+    return [row.split("┤")[0].strip() for row in rows if "┤" in row]
+
+
+@pytest.mark.parametrize("height", [6, 7, 8, 12, 25])
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [(0.0, "0"), (-0.0, "0"), (100.0, "100"), (97.5, "97.5"), (-0.0004, "-0.0004"), (1_234_570.2, "1,234,570")],
+)
+def test_a_flat_curve_has_its_value_for_the_only_price_label(value: float, label: str, height: int) -> None:
+    rows = equity_plot({"drawdown": [value] * 4}, ["a", "b", "c", "d"], 55, height, colour=False).split("\n")
+    assert price_labels(rows) == [label]
+    assert "-0.0" not in rows[0]
+
+
+@pytest.mark.parametrize("width", [16, 40, 80])
+@pytest.mark.parametrize(
+    ("low", "high"), [(95.4, 97.8), (-3.0, 0.0), (0.01, 0.99), (999_999.65, 1_000_000.0), (1.0, 1e9), (95.0, 105.0)]
+)
+def test_a_low_pane_has_two_price_labels_at_least(low: float, high: float, width: int) -> None:
+    for height in range(6, 14):
+        rows = equity_plot({"desk": [high, low]}, ["a", "b"], width, height, colour=False).split("\n")
+        labels = price_labels(rows)
+        assert len(set(labels)) == len(labels) >= 2
+        prices = [float(label.replace(",", "")) for label in labels]
+        assert prices == sorted(prices, reverse=True)
+        assert low <= prices[-1] < prices[0] <= high
+
+
+def test_a_low_pane_names_the_highest_and_the_lowest_price_where_it_has_no_two_round_ones() -> None:
+    rows = equity_plot({"desk": [97.8, 95.4]}, ["a", "b"], 40, 8, colour=False).split("\n")
+    assert rows[2].startswith("97.80┤") and rows[5].startswith("95.40┤")
+
+
+@pytest.mark.parametrize("sessions", [2, 3, 4, 5, 8, 20, 300])
+@pytest.mark.parametrize("value", [100.0, 1e5])
+def test_the_last_place_is_named_and_the_first_where_there_is_room(sessions: int, value: float) -> None:
+    labels = [str(date(2026, 11, 12) + timedelta(days=n)) for n in range(sessions)]
+    values = [value + n / sessions for n in range(sessions)]
+    for width in range(24, 131):
+        rows = equity_plot({"desk": values}, labels, width, 8, colour=False).rstrip("\n").split("\n")
+        named = rows[-1].split()
+        assert named[-1] == labels[-1], width
+        assert set(named) <= set(labels)  # no two of them touch
+        assert named == sorted(named)
+        assert rows[-2].count("┬") == len(named)
+        columns = rows[1].count("─")
+        assert (named[0] == labels[0] and len(named) > 1) == (columns > 20)
+
+
+def test_places_with_long_names_are_named_fewer_times() -> None:
+    labels = [f"2026-11-18 15:{minute}:00" for minute in range(10, 15)]
+    last = equity_plot({"rsi": [1.0, 2.0, 3.0, 2.0, 1.0]}, labels, 70, 8, colour=False).split("\n")[-1]
+    assert [last[at : at + 19] for at in range(len(last)) if last[at:].startswith("2026")] == [
+        labels[0],
+        labels[2],
+        labels[4],
+    ]
+
+
+def test_a_legend_drops_decimals_before_it_drops_the_values() -> None:
+    series = {"this account": [100.0, 100.05], "buy-and-hold": [100.0, 100.71], "FABX": [100.0, 100.88]}
+    legends = [
+        equity_plot(series, ["a", "b"], width, 9, colour=False, ascii_only=True).split("\n")[0].rstrip()
+        for width in (59, 58, 55, 50, 48)
+    ]
+    assert legends == [
+        "* this account 100.05  + buy-and-hold 100.71  x FABX 100.88",
+        "* this account 100.0  + buy-and-hold 100.7  x FABX 100.9",
+        "* this account 100  + buy-and-hold 101  x FABX 101",
+        "* this account 100  + buy-and-hold 101  x FABX 101",
+        "* this account  + buy-and-hold  x FABX",
+    ]
+    assert equity_plot({"fall": [-1.0, -0.04]}, ["a", "b"], 10, 3, colour=False).startswith("▚ fall 0.0")
 
 
 def test_colour_adds_codes_and_nothing_else() -> None:

@@ -68,6 +68,21 @@ def test_figures_compare_as_they_are_shown(row: tuple[str, ...], limit: float) -
 
 
 @settings(max_examples=40, deadline=None)
+@given(ROWS, FIGURES)
+def test_a_sign_makes_a_column_of_a_word_without_a_colon(row: tuple[str, ...], limit: float) -> None:
+    fields = [*FIELDS[:2], Field("+5", True), *FIELDS[3:]]
+    for term in (f"pnl%:>{limit}", f"+5:<={limit}", f"-pnl%:={limit}", "sym:=nvda", "session:>2020-06"):
+        bare = term.replace(":", "", 1)
+        assert parse(bare, fields).fits(row) is parse(term, fields).fits(row), bare
+
+
+@pytest.mark.parametrize("word", ["SI=F", "buy->hold", "2>1", "(", ">", "<=", "10:30", "a=b", '"pnl>soon"'])
+def test_words_with_signs_that_name_no_column_stay_words(word: str) -> None:
+    row = ("NVDA", "2026-11-20", "1", "2%", f"because {word.strip(chr(34))} holds", "")
+    assert parse(word, FIELDS).fits(row) and not parse(word, FIELDS).fits(("NVDA", "", "", "", "why", ""))
+
+
+@settings(max_examples=40, deadline=None)
 @given(ROWS)
 def test_every_text_is_matched_by_itself_in_quotes(row: tuple[str, ...]) -> None:
     for text in row:
@@ -92,6 +107,10 @@ def test_any_text_is_a_filter_or_one_line_of_complaint(text: str) -> None:
         ("pnl:", "needs something to compare with, as pnl:>0"),
         ("pnl:..", "at least one end"),
         ("session:>2026-13", "2026-13 is no date"),
+        ("pnl%>abc", "abc is no number"),
+        ("pnl>", "nothing is no number"),
+        ("dissent>=1", "no column dissent: there are sym, session, pnl, pnl%, why (quotes make it a word)"),
+        ("-session<soon", "soon is no date"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_one_line(text: str, said: str) -> None:

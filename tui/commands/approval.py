@@ -143,8 +143,8 @@ def _answer(
         waiting = waiting_orders(desk, answer)
         show_document(waiting, as_json, lambda: _waiting_lines(waiting, answer, desk.now))
         return 0
-    wanted = None if everything else order_ids
-    done = asyncio.run(answer_orders(desk, answer, wanted, now=LiveClock().now(), reason=reason, size=size))
+    wanted, now = None if everything else order_ids, desk.now or LiveClock().now()
+    done = asyncio.run(answer_orders(desk, answer, wanted, now=now, reason=reason, size=size))
     document = answered_document(desk.desk, desk.state(), done.orders)
     show_document(document, as_json, lambda: _answered_lines(document, answer))
     if done.error is not None:

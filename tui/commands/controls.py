@@ -11,6 +11,7 @@ from typing import Any, Literal
 import click
 
 from engine.domain.text import counted
+from tui.commands.due import operator_time
 from tui.commands.options import json_option
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
@@ -35,10 +36,9 @@ def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
       paperdesk halt --reason "earnings tonight" --desk growth
     """
     from engine.app.controls import halt_desk
-    from engine.clock import LiveClock
 
     invocation.refuse_run()
-    document = halt_desk(invocation.desk_name, LiveClock().now(), reason)
+    document = halt_desk(invocation.desk_name, operator_time(invocation), reason)
     show_document(document, as_json, lambda: _halt_lines(document, _flag(invocation)))
 
 
@@ -60,10 +60,9 @@ def pause_command(invocation: Invocation, reason: str, as_json: bool) -> None:
       paperdesk pause --reason "on holiday" --desk growth
     """
     from engine.app.controls import pause_desk
-    from engine.clock import LiveClock
 
     invocation.refuse_run()
-    document = pause_desk(invocation.desk_name, LiveClock().now(), reason)
+    document = pause_desk(invocation.desk_name, operator_time(invocation), reason)
     show_document(document, as_json, lambda: _pause_lines(document, _flag(invocation)))
 
 
@@ -84,10 +83,9 @@ def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None
       paperdesk resume --desk growth --json
     """
     from engine.app.controls import resume_desk
-    from engine.clock import LiveClock
 
     invocation.refuse_run()
-    document = resume_desk(invocation.desk_name, LiveClock().now(), only)
+    document = resume_desk(invocation.desk_name, operator_time(invocation), only)
     show_document(document, as_json, lambda: _resume_lines(document, only))
 
 

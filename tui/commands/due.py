@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from engine import places
 if TYPE_CHECKING:
     from engine.ports import Calendar
     from engine.services import Services
+    from tui.invocation import Invocation
 
 
 def clock_time(services: Services | None) -> datetime | None:
@@ -21,6 +23,20 @@ def clock_time(services: Services | None) -> datetime | None:
 
     broker = services.broker if services is not None and services.goes_by_broker else None
     return LiveClock().now() if broker is None else broker.time()
+
+
+def operator_time(invocation: Invocation) -> datetime:
+    """The time (UTC) that a command of the operator's is dated to: that of a demo desk with a clock of its own, as the
+    app shows it, else this machine's, also where that clock cannot be read: a kill switch waits for nothing."""
+    from engine.clock import LiveClock
+    from engine.errors import PaperdeskError
+
+    if places.desk_beginning(invocation.desk_name).exists():
+        from engine.app.demo_time import desk_time
+
+        with suppress(PaperdeskError):
+            return desk_time(invocation.services())
+    return LiveClock().now()
 
 
 def due_session(services: Services | None, requested: date | None = None, now: datetime | None = None) -> date | None:

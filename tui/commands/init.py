@@ -52,6 +52,7 @@ def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
         except click.Abort:
             if os.isatty(0):
                 raise
+            click.echo(err=True)  # ends the line of the question
             raise click.UsageError("init asks, and nobody answers here: give --yes to take the defaults") from None
     text = filled_in(example(), {key: value for key, value in answers.items() if value})
     check_configuration(text)

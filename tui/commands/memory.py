@@ -122,12 +122,12 @@ def _check(
 
 def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_json: bool) -> None:
     from engine.app.memory_control import change_memory
-    from engine.clock import LiveClock
     from engine.messages.commands import MemoryChange
+    from tui.commands.due import operator_time
 
     invocation.refuse_run()
-    change = MemoryChange(action)
-    document = change_memory(invocation.services(), wanted, change, reason=reason, now=LiveClock().now())
+    now, change = operator_time(invocation), MemoryChange(action)
+    document = change_memory(invocation.services(), wanted, change, reason=reason, now=now)
     show_document(document, as_json, lambda: change_lines(document))
 
 

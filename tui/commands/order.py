@@ -58,8 +58,10 @@ def order_command(
       paperdesk order BUY AAPL --amount 5000
       paperdesk order SELL AAPL --quantity 10 --yes --json
     """
-    if (quantity is None) == (amount is None):
+    if quantity is None and amount is None:
         raise click.UsageError("say how much: --quantity N or --amount USD")
+    if quantity is not None and amount is not None:
+        raise click.UsageError("--quantity and --amount both say how much: give one of them")
     if not yes and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: say --yes")
     from engine.app.controls import controlled_journal

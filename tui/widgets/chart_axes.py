@@ -50,12 +50,14 @@ class PriceScale:
         return [(self.at(price) // 2, price) for price in prices]
 
     def text(self, price: float) -> str:
-        """Format a price with as many decimals as distinguish neighbouring rows of this scale, at least two."""
+        """Format a price with as many decimals as distinguish neighbouring rows of this scale, at least two below a
+        million; in short from a hundred millions on."""
         largest = max(abs(self.low), abs(self.high))
         if largest >= 1e8:
             return compact(price)
-        decimals = min(8, max(2, math.ceil(-math.log10((self.high - self.low) / 100))))
-        return f"{price:,.{0 if largest >= 1e6 else decimals}f}"
+        least = 0 if largest >= 1e6 else 2
+        decimals = min(8, max(least, math.ceil(-math.log10((self.high - self.low) / 100))))
+        return f"{price:z,.{decimals}f}"
 
 
 def round_step(least: float) -> float:

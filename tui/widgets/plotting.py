@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ _COLOURS = ("blue+", "orange", "green+", "magenta+", "cyan+", "red+")
 _PLAIN_MARKS = "*+xo#@"
 """A curve is known by what it is drawn with, and not by its colour alone."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+_DECIMAL_ZEROS = re.compile(r"(\.\d*?)0+$")
 _FRAME_TO_ASCII = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
 
 _figure = Lock()
@@ -110,23 +112,47 @@ def _drawn(curves: Sequence[Curve], labels: Sequence[str], pen: Pen, width: int,
         pixel = plotext.pixel(_COLOURS[curve.number % len(_COLOURS)]) if pen.colour else plotext.pixel()
         mark = plotext.marker(pen.mark(curve.number), pixel)
         figure.draw(figure.signal(*_thinned(curve.places, curve.values, 2 * width), marker=mark).lines(True))
-    _axes(figure, scale, labels, last=max(curve.places[-1] for curve in drawable), names=max(1, width // 18))
+    _axes(figure, scale, labels, low=min(values), last=max(curve.places[-1] for curve in drawable), width=width)
     text = figure.build().string(colorless=not pen.colour)
     figure.clear()
     return text if pen.colour else _ESCAPES.sub("", text)
 
 
-def _axes(figure: Any, scale: PriceScale, labels: Sequence[str], *, last: int, names: int) -> None:
-    """Set round prices on the vertical axis, and about so many labels on the horizontal one."""
-    prices = [price for _, price in scale.ticks() if scale.low <= price <= scale.high]
-    whole = all(price == int(price) for price in prices)
+def _axes(figure: Any, scale: PriceScale, labels: Sequence[str], *, low: float, last: int, width: int) -> None:
+    """Set the prices on the vertical axis, and the labels that the rest of the width has room for on the horizontal."""
+    prices = _prices(scale, low)
     figure.ruler("y").lim(scale.low, scale.high)
-    figure.ruler("y").ticks(prices, [f"{price:,.0f}" if whole else scale.text(price) for price in prices])
-    if last > 0:
-        places = sorted({round(last * n / names) for n in range(names + 1)})
-        named = [place for place in places if place < len(labels)]
-        figure.ruler("x").lim(0, last)
-        figure.ruler("x").ticks(named, [labels[place] for place in named])
+    figure.ruler("y").ticks(list(prices.values()), list(prices))
+    columns = width - max(map(len, prices)) - 2  # the frame takes two
+    places = _places(last, max(1, width // 18), columns, max(map(len, labels), default=0))
+    named = [place for place in places if place < len(labels)]
+    figure.ruler("x").lim(0, last)
+    figure.ruler("x").ticks(named, [labels[place] for place in named])
+
+
+def _prices(scale: PriceScale, low: float) -> dict[str, float]:
+    """The prices to name, by their texts: round ones, or where there are not two of those the highest and the lowest;
+    of a flat curve its only one."""
+    if scale.low < low:  # there is space around a flat curve, and nothing to compare its decimals with
+        return {_DECIMAL_ZEROS.sub(r"\1", scale.text(low)).rstrip("."): low}
+    prices = [price for _, price in scale.ticks() if scale.low <= price <= scale.high]
+    if len(prices) < 2:
+        prices = [scale.high, scale.low]
+    whole = all(price == int(price) for price in prices)
+    return {f"{price:z,.0f}" if whole else scale.text(price): price for price in prices}
+
+
+def _places(last: int, most: int, columns: int, length: int) -> list[int]:
+    """The places to name: the first, the last and those that divide the axis into at most `most` parts, as far as
+    labels of `length` characters stay a space apart on `columns`; else the last alone."""
+    for parts in range(most, 0, -1):
+        places = sorted({round(last * n / parts) for n in range(parts + 1)})
+        # plotext centres a label under its place, but keeps it within the axis, and leaves one out that would overlap.
+        middles = [int(place * (columns - 1) / last + 0.5) for place in places]
+        starts = [min(max(0, middle - (length - 1) // 2), columns - length) for middle in middles]
+        if all(after - before > length for before, after in pairwise(starts)):
+            return places
+    return [last]
 
 
 def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], list[float]]:
@@ -143,15 +169,20 @@ def _thinned(places: list[int], ys: list[float], most: int) -> tuple[list[int], 
 
 
 def _legend(curves: Sequence[Curve], width: int, pen: Pen) -> str:
-    """The curves' names, each with its mark and last value; without the values where those do not all fit, and with
-    shortened names where those do not."""
-    valued = [f"{curve.name} {curve.values[-1]:,.2f}" if curve.values else f"{curve.name} -" for curve in curves]
-    names = [curve.name for curve in curves]
-    longest = max(map(len, names))
-    while longest > 1 and sum(min(len(name), longest) + 4 for name in names) - 2 > width:
-        longest -= 1
-    whole = sum(len(text) + 4 for text in valued) - 2 <= width
-    texts = valued if whole else [_shortened(name, longest, "." if pen.plain else "…") for name in names]
+    """The curves' names, each with its mark and last value; with fewer decimals, then without the values where those do
+    not all fit, and with shortened names where the names do not."""
+    for decimals in (2, 1, 0):
+        texts = [
+            f"{curve.name} {curve.values[-1]:z,.{decimals}f}" if curve.values else f"{curve.name} -" for curve in curves
+        ]
+        if sum(len(text) + 4 for text in texts) - 2 <= width:
+            break
+    else:
+        names = [curve.name for curve in curves]
+        longest = max(map(len, names))
+        while longest > 1 and sum(min(len(name), longest) + 4 for name in names) - 2 > width:
+            longest -= 1
+        texts = [_shortened(name, longest, "." if pen.plain else "…") for name in names]
     return "  ".join(f"{pen.sample(curve.number)} {text}" for curve, text in zip(curves, texts, strict=True))
 
 

@@ -217,7 +217,10 @@ def change_document(head: Row, record: MemoryRecord, marks: Marks, calendar: Cal
 
 
 def named(records: Sequence[MemoryRecord], wanted: str) -> MemoryRecord:
-    """The record that an id, or enough of its beginning, names. Raises MissingData where it names none, or several."""
+    """The record that an id, or enough of its beginning, names. Raises MissingData where it names none, or several,
+    UsageError for an empty one."""
+    if not wanted.strip():
+        raise UsageError("the id is empty: give one, or enough of its beginning; paperdesk memory list shows ids")
     found = [record for record in records if record.id.startswith(wanted.lower())]
     if len(found) == 1:
         return found[0]

@@ -83,7 +83,7 @@ class Records:
     @property
     def absence(self) -> str:
         """The answer where the desk has not run."""
-        return f"the desk {self.desk} has not run yet: paperdesk --daily"
+        return f"the desk {self.desk} has not run yet: paperdesk --daily --desk {self.desk}"
 
     @property
     def required(self) -> JournalReader:

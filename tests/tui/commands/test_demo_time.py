@@ -18,10 +18,12 @@ from engine.app.desk_context import Finished
 from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import load_config
+from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
+from engine.messages.commands import Approve, Halt, Resume
 from engine.messages.events import Event, Noticed
 from engine.services import Services
 from tests.tui.commands.conftest import FEW_AGENTS, Run
@@ -145,7 +147,14 @@ def test_orders_of_a_demo_desk_wait_by_its_own_time(run: Run, fresh: Path, monke
         if waiting := run("approve", "--json").json["waiting"]:
             break
     assert waiting and waiting[0]["session"] < str(SESSIONS[-1])
+    assert run("halt").code == run("resume").code == 0
     stands = run("approve", waiting[0]["id"], "--json").json["orders"][0]["stands"]
+    with JournalReader(places.desk_journal("demo")) as reader:
+        given = [time for time, _ in reader.commands(Halt, Resume, Approve)]
+        sent = [move.time for move in reader.order_moves(waiting[0]["id"]) if move.state is not OrderState.INTENDED]
+    times = [*given, *sent]
+    assert len(given) == 3 and sent and times == sorted(times), "by the desk's time, whoever does it"
+    assert times[-1].date() < NOW.date()
     assert stands == "approved, acknowledged"
 
 

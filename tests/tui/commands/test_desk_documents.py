@@ -25,7 +25,7 @@ def test_the_default_desk_is_the_configurations() -> None:
 def test_a_desk_that_has_not_run_is_said_and_is_no_error(run: Run, paperdesk_home: Path, command: str) -> None:
     said = run(command)
     assert (said.code, said.err) == (0, "")
-    assert said.out == "the desk demo has not run yet: paperdesk --daily\n"
+    assert said.out == "the desk demo has not run yet: paperdesk --daily --desk demo\n"
     document = run(command, "--json").json
     assert (document["schema"], document["desk"], document["run"]) == (1, "demo", None)
     assert contents(paperdesk_home) == {}
@@ -171,8 +171,12 @@ def test_a_backtests_books_are_its_tests(run: Run, backtested: Path) -> None:
 
 def test_a_configured_desk_is_looked_at(run: Run, desk: Path) -> None:
     (desk / "config.toml").write_text('[desk]\nname = "other"\n')
-    assert run("status").out == "the desk other has not run yet: paperdesk --daily\n"
+    advised = "the desk other has not run yet: paperdesk --daily --desk other\n"
+    assert run("status").out == advised
     assert run("--desk", "demo", "status").out.startswith("Desk demo")
+    (desk / "config.toml").unlink()
+    assert run("status", "--desk", "other").out == advised
+    assert run("--daily", "--desk", "other").code == 0 and run("status", "--desk", "other").out.startswith("Desk other")
     (desk / "config.toml").write_text('[desk]\nnmae = "other"\n')
     said = run("status")
     assert said.code == 78

@@ -77,6 +77,8 @@ def test_where_nobody_answers_it_says_so_and_writes_nothing(
     monkeypatch.setattr(os, "isatty", lambda fd: False)
     said = run("init")
     assert said.code == 2 and "--yes" in said.err
+    *_, question, error = said.err.splitlines()
+    assert question.startswith("Name of the desk") and error.startswith("paperdesk: init asks, and nobody answers")
     assert contents(paperdesk_home) == {}
 
 

@@ -148,6 +148,8 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
         (("lifeline", "zz", "--reason", "x"), 2, "--reason belongs to pin"),
         (("fade",), 2, "'fade' is not one of"),
         (("preview", "--preset", "finmen"), 2, "did you mean finmem"),
+        (("pin", ""), 2, "the id is empty: give one"),
+        (("lifeline", " "), 2, "the id is empty: give one"),
         (("list", "--run", "nix"), 65, "no run nix"),
         (("list", "--session", "2931-01-02"), 2, "lies in the future"),
         (("reembed", "--embedder", "foo"), 78, "openai:MODEL, NAME:MODEL of an [endpoints.NAME]"),
@@ -389,8 +391,17 @@ def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: 
     assert (forgotten["id"], forgotten["changed"], forgotten["applied"]) == (report, True, True)
     assert (forgotten["forgotten"], forgotten["pinned"], forgotten["reason"]) == (True, False, "of another company")
     assert run("memory", "forget", report, "--json").json["changed"] is False
+    restoring = f"is forgotten: restore it first with paperdesk memory restore {report[:8]}\n"
     refused = run("memory", "pin", report)
-    assert (refused.code, refused.err.count("\n")) == (65, 1) and "restore it before" in refused.err
+    assert (refused.code, refused.err.count("\n")) == (65, 1) and restoring in refused.err
+    # One that was pinned before it was forgotten.
+    for change in ("restore", "pin", "forget"):
+        assert run("memory", change, report, "--reason", "of another company").code == 0
+    for change in ("pin", "unpin"):
+        refused = run("memory", change, report)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (65, "", 1) and restoring in refused.err
+    for change in ("restore", "unpin", "forget"):
+        assert run("memory", change, report, "--reason", "of another company").code == 0
     # A run that holds the memory: the change waits in the journal.
     with FileLock(remembering / "data" / "desks" / "demo.memory" / "memory.lock"):
         held = run("memory", "pin", pinned["id"], "--json").json

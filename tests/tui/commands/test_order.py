@@ -138,8 +138,10 @@ def test_an_order_before_the_daily_run_settles_and_leaves_the_decisions_to_that_
 
 
 def test_what_cannot_be_ordered_says_why(run: Run, evening: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run("order", "BUY", "ORVL", "--yes").code == 2
-    assert run("order", "BUY", "ORVL", "--amount", "5", "--quantity", "1", "--yes").code == 2
+    none = run("order", "BUY", "ORVL", "--yes")
+    both = run("order", "BUY", "ORVL", "--amount", "5", "--quantity", "1", "--yes")
+    for said, words in ((none, "say how much: --quantity N or --amount USD"), (both, "give one of them")):
+        assert (said.code, said.err.count("\n")) == (2, 1) and words in said.err
     assert "nobody can be asked" in run("order", "BUY", "ORVL", "--amount", "500").err
     assert "none of the desk's symbols" in run("order", "BUY", "TMBK", "--amount", "500", "--yes").err
     assert "less than the smallest order" in run("order", "BUY", "ORVL", "--amount", "0.5", "--yes").err

@@ -54,8 +54,8 @@ def test_groups_are_made_changed_exported_and_imported(run: Run, fresh: Path, tm
         (("add", "desk", "NVDA"), 2, "change desk.symbols in the configuration"),
         (("add", "My List", "NVDA"), 2, "cannot name a watchlist"),
         (("add", "core", "N V"), 2, "is no symbol"),
-        (("remove", "core", "NVDA"), 65, "NVDA is not in the watchlist core"),
-        (("group", "core", "--delete"), 65, "there is no watchlist core"),
+        (("remove", "core", "NVDA"), 65, "there is no watchlist core: none was made yet"),
+        (("group", "core", "--delete"), 65, "there is no watchlist core: none was made yet"),
         (("add", "core", "NVDA", "--delete"), 2, "--delete belongs to group"),
         (("import", "nix.csv"), 65, "there is no such file"),
     ],
@@ -65,6 +65,18 @@ def test_what_cannot_be_meant_is_said_in_one_line(
 ) -> None:
     ended = run("watchlist", *arguments)
     assert (ended.code, ended.err.count("\n")) == (code, 1) and said in ended.err
+
+
+def test_a_group_that_is_not_there_is_told_from_one_without_the_symbol(run: Run, fresh: Path) -> None:
+    run("watchlist", "add", "core", "NVDA")
+    run("watchlist", "group", "chips")
+    for arguments in (("remove", "cors", "NVDA"), ("group", "cors", "--delete")):
+        ended = run("watchlist", *arguments)
+        assert ended.code == 65
+        assert ended.err == "paperdesk: there is no watchlist cors: those that exist are core, chips\n"
+    assert "AAPL is not in the watchlist core: NVDA\n" in run("watchlist", "remove", "core", "AAPL").err
+    assert "NVDA is not in the watchlist chips: it is empty\n" in run("watchlist", "remove", "chips", "NVDA").err
+    assert set(groups(run)) == {"desk", "core", "chips"}
 
 
 def test_a_bad_file_is_named_with_its_line_and_changes_nothing(run: Run, fresh: Path, tmp_path: Path) -> None:
