@@ -36,10 +36,12 @@ def opening_state(opening: Opening) -> DeskState:
 
 
 def at_rest(state: DeskState) -> DeskState:
-    """The state without a run at work: the answers that were on their way wait, as those that were not asked for."""
+    """The state without a run at work: the answers that were on their way wait, as those that were not asked for; where
+    the run is done they are left out."""
+    rest = Progress.LEFT_OUT if state.done else Progress.WAITING
     panes = {
         symbol: {
-            owner: tuple(replace(one, progress=Progress.WAITING) if not one.over else one for one in steps)
+            owner: tuple(replace(one, progress=rest) if not one.over else one for one in steps)
             for owner, steps in owners.items()
         }
         for symbol, owners in state.panes.items()
@@ -105,7 +107,8 @@ def _run_started(state: DeskState, event: RunStarted) -> DeskState:
     more += " alone" if event.kind is RunKind.SYMBOL else ""
     symbols = ", ".join(event.symbols[:4]) or "no symbol, for all are decided,"
     text = f"{kind} of {symbols}{more} {'goes on' if goes_on else 'begins'}"
-    state = replace(_logged(state, event, "info", text), running=True, symbols=event.symbols, at="", error="")
+    state = _logged(state, event, "info", text)
+    state = replace(state, running=True, done=False, symbols=event.symbols, at="", error="")
     if goes_on:
         return state
     return replace(
@@ -224,7 +227,7 @@ def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
     ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
     error = one_line(event.detail) if failed else state.error
-    return replace(at_rest(ended), error=error)
+    return replace(at_rest(replace(ended, done=event.outcome is RunOutcome.DONE)), error=error)
 
 
 _CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {

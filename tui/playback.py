@@ -243,15 +243,12 @@ class Playback:
         return None if self._market is None else exchange_of(tuple(self._market.calendars.values()))
 
     def _moment(self, session: date | None) -> datetime:
-        """The moment at which a session was decided: by a backtest at the close of the exchange, by a desk once the
-        session of every symbol was over."""
+        """The moment from which the books of a session are known: once that of every symbol was over."""
         calendar = self._calendar()
         if session is None or calendar is None:
             return self._services.clock.now()
-        from engine.market.trading_hours import completed_at, decision_time
+        from engine.market.trading_hours import completed_at
 
-        if self.source.run is not None:
-            return decision_time(calendar, session)
         return completed_at(calendar, self._symbols, session)
 
     def _documents(self, records: Records, *, session: date | None, now: datetime) -> tuple[Opening, ControlState]:

@@ -163,6 +163,7 @@ class DeskState:
 
     run: id of the run; empty before the first.
     running: True until the run ends.
+    done: True once it has done all that it had to do: a step that did not come is left out.
     symbols: those of the run, in its order.
     steps: the questions about each symbol in order, the decision last; one that does not come is shown as left out.
     session: the session that is being decided.
@@ -179,6 +180,7 @@ class DeskState:
 
     run: str = ""
     running: bool = False
+    done: bool = False
     symbols: tuple[str, ...] = ()
     steps: tuple[str, ...] = ("decision",)
     session: date | None = None
@@ -215,7 +217,8 @@ class DeskState:
         return self.panes.get(symbol, {}).get(owner) or self._waiting()
 
     def _waiting(self) -> tuple[Pane, ...]:
-        return tuple(Pane(step=step) for step in self.steps)
+        progress = Progress.LEFT_OUT if self.done else Progress.WAITING
+        return tuple(Pane(step=step, progress=progress) for step in self.steps)
 
     def _owners(self, symbol: str) -> Pane:
         opinions, decisions = self.opinions.get(symbol, {}), self.signals.get(symbol, {})

@@ -49,8 +49,8 @@ def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
 
 def hide_after_session(connection: sqlite3.Connection, session: date) -> None:
     """Hide rows of a backtest from after it had settled a session and decided for it: orders of that session are at the
-    broker, and the run is not over."""
-    _hide(connection, _until(session))
+    broker, and the run is not over before its last session."""
+    _hide(connection, _until(session, ended=True))
 
 
 def hide_within_session(connection: sqlite3.Connection, point: Within) -> None:
@@ -70,7 +70,7 @@ def hide_within_session(connection: sqlite3.Connection, point: Within) -> None:
     _hide(
         connection,
         {
-            **_until(point.session),
+            **_until(point.session, ended=False),
             "answers": first("answers", point.answers),
             "decisions": first("decisions", point.decisions),
             **dict.fromkeys(WITH_ANSWERS, along("answers")),
@@ -104,14 +104,16 @@ def _announced(connection: sqlite3.Connection, event: int) -> dict[str, str]:
     }
 
 
-def _until(session: date) -> dict[str, str]:
+def _until(session: date, *, ended: bool) -> dict[str, str]:
     until = f"session <= '{session.isoformat()}'"
+    # With the end of its last session the run is over, and so are its orders.
+    over = f"{ended:d} AND NOT EXISTS (SELECT 1 FROM main.equity WHERE session > '{session.isoformat()}')"
     traded = f"EXISTS (SELECT 1 FROM main.fills WHERE order_id = stored.order_id AND {until})"
     earlier = f"(SELECT session FROM main.orders WHERE id = stored.order_id) < '{session.isoformat()}'"
     return {
         **dict.fromkeys(OF_SESSION, until),
-        "order_states": f"state IN ('intended', 'submitting', 'acknowledged') OR {earlier} OR {traded}",
-        "run_states": "outcome IS NULL",
+        "order_states": f"state IN ('intended', 'submitting', 'acknowledged') OR {earlier} OR {traded} OR {over}",
+        "run_states": f"outcome IS NULL OR {over}",
     }
 
 

@@ -10,7 +10,7 @@ from engine.domain.decision import Decision
 from engine.journal.entries import RunEntry
 from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
-from engine.messages.events import Event, RunStarted
+from engine.messages.events import Event, RunFinished, RunStarted
 from engine.messages.from_values import decision_made, opinion_formed, order_filled, session_settled
 from engine.reports.documents.questions import step_names
 from engine.reports.documents.records import Records
@@ -58,7 +58,8 @@ def session_events(
     reader: JournalReader, run: RunEntry, session: date, at: datetime, decisions: Sequence[Decision]
 ) -> Iterator[Event]:
     """The events of a backtest's session, made from its rows, as of the moment `at`, UTC, at which the session was
-    decided: trades, books, answers, opinions, decisions. `decisions` are those of the run."""
+    decided: trades, books, answers, opinions, decisions, and with the last session the end. `decisions` are those of
+    the run."""
     steps = tuple(step_names(reader.agent_calls(run.id, session)))
     before = max((one.key.session for one in decisions if one.key.session < session), default=None)
     # Those of the session before come first: of a cycle that is under way the last steps have no answer yet.
@@ -82,3 +83,5 @@ def session_events(
     if len({one.key.owner for one in opinions}) > 1:
         yield from (opinion_formed(at, one) for one in opinions)
     yield from (decision_made(at, one) for one in decisions if one.key.session == session)
+    if run.outcome is not None:
+        yield RunFinished(run.id, at, run.outcome, run.value, run.detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from connectors.wiring.services import services
+from engine import places
+from engine.app.backtest import run_backtest
+from engine.config import load_config
+from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MalformedData
 from engine.journal.reader import JournalReader
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
@@ -94,12 +100,11 @@ async def test_a_desk_that_has_not_run_says_that_it_has_no_past(fresh: Path) -> 
 
 
 async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
-    from engine import places
-
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
         view = await arrived(pilot)
+        assert view.place is not None and view.place.text == "run done"
         with JournalReader(places.run_journal(BACKTEST)) as reader:
             closes = reader.equity(BACKTEST, "test")
             answers = reader.answers(run=BACKTEST)
@@ -110,6 +115,9 @@ async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
         for point in (closes[-1], closes[-2]):
             assert view.desk.books is not None
             assert (view.desk.books.session, view.desk.books.value) == (point.session, point.value)
+            last = {quote.symbol: quote.last for quote in view.market.quotes}  # type: ignore[union-attr]
+            assert {one.symbol: last[one.symbol] for one in view.desk.books.held} == point.prices, "one price"
+            assert view.desk.done == (point is closes[-1])
             panes = view.desk.panes_of("ORVL")
             asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
             assert len([one for one in panes if one.answer]) == len(asked)
@@ -129,9 +137,30 @@ def closed_at(session: date) -> datetime:
     return datetime(session.year, session.month, session.day, 20, 0, 1, tzinfo=UTC)
 
 
-async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None:
-    from engine import places
+async def test_prices_of_a_coin_in_a_backtest_are_those_of_its_books(fresh: Path) -> None:
+    spec = RunSpec(
+        symbols=("ORVL", "WRNN-USD"),
+        first=date(2025, 3, 12),
+        last=date(2025, 3, 17),
+        strategy="buy-and-hold",
+        data=DataSpec(None, 7),
+        run=BACKTEST,
+    )
+    await asyncio.to_thread(run_backtest, services(load_config(None).config), spec, baselines=())
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: bridge.snapshot().services is not None)
+        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
+        for _ in range(3):
+            view = await arrived(pilot)
+            assert view.desk.books is not None and view.market is not None
+            last = {quote.symbol: quote.last for quote in view.market.quotes}
+            held = {one.symbol: one.price for one in view.desk.books.held}
+            assert "WRNN-USD" in held and held == {symbol: last[symbol] for symbol in held}
+            await pilot.press("left_curly_bracket")
 
+
+async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None:
     with JournalReader(places.run_journal(BACKTEST)) as reader:
         before, session = (one.session for one in reader.equity(BACKTEST, "test")[3:5])
         answers = reader.agent_calls(BACKTEST, session)
