@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.run import RunKind, RunOutcome
 from engine.messages import events
 from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
+from tui import amounts
 from tui.plain_text import one_line, printable
 from tui.state import Books, DeskState, Held, Line, Pane, Progress, Signal, with_line
 
@@ -191,7 +192,7 @@ def _order_moved(state: DeskState, event: events.OrderMoved) -> DeskState:
 
 
 def _order_filled(state: DeskState, event: events.OrderFilled) -> DeskState:
-    text = f"{event.symbol} {event.side} {event.quantity.normalize():f} at {event.price:,.2f}"
+    text = f"{event.symbol} {event.side} {amounts.quantity(event.quantity)} at {amounts.price(event.price)}"
     return _logged(state, event, "trade", text)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
-from engine.errors import PaperdeskError
+from engine.errors import MissingData, PaperdeskError
 from tui.controls_view import controls_at
 from tui.desk_changes import after, opening_state
 from tui.market_reading import exchange_of, market_view
@@ -211,6 +211,8 @@ class Playback:
 
         points = self.source.read(timeline)
         if self.source.run is not None:
+            if not points:
+                raise MissingData(f"{self.source.name} ended before a session of its test was over: it has no history")
             spec = self.source.read(lambda records: records.required.run(self.source.run or "").spec)
             if spec is not None:
                 self._symbols = spec.symbols

@@ -174,6 +174,9 @@ def _came_of_it(shown: Row) -> Iterator[_Entry]:
     known = {one["sessions"]: one for one in shown["closes_since"]}
     for sessions in HORIZONS:
         words, ink = close_words(known[sessions]) if sessions in known else ("not known yet", "quiet")
+        if sessions == HORIZONS[0] and sessions in known and shown["close"] is not None:
+            # A coin's day may end after the decision: the price that it saw is another one.
+            words += f", from {amounts.money(shown['close'])} at the close of {shown['session']}"
         yield _Entry("After", f"{'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {words}", ink)
     if shown["outcome"] is not None:
         yield _Entry("Earned", outcome_words(shown), outcome_ink(shown), most=2)

@@ -192,6 +192,7 @@ async def test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended(running: Ru
         await pilot.press("y")
         await until(pilot, lambda: state_of(asking, SOLD) is OrderState.CANCELED)
         await until(pilot, lambda: "to approve" not in bar(pilot) and len(orders(pilot).rows) == 2)
+        assert "asks before orders" in bar(pilot)
         assert words(asking) == {BOUGHT.id: True, SOLD.id: False}
 
 

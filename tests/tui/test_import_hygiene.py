@@ -27,6 +27,7 @@ ENGINE_BEFORE_FIRST_PAINT = {
     "engine.domain.order_id",
     "engine.domain.printable",
     "engine.domain.text",
+    "engine.domain.trading_mode",
     "engine.messages.answer_text",
     "engine.reports.documents.control_state",
 }

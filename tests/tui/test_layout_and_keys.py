@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -13,10 +14,14 @@ from hypothesis import strategies as st
 from engine.market.trading_hours import AroundTheClock
 from tui import amounts
 from tui.keys import SCREENS, bindings, groups, hints
+from tui.market_view import MarketView, Quote
 from tui.plain_text import one_line, printable
 from tui.screens.frame import Layout, layout_of
+from tui.snapshot import Snapshot
+from tui.state import DeskState, Signal
+from tui.watchlist import WatchedGroup
 from tui.widgets.column_widths import LEAST, Column, column_widths
-from tui.widgets.desk_tables import WATCHLIST
+from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
 
 
 @given(st.integers(0, 400), st.integers(0, 200))
@@ -99,3 +104,19 @@ def test_nothing_printable_can_steer_a_terminal(text: str) -> None:
     shown = printable(text)
     assert "\x1b" not in shown and all(c == "\n" or c.isprintable() or c.isspace() for c in shown)
     assert "\n" not in one_line(text)
+
+
+def test_a_signal_of_the_session_before_is_marked_until_the_symbol_is_decided() -> None:
+    quotes = (Quote("AAPL", Decimal(10), 0.0, date(2024, 5, 2)), Quote("NVDA", Decimal(10), 0.0, date(2024, 5, 2)))
+    made = {
+        "AAPL": {"desk": Signal(date(2024, 5, 1), "BUY", Decimal("8.44"), "")},
+        "NVDA": {"desk": Signal(date(2024, 5, 2), "SELL", Decimal("8.44"), "")},
+    }
+    state = DeskState(signals=made, session=date(2024, 5, 2), running=True)
+
+    def signals(desk: DeskState) -> list[str]:
+        view = Snapshot(desk=desk, market=MarketView(quotes))
+        return [row.cells[-1].text for row in watchlist_rows(view, WatchedGroup())]
+
+    assert signals(state) == ["(BUY)", "SELL 8.4"]
+    assert signals(replace(state, running=False)) == ["BUY  8.4", "SELL 8.4"]

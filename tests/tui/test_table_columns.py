@@ -38,7 +38,7 @@ async def test_the_position_stays_while_a_step_with_a_long_name_runs() -> None:
     states = (
         (DeskState(books=BOOKS), "-"),
         (DeskState(books=BOOKS, running=True, symbols=("ABCD-USD",), panes=thinks), "market..."),
-        (DeskState(books=BOOKS, signals=made), "BUY  3.82"),
+        (DeskState(books=BOOKS, signals=made), "BUY  3.8"),
     )
     async with OneTable(WATCHLIST).run_test(size=(60, 10)) as pilot:
         table = pilot.app.query_one(Table)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
 
 Document = Mapping[str, Any]
+MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe: no order is sent"}
+"""Modes that keep orders back, in words."""
 
 
 @click.command("status")
@@ -42,7 +44,8 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
 
         now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
         document = status_document(records, now.due, now.calendar, now.time)
-    show_records(records, document, as_json, lambda: _status_lines(records, document, now))
+        waiting = _waiting(records, document)
+    show_records(records, document, as_json, lambda: _status_lines(records, document, waiting, now))
 
 
 @click.command("positions")
@@ -99,7 +102,9 @@ def _circumstances(invocation: Invocation) -> Circumstances:
         return Circumstances()
 
 
-def _status_lines(records: Records, document: Document, now: Circumstances) -> Iterator[str]:
+def _status_lines(
+    records: Records, document: Document, waiting: Iterable[Document], now: Circumstances
+) -> Iterator[str]:
     from engine.reports.documents.rehearsal import rehearsal_words
     from tui.plain_text import facts
     from tui.run_text import halt_words
@@ -126,7 +131,7 @@ def _status_lines(records: Records, document: Document, now: Circumstances) -> I
     if document["missed"]:
         pairs.append(("Missed", f"no daily run came for {', '.join(document['missed'])}"))
     # A demo's clock rests between sessions: its last minute is always that of the last run.
-    pairs += _facts(document, rates=not now.demo)
+    pairs += _facts(document, waiting, rates=not now.demo)
     yield from facts(pairs, min(console.width, 100))
     if document["session"] is not None:
         yield ""
@@ -153,18 +158,39 @@ def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
     from engine.reports.settings_text import changed_text, costs_text
 
     if document["settings"] is not None:
+        yield "Mode", MODES.get(document["settings"]["mode"], "")
         yield "Costs", costs_text(document["settings"])
     if document["changed"] is not None:
         yield "Changed", changed_text(document["changed"])
 
 
-def _facts(document: Document, *, rates: bool) -> Iterator[tuple[str, str]]:
+def _waiting(records: Records, document: Document) -> list[Document]:
+    """The open orders, each that was not sent with the operator's answer in the place of its state."""
+    from engine.execution.controls import approvals
+
+    orders = document["open_orders"]
+    if records.reader is None or records.kind == "backtest":
+        return list(orders)
+    answers = approvals(records.reader, [order["id"] for order in orders])
+    asks = document["settings"] is not None and document["settings"]["mode"] == "ask"
+    found: list[Document] = []
+    for order in orders:
+        answer, state = answers.get(order["id"]), order["state"]
+        if state == "intended" and answer is not None:
+            state = "approved, not sent yet" if answer.approved else "vetoed, and still to be ended"
+        elif state == "intended":
+            state = "waits for approval: paperdesk approve" if asks else "not sent yet"
+        found.append({**order, "state": state})
+    return found
+
+
+def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> Iterator[tuple[str, str]]:
     from tui import amounts
     from tui.run_text import order_words
 
     if document["session"] is not None:
         yield "Value", _value(document)
-    yield "Waiting", "\n".join(map(order_words, document["open_orders"])) or "no order"
+    yield "Waiting", "\n".join(map(order_words, waiting)) or "no order"
     if rates and (operation := document["operation"]) is not None:
         from engine.reports.documents.operations import rate_words
 

@@ -72,7 +72,8 @@ def _quote(quote: Quote, shares: Decimal, desk: DeskState) -> Row:
 
 
 def _signal(desk: DeskState, symbol: str) -> Cell:
-    """Show the step in progress while a cycle runs, else the latest decision, or the decisions of several owners."""
+    """Show the step in progress while a cycle runs, else the latest decision, or the decisions of several owners; in
+    brackets that of a session before the one that is being decided."""
     if desk.running:
         thinking = next((pane for pane in desk.panes_of(symbol) if pane.progress is Progress.THINKING), None)
         if thinking is not None:
@@ -83,7 +84,9 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
     if len(made) > 1:
         (action, count), *_ = Counter(signal.action for signal in made).most_common()
         return Cell(f"{action:<4} {count}/{len(made)}", ACTION_INKS.get(action, "text"))
-    action, size = made[0].action, amounts.size(made[0].size)
+    action, size = made[0].action, amounts.size(round(made[0].size, 1))  # more would cost the positions their column
+    if desk.running and desk.session is not None and made[0].session < desk.session:
+        return Cell(f"({action.lower() if action == 'ABSTAIN' else action})", "muted", action)
     text = "abstain" if action == "ABSTAIN" else f"{action:<4} {size:>2}".rstrip()
     return Cell(text, ACTION_INKS.get(action, "text"), action)
 

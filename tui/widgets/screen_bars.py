@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
+from engine.domain.trading_mode import TradingMode
 from tui import amounts
 from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
@@ -78,15 +79,20 @@ def _since(view: Snapshot, books: Books) -> str:
 
 
 def _control_items(view: Snapshot) -> Iterator[Item]:
-    """Yield the halt, or else the pause, the number of orders that wait for an approval, those of the operator that can
-    be taken back, and a rehearsal that is missing or missed."""
+    """Yield the halt, or else the pause, a mode that keeps orders back, the number of orders that wait for an approval,
+    those of the operator that can be taken back, and a rehearsal that is missing or missed."""
+    mode = None if view.services is None or view.place is not None else view.services.mode
     stop, waiting = view.controls.halted or view.controls.paused, view.controls.waiting
     if stop is not None:
         today = view.now is not None and view.now.date() == stop.since.date()
         since = f"{stop.since:{'%H:%M' if today else '%b %d %H:%M'}}"
         yield Item("since", f"{since} {cut(one_line(stop.reason), REASON)}".rstrip(), "warn")
+    if mode is TradingMode.OBSERVE:
+        yield Item("", "observes: no order is sent", "warn")
     if waiting:
         yield Item("", f"{len(waiting)} to approve", "warn")
+    elif mode is TradingMode.ASK:
+        yield Item("", "asks before orders", "name")
     if view.own_orders:
         yield Item("", f"{len(view.own_orders)} of yours to be sent: u", "warn")
     if view.services is not None and view.services.rehearsal.reason:

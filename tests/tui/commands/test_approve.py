@@ -99,6 +99,9 @@ def test_what_waits_is_listed_with_why_and_how_long(run: Run, waiting: list[dict
     assert words(desk) == {}
     status = run("status", "--desk", desk, "--json").json
     assert status["last_run"]["outcome"] == "waiting" and status["due"] is None
+    told = run("status", "--desk", desk).out
+    assert "ask: an order is sent once it is approved" in told
+    assert told.count("waits for approval: paperdesk approve") == len(waiting)
 
 
 def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_anew(
@@ -141,6 +144,7 @@ def test_on_a_halted_desk_an_approval_waits_and_the_run_after_the_halt_sends(
     said = run("approve", "--all", "--desk", desk)
     assert said.code == 0 and "HALTED since " in said.out
     assert said.out.count("approved, not sent yet") == len(waiting)
+    assert run("status", "--desk", desk).out.count("approved, not sent yet") == len(waiting)
     daily = run("--daily", "--desk", desk, "--json")
     assert (daily.code, daily.json["outcome"]) == (0, "halted")
     assert daily.json["halted"]["since"] == halt["halted"]["since"]

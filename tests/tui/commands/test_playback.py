@@ -16,9 +16,11 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app.backtest import run_backtest
 from engine.config import load_config
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import DataSpec, RunKind, RunSpec
 from engine.errors import MalformedData
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.conftest import opened, until
 from tui.screens.desk import DeskScreen
@@ -135,6 +137,21 @@ def schedule(pilot: Pilot[Any]) -> object:
 def closed_at(session: date) -> datetime:
     """The moment at which a backtest decides, by the exchange's hours from 9 March on."""
     return datetime(session.year, session.month, session.day, 20, 0, 1, tzinfo=UTC)
+
+
+async def test_a_backtest_that_ended_in_its_warm_up_has_no_history(fresh: Path) -> None:
+    with JournalWriter(places.run_journal("early")) as writer:
+        entry = RunEntry(id="early", kind=RunKind.BACKTEST, name="finvision", started=closed_at(SESSIONS[0]))
+        writer.run_started(entry)
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: bridge.snapshot().services is not None)
+        assert bridge.to_past(Source("an early end", places.run_journal("early"), "early")) == ""
+        view = await arrived(pilot)
+        assert view.trouble == "an early end ended before a session of its test was over: it has no history"
+        assert view.desk.run == "" and view.desk.books is None, "nothing of the run is shown as a moment of it"
+        await pilot.press("backslash")
+        await until(pilot, lambda: bridge.snapshot().place is None)
 
 
 async def test_prices_of_a_coin_in_a_backtest_are_those_of_its_books(fresh: Path) -> None:
