@@ -3,12 +3,15 @@ processes have written."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from engine.messages.bus import Bus
 from engine.messages.events import Event, Noticed
 from tui.journal_tail import Given
+
+SAID = 100
+"""Notices of this program that are compared with the commands in the journal."""
 
 
 class OwnEvents(Bus):
@@ -19,13 +22,13 @@ class OwnEvents(Bus):
         super().__init__()
         self._unread: Counter[Event] = Counter()
         self._held: list[Event] = []
-        self._said: Counter[str] = Counter()
+        self._said: deque[str] = deque(maxlen=SAID)
         self._given: Sequence[Given] = ()
 
     def publish(self, event: Event) -> None:
         """Pass an event to all subscriptions; never waits."""
         if isinstance(event, Noticed) and not event.run:
-            self._said[event.text] += 1
+            self._said.append(event.text)
         if event in self._held:
             self._held.remove(event)
         elif event.durable and event.run:
@@ -51,9 +54,10 @@ class OwnEvents(Bus):
         program carries out is published only after it is written, and so by the next look."""
         found = []
         for one in self._given:
-            if self._said[one.words]:
-                self._said[one.words] -= 1
-            else:
+            said = next((text for text in self._said if text.startswith(one.words)), None)
+            if said is None:
                 found.append(one)
+            else:
+                self._said.remove(said)
         self._given = commands
         return found

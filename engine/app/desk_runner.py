@@ -170,6 +170,8 @@ class DeskRunner:
         async with self._writing:
             # In a thread: the journal's lock may be held by another process for a moment.
             done = await asyncio.to_thread(self._write, command)
+        if isinstance(command, Approve | Veto) and self._undo_seconds and not self._leaving.is_set():
+            done += f"; it can be undone for {self._undo_seconds:g} s"
         self._notice("warning" if isinstance(command, Halt | Pause) else "info", done)
         self._unpaused.set()
         if isinstance(command, Approve | Veto):

@@ -216,7 +216,8 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
 def command_words(reader: JournalReader, command: Command) -> str:
     """A command that has been carried out, as a sentence; empty for one that is no operator control."""
     if isinstance(command, OrderCommand):
-        return f"{_DONE[type(command)]}: {_in_words(reader, command.order_id)}"
+        done = f"{_undone(reader, command)} taken back" if isinstance(command, Undo) else _DONE[type(command)]
+        return f"{done}: {_in_words(reader, command.order_id)}"
     return _CARRIED_OUT.get(type(command), "")
 
 
@@ -232,8 +233,20 @@ _DONE: Mapping[type[OrderCommand], str] = {
     Approve: "approved",
     Veto: "vetoed",
     Edit: "edited",
-    Undo: "taken back",
 }
+_ANSWERS: Mapping[type[OrderCommand], str] = {Approve: "approval", Veto: "veto", Edit: "edit"}
+
+
+def _undone(reader: JournalReader, undo: Undo) -> str:
+    """The kind of command that the last undo of an order has taken back; an undo of nothing takes back the answer."""
+    held: list[str] = []
+    gone = "answer"
+    for _, command in reader.order_commands([undo.order_id]):
+        if not isinstance(command, Undo):
+            held.append(_ANSWERS[type(command)])
+        elif held:
+            gone = held.pop()
+    return gone
 
 
 def _in_words(reader: JournalReader, order_id: str) -> str:

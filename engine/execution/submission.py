@@ -182,7 +182,7 @@ class Submission(OrderRoute):
             elif order.state not in (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED):
                 bounds = _covering(bounds, order, portfolio)
             submitted.append(order)
-            self._publish_state(order)
+            self._publish_left(order)
         if lost:
             kinds = {one.kind for one in lost}
             raise (kinds.pop() if len(kinds) == 1 else TryAgainLater)("; ".join(map(str, lost)))
@@ -303,6 +303,11 @@ class Submission(OrderRoute):
         if is_final(order.state) and detail:
             self._publish_state(order, detail)
         return order
+
+    def _publish_left(self, order: Order) -> None:
+        """Publish the state in which an order is left; one that ended for a reason was published with it."""
+        if not is_final(order.state) or not self.reader.order_moves(order.id)[-1].detail:
+            self._publish_state(order)
 
     def _publish_state(self, order: Order, detail: str = "") -> None:
         self.publish(order_moved(self.run, self.clock.now(), order, detail))

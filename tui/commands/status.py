@@ -40,11 +40,11 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
       paperdesk status --run backtest-20250701-120000-ab12
     """
     with invocation.records(at=at) as records:
-        from engine.reports.documents.status import status_document
+        from engine.reports.documents.status import open_answers, status_document
 
         now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
         document = status_document(records, now.due, now.calendar, now.time)
-        waiting = _waiting(records, document)
+        waiting = _waiting(document, open_answers(records))
     show_records(records, document, as_json, lambda: _status_lines(records, document, waiting, now))
 
 
@@ -164,20 +164,14 @@ def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
         yield "Changed", changed_text(document["changed"])
 
 
-def _waiting(records: Records, document: Document) -> list[Document]:
+def _waiting(document: Document, answers: Mapping[str, bool]) -> list[Document]:
     """The open orders, each that was not sent with the operator's answer in the place of its state."""
-    from engine.execution.controls import approvals
-
-    orders = document["open_orders"]
-    if records.reader is None or records.kind == "backtest":
-        return list(orders)
-    answers = approvals(records.reader, [order["id"] for order in orders])
     asks = document["settings"] is not None and document["settings"]["mode"] == "ask"
     found: list[Document] = []
-    for order in orders:
+    for order in document["open_orders"]:
         answer, state = answers.get(order["id"]), order["state"]
         if state == "intended" and answer is not None:
-            state = "approved, not sent yet" if answer.approved else "vetoed, and still to be ended"
+            state = "approved, not sent yet" if answer else "vetoed, and still to be ended"
         elif state == "intended":
             state = "waits for approval: paperdesk approve" if asks else "not sent yet"
         found.append({**order, "state": state})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -13,7 +13,7 @@ from engine.domain.order import Fill, Side
 from engine.domain.order_id import is_own
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
-from engine.execution.controls import halted, paused
+from engine.execution.controls import approvals, halted, paused
 from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
@@ -71,6 +71,14 @@ def status_document(
         "frozen": _frozen(reader, records.run),
         "operation": None if now is None else operation_rows(reader, records.world, now),
     }
+
+
+def open_answers(records: Records) -> Mapping[str, bool]:
+    """The operator's answers on orders of a desk that are open, by order id: approved, or (False) vetoed."""
+    if records.reader is None or records.kind == "backtest":
+        return {}
+    waiting = [entry.order.id for entry in records.reader.orders(records.run, open_only=True)]
+    return {name: answer.approved for name, answer in approvals(records.reader, waiting).items()}
 
 
 def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:

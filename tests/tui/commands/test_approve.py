@@ -228,6 +228,15 @@ def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: 
     assert {event.order_id for event in moved if (event.state, event.detail) == ("expired", why)} == passed
 
 
+def test_a_desk_that_observes_ends_each_order_once(run: Run, asks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
+    asyncio.run(run_daily(services(load_config(None).config), through=Buys))
+    with JournalReader(places.desk_journal("demo")) as reader:
+        ended = [event.order_id for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
+    assert len(ended) >= 2 and sorted(ended) == sorted(states(run, "demo")), "one line of the log for each"
+    assert "observe: no order is sent" in run("status").out
+
+
 def test_an_unknown_order_is_refused_and_nothing_is_written(run: Run, waiting: list[dict[str, Any]]) -> None:
     desk, first = waiting[0]["desk"], waiting[0]["id"]
     for word in ("approve", "veto"):
