@@ -120,7 +120,9 @@ def records_at(records: Records, at: int | date | Within) -> Iterator[Records]:
     point = at
     if records.kind == "backtest":
         if isinstance(at, int):
-            raise UsageError(f"the {records.title} has no event {at}: name a session, such as --at 2025-03-14")
+            last = max((point.session for point in reader.equity(records.run, records.part)), default=None)
+            example = "" if last is None else f", such as --at {last}"
+            raise UsageError(f"the {records.title} has no event {at}: name a session{example}")
         _check_settled(records, reader, at.session if isinstance(at, Within) else at)
     elif isinstance(at, Within):
         raise UsageError(f"the {records.title} has events, and no points within a session")
