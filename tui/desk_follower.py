@@ -295,6 +295,8 @@ class DeskFollower:
         while True:
             await asyncio.sleep(TIME_SECONDS)
             await services.sync()
+            if services.has_own_clock and self.runner is not None and self.runner.busy:
+                continue  # a run takes the demo to its next session: prices come with the books that it settles
             if self._closed != (closed := self._last_closes(services)):
                 self._closed = closed  # once, also where the data of that session cannot be read
                 await self._try_to_read(services)
@@ -320,9 +322,8 @@ class DeskFollower:
                 self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened
             await self._take(event, services)
         for given in bus.given_elsewhere(growth.commands):
-            text = one_line(f"{given.words}: {given.reason}" if given.reason else given.words)
-            line = Line(services.clock.now(), "warning" if given.stops else "info", text)
-            self.desk = with_line(self.desk, line)
+            level = "warning" if given.stops else "info"
+            self.desk = with_line(self.desk, Line(services.clock.now(), level, given.text))
         at_work = self.desk.running or (self.runner is not None and self.runner.busy)
         booked = growth.changed and all(isinstance(event, OrderFilled | OrderMoved) for event in growth.events)
         if growth.another or (booked and not at_work):
@@ -374,7 +375,7 @@ class DeskFollower:
     async def _take(self, event: Event, services: OpenDesk) -> None:
         """Show an event, of this process or another; after a run read the desk anew."""
         self._heard = time.monotonic()
-        if isinstance(event, SessionSettled) and event.session > max(self._closed, default=event.session):
+        if (session := self._begins(event)) and session > max(self._closed, default=session):
             # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
             await self._try_to_read(services)
         if self.desk.error != (desk := after(self.desk, event)).error or _is_error(event):
@@ -388,6 +389,12 @@ class DeskFollower:
         elif isinstance(event, RunFinished):
             self.began = None
             await self._try_to_read(services)
+
+    def _begins(self, event: Event) -> date | None:
+        """The session whose books an event brings; before there are any, the one that a run decides on."""
+        if isinstance(event, SessionSettled):
+            return event.session
+        return event.last if isinstance(event, RunStarted) and self.desk.books is None else None
 
 
 def _is_error(event: Event) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import PaperdeskError
+from tui.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,11 @@ class Given(NamedTuple):
     words: str
     stops: bool
     reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """The words with the reason, on one line."""
+        return one_line(f"{self.words}: {self.reason}" if self.reason else self.words)
 
 
 class Growth(NamedTuple):

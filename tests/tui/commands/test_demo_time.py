@@ -75,10 +75,18 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
         assert view(pilot).now == datetime(2025, 3, 8, 0, 0, 1, tzinfo=UTC)
         assert {quote.session for quote in view(pilot).market.quotes} == {BEGAN}  # type: ignore[union-attr]
         assert "next session" in str(pilot.app.screen.query_one(Hints).render())
+        moments = set[tuple[date, date]]()
+
+        def ended(session: date) -> bool:
+            now = view(pilot)
+            if now.desk.books is not None and now.market is not None:
+                moments.update((now.desk.books.session, one.session) for one in now.market.quotes if one.session)
+            return (session, RunOutcome.DONE) in decided() and not now.busy and not now.desk.running
+
         for session in SESSIONS[:2]:
             await pilot.press("n")
-            await until(pilot, lambda session=session: (session, RunOutcome.DONE) in decided())  # type: ignore[misc]
-            await until(pilot, lambda: not view(pilot).busy and not view(pilot).desk.running)
+            await until(pilot, lambda session=session: ended(session))  # type: ignore[misc]
+        assert moments == {(session, session) for session in SESSIONS[:2]}, "no prices beside older books"
         books = view(pilot).desk.books
         assert books is not None and books.session == SESSIONS[1]
         await until(pilot, lambda: view(pilot).market.quotes[0].session == SESSIONS[1])  # type: ignore[union-attr]
