@@ -20,7 +20,7 @@ from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
 from tui.app_settings import THEMES, AppSettings, keep_theme
-from tui.keys import DESK, KEYS, SCREENS
+from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
 from tui.screens.frame import FramedScreen
 from tui.snapshot import Snapshot
@@ -136,6 +136,7 @@ class PaperdeskApp(App[str]):
         """The screens that were opened once; they stay."""
         self._pressed = self._refreshed = 0.0
         """When the last key came, and the last refresh."""
+        self._unbegun = ""
         self._answers: tuple[object, ...] = ()
         """The shown state of everything that a key may change: a change of it is shown at once."""
         super().__init__()
@@ -257,6 +258,10 @@ class PaperdeskApp(App[str]):
         if self._garbage is not None:
             self._opened.add(self.current_mode)
             self._garbage.tick(now, (len(self._opened), view.services is not None))
+        if self._unbegun != (unbegun := self.bridge.unbegun):
+            self._unbegun = unbegun
+            if unbegun and self.current_mode not in (DESK, OPS):  # those have the log
+                self.notify(unbegun, markup=False, timeout=6)
         answers = view.busy, view.starting, view.trouble, view.place, view.controls
         if answers == self._answers and self._key_goes_first(now):
             return

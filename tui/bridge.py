@@ -241,13 +241,20 @@ class Bridge:
 
     # What is shown
 
+    @property
+    def unbegun(self) -> str:
+        """The reason why the cycle that was asked for last did not begin; empty for none."""
+        return self._follower.unbegun
+
     def snapshot(self) -> Snapshot:
         """The state of everything now, or at the place of the playback; cheap."""
         if self.playback is None:
             return self.present()
         past = self.playback.snapshot()
         if past is not None:
-            return replace(past, backtests=self._backtest_states())
+            controls = self._follower.controls
+            stopped = "HALTED now" if controls.halted else "PAUSED now" if controls.paused else ""
+            return replace(past, backtests=self._backtest_states(), note=stopped)
         return replace(self.present(), place=self.playback.place, trouble=self.playback.trouble)
 
     def present(self) -> Snapshot:

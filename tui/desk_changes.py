@@ -228,7 +228,8 @@ def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
     ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
     error = one_line(event.detail) if failed else state.error
-    return replace(at_rest(replace(ended, done=event.outcome is RunOutcome.DONE)), error=error)
+    done = event.outcome in (RunOutcome.DONE, RunOutcome.WAITING)
+    return replace(at_rest(replace(ended, done=done)), error=error)
 
 
 _CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {

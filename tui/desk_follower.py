@@ -86,6 +86,7 @@ class DeskFollower:
     dismissed: the error that was read and is not shown any more.
     began: when the running cycle was asked for, or began, by the monotonic clock.
     starting: True from the request for a cycle until its run begins.
+    unbegun: the reason why the cycle that was asked for last did not begin; empty for none.
     version: grows whenever the journal may have something new.
     asked: the cycle that was asked for last.
     visit: up to where a person has seen the desk; None until it is open.
@@ -102,6 +103,7 @@ class DeskFollower:
         self.trouble = self.dismissed = ""
         self.began: float | None = None
         self.starting = False
+        self.unbegun = ""
         self.version = 0
         self.asked = RunCycle()
         self.visit: Visit | None = None
@@ -138,7 +140,7 @@ class DeskFollower:
             return "the desk is opening: this is done as soon as it is open"
         if isinstance(command, RunCycle) and not runner.busy:
             self.asked = command
-            self.starting, self.began = True, time.monotonic()
+            self.starting, self.began, self.unbegun = True, time.monotonic(), ""
         if isinstance(command, Approve | Veto):
             self.answers[command.order_id] = isinstance(command, Approve)
         if isinstance(command, Undo):
@@ -383,6 +385,8 @@ class DeskFollower:
         self.desk = desk
         if _is_error(event):
             self.answers.clear()  # it may not have been written: what the journal has holds
+        if self.starting and isinstance(event, Noticed) and event.run and event.level == "info":
+            self.unbegun, self.starting = event.text, False
         if isinstance(event, RunStarted):
             self.began = self.began if self.starting else time.monotonic()
             self.starting = False

@@ -82,11 +82,10 @@ class JournalTail:
         from engine.messages.commands import Halt, Pause
 
         number, self._last_command = self._last_command, reader.last_command_number()
-        for _, command in () if number is None else reader.commands_after(number):
-            if isinstance(command, Halt | Pause):
-                yield Given(command_words(reader, command), True, command.reason)
-            elif words := command_words(reader, command):
-                yield Given(words, False)
+        given = [] if number is None else [command for _, command in reader.commands_after(number)]
+        for place, words in command_words(reader, given):
+            command = given[place]
+            yield Given(words, True, command.reason) if isinstance(command, Halt | Pause) else Given(words, False)
 
     def _read_number(self) -> None:
         if not self._journal.is_file():

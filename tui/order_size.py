@@ -7,6 +7,7 @@ from decimal import Decimal, InvalidOperation
 from engine.domain.order import OrderSize
 
 SIZE_HINT = "shares, or $amount"
+SIZE_NOTE = "25 for shares, $5000 for an amount"
 
 
 def order_size(text: str) -> OrderSize:

@@ -54,7 +54,7 @@ class OwnEvents(Bus):
         program carries out is published only after it is written, and so by the next look."""
         found = []
         for one in self._given:
-            said = next((text for text in self._said if text.startswith(one.words)), None)
+            said = next((text for text in self._said if text.partition(";")[0] == one.words), None)
             if said is None:
                 found.append(one)
             else:

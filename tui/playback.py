@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import MissingData, PaperdeskError
 from tui.controls_view import controls_at
-from tui.desk_changes import after, opening_state
+from tui.desk_changes import after, at_rest, opening_state
 from tui.market_reading import exchange_of, market_view
 from tui.market_view import MarketView
 from tui.pace import USUAL, Pace
@@ -230,6 +230,8 @@ class Playback:
         now = self._moment(session)
         opening, controls = source.read(partial(self._documents, session=session, now=now))
         desk = opening_state(opening)
+        if self.source.run is not None and point is not None and point.ends:
+            desk = at_rest(replace(desk, done=True))
         shown = Snapshot(
             desk=replace(desk, running=point is not None and not point.ends and bool(desk.run)),
             controls=controls,

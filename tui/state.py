@@ -199,7 +199,7 @@ class DeskState:
         opinions with the decision on them."""
         owners = self.panes.get(symbol, {})
         if len(owners) < 2:
-            return next(iter(owners.values()), self._waiting())
+            return next(iter(owners.values()), self._waiting(symbol))
         panes = [replace(pane, owner=owner) for owner, steps in owners.items() for pane in steps]
         return (*panes, self._owners(symbol))
 
@@ -214,10 +214,10 @@ class DeskState:
 
     def steps_of(self, symbol: str, owner: str) -> tuple[Pane, ...]:
         """An owner's panes of a symbol."""
-        return self.panes.get(symbol, {}).get(owner) or self._waiting()
+        return self.panes.get(symbol, {}).get(owner) or self._waiting(symbol)
 
-    def _waiting(self) -> tuple[Pane, ...]:
-        progress = Progress.LEFT_OUT if self.done else Progress.WAITING
+    def _waiting(self, symbol: str) -> tuple[Pane, ...]:
+        progress = Progress.LEFT_OUT if self.done and symbol in self.symbols else Progress.WAITING
         return tuple(Pane(step=step, progress=progress) for step in self.steps)
 
     def _owners(self, symbol: str) -> Pane:

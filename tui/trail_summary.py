@@ -130,7 +130,7 @@ def dissent_words(shown: Row) -> str:
     voices = sum(dissent["votes"].values())
     if dissent["of"] == "agents":
         if not voices:
-            return "no agent took a side"
+            return "no agent as a whole took a side"
         return f"{others or 'none'}, of {counted(voices, 'agent')} that took a side"
     votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
     silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""

@@ -14,16 +14,18 @@ from datetime import date, datetime, timedelta
 from engine import places
 from engine.app.desk_journal import DeskJournal
 from engine.clock import SyncedClock
+from engine.domain.market import Symbol
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MalformedData
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import completed_at, previous_session, session_after, session_to_decide
 from engine.messages.commands import Approve, Edit, Halt, Pause, Resume, Undo, Unpause, Veto
-from engine.ports import Clock
+from engine.ports import Calendar, Clock
 from engine.services import Services
 
 BEFORE = 10
 """Sessions between the one that a demo desk begins after and the last completed one, that included."""
+CONTROLS = (Approve, Veto, Edit, Undo, Halt, Resume, Pause, Unpause)
 DECIDED = (RunOutcome.DONE, RunOutcome.WAITING, RunOutcome.HALTED)
 
 
@@ -90,18 +92,27 @@ def sessions_ahead(services: Services, reader: JournalReader | None) -> Sequence
 
 
 def session_clock(services: Services, session: date, reader: JournalReader | None) -> Clock | None:
-    """A clock that ticks on from the end of a session, or from what the operator has done since then; None for a desk
+    """A clock that ticks on from the end of a session, or from the last that was recorded since then; None for a desk
     that has no time of its own. Raises as `begins_after` does, and what JournalReader raises."""
     if begins_after(services) is None:
         return None
-    calendar, symbols = services.desk_calendar(services.symbols), services.symbols
-    start, until = (completed_at(calendar, symbols, one) for one in (session, session_after(calendar, session)))
-    last = None if reader is None else reader.last_command(Approve, Veto, Edit, Undo, Halt, Resume, Pause, Unpause)
-    if last is not None and start < last[0] < until:
-        start = last[0]  # an order is sent after its approval
     clock = SyncedClock(services.clock)
-    clock.sync(start)
+    clock.sync(_last_recorded(services.desk_calendar(services.symbols), services.symbols, session, reader))
     return clock
+
+
+def _last_recorded(
+    calendar: Calendar, symbols: Sequence[Symbol], session: date, reader: JournalReader | None
+) -> datetime:
+    """The end of a session, or the last time between it and that of the next one which a run or a command has: an order
+    is sent after its approval, and approved after it was given, whichever programs do it."""
+    end, until = (completed_at(calendar, symbols, one) for one in (session, session_after(calendar, session)))
+    if reader is None:
+        return end
+    times = [found[0] for found in [reader.last_command(*CONTROLS)] if found is not None]
+    for run in (reader.latest_run(), reader.latest_run(RunKind.ORDER)):
+        times += [] if run is None else [run.ended or run.started]
+    return max([end, *(time for time in times if end < time < until)])
 
 
 def next_session(services: Services) -> date | None:
@@ -162,7 +173,8 @@ class DemoTime:
         decided = previous_session(self._calendar, ahead[0])
         # One that was left midway has its prices on the screen and its events in the journal: the desk was there.
         runs = reader.runs(RunKind.DAILY) if reader is not None else ()
-        return self._over(max([decided, *(run.session for run in runs if run.session and run.session in ahead)]))
+        last = max([decided, *(run.session for run in runs if run.session and run.session in ahead)])
+        return _last_recorded(self._calendar, self._services.symbols, last, reader)
 
     def _over(self, session: date) -> datetime:
         return completed_at(self._calendar, self._services.symbols, session)

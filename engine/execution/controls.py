@@ -6,7 +6,7 @@ whatever process it was given. The last one counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -204,21 +204,28 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
             late = give(journal, [command], now)
         case _:
             raise InvariantBroken(f"{type(command).__name__} is no operator control")
-    if refused:
-        return refused
+    if refused or not isinstance(command, OrderCommand):
+        return refused or _CARRIED_OUT[type(command)]
     with JournalReader(journal) as reader:
-        if isinstance(command, OrderCommand) and late:
-            moves = reader.order_moves(command.order_id)
-            return f"{_in_words(reader, command.order_id)} is {moves[-1].state} already"
-        return command_words(reader, command)
+        if late:
+            return f"{_in_words(reader, command.order_id)} is {reader.order_moves(command.order_id)[-1].state} already"
+        return _order_words(reader, command)
 
 
-def command_words(reader: JournalReader, command: Command) -> str:
-    """A command that has been carried out, as a sentence; empty for one that is no operator control."""
-    if isinstance(command, OrderCommand):
-        done = f"{_undone(reader, command)} taken back" if isinstance(command, Undo) else _DONE[type(command)]
-        return f"{done}: {_in_words(reader, command.order_id)}"
-    return _CARRIED_OUT.get(type(command), "")
+def command_words(reader: JournalReader, given: Sequence[Command]) -> Iterator[tuple[int, str]]:
+    """The operator controls among the last commands of a journal: the place of each among these, and a sentence."""
+    orders = [command.order_id if isinstance(command, OrderCommand) else None for command in given]
+    for place, command in enumerate(given):
+        if isinstance(command, OrderCommand):
+            yield place, _order_words(reader, command, orders[place + 1 :].count(command.order_id))
+        elif type(command) in _CARRIED_OUT:
+            yield place, _CARRIED_OUT[type(command)]
+
+
+def _order_words(reader: JournalReader, command: OrderCommand, later: int = 0) -> str:
+    """A command about an order, which so many about it have followed."""
+    done = f"{_undone(reader, command, later)} taken back" if isinstance(command, Undo) else _DONE[type(command)]
+    return f"{done}: {_in_words(reader, command.order_id)}"
 
 
 _CARRIED_OUT: Mapping[type[Command], str] = {
@@ -237,11 +244,13 @@ _DONE: Mapping[type[OrderCommand], str] = {
 _ANSWERS: Mapping[type[OrderCommand], str] = {Approve: "approval", Veto: "veto", Edit: "edit"}
 
 
-def _undone(reader: JournalReader, undo: Undo) -> str:
-    """The kind of command that the last undo of an order has taken back; an undo of nothing takes back the answer."""
+def _undone(reader: JournalReader, undo: Undo, later: int) -> str:
+    """The kind of command that an undo has taken back, with so many commands after it; an answer where there was
+    none."""
     held: list[str] = []
     gone = "answer"
-    for _, command in reader.order_commands([undo.order_id]):
+    given = reader.order_commands([undo.order_id])
+    for _, command in given[: len(given) - later]:
         if not isinstance(command, Undo):
             held.append(_ANSWERS[type(command)])
         elif held:
@@ -251,8 +260,8 @@ def _undone(reader: JournalReader, undo: Undo) -> str:
 
 def _in_words(reader: JournalReader, order_id: str) -> str:
     """Side and symbol of an order; the id of one that the journal does not have."""
-    orders = (entry.order for entry in reader.orders())
-    return next((f"{one.side} {one.symbol}" for one in orders if one.id == order_id), order_id)
+    order = reader.order(order_id)
+    return order_id if order is None else f"{order.side} {order.symbol}"
 
 
 def _writing(journal: Path) -> JournalWriter:

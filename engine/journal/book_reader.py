@@ -45,6 +45,11 @@ class BookReader(RowReader):
             for entry in entries
         )
 
+    def order(self, order_id: str) -> Order | None:
+        """An order in its present state, in the size that was decided; None where there is none of that id."""
+        found = self._rows(f"{ORDERS} WHERE orders.id = ?", order_id)
+        return value_of(OrderEntry, found[0], decided=None).order if found else None
+
     def edited(self, order: Order) -> Order:
         """An order in the size that an operator has given it, or as it is."""
         edit = self._edits().get(order.id)

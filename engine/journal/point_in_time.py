@@ -88,10 +88,15 @@ def _announced(connection: sqlite3.Connection, event: int) -> dict[str, str]:
     if last is None:
         return {}
     seq, run = last
-    written = "SELECT coalesce(max(event), 0) FROM main.decisions WHERE run = ? AND event < ?"
-    since = cursor.execute(written, (run, event)).fetchone()[0]
+    # A run that was killed after it had announced its decisions makes, and announces, them anew when it goes on.
+    begun = "SELECT seq FROM main.events WHERE type = 'RunStarted' AND seq <= ? ORDER BY seq DESC LIMIT 1"
+    since = (cursor.execute(begun, (event,)).fetchone() or (0,))[0]
     count = "SELECT count(*) FROM main.events WHERE run = ? AND type = 'DecisionMade' AND seq > ? AND seq <= ?"
-    rows = cursor.execute(count, (run, since, event)).fetchone()[0]
+    announced = cursor.execute(count, (run, since, event)).fetchone()[0]
+    count = "SELECT count(*) FROM main.decisions WHERE run = ? AND event > ? AND event < ?"
+    rows = announced - cursor.execute(count, (run, since, event)).fetchone()[0]
+    if rows <= 0:
+        return {}
     of_run = f"run = (SELECT run FROM main.events WHERE seq = {seq:d})"
     first = f"SELECT rowid FROM main.decisions WHERE {of_run} AND event >= {event:d} ORDER BY rowid LIMIT {rows:d}"
     same = "made.run = stored.run AND made.cycle = stored.cycle"

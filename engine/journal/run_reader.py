@@ -142,6 +142,12 @@ class RunReader(RowReader):
         """Every command after the one of a number, in order, each with its time."""
         return tuple(map(command_of, self._rows("SELECT * FROM commands WHERE seq > ? ORDER BY seq", number)))
 
+    def commands_from(self, event: int) -> tuple[tuple[int, datetime, Command], ...]:
+        """Every command that was given once the event of a number was written, in order, each with the number of the
+        last event before it and its time."""
+        rows = self._rows("SELECT * FROM commands WHERE event >= ? ORDER BY seq", event)
+        return tuple((row["event"], *command_of(row)) for row in rows)
+
     def last_command_number(self) -> int:
         """The number of the last command of any kind, 0 where there is none."""
         number: int = self._rows("SELECT coalesce(max(seq), 0) AS last FROM commands")[0]["last"]

@@ -6,7 +6,7 @@ again, orders that were sent are not sent twice. Source: papers.md D2, D4; Tradi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
@@ -20,7 +20,7 @@ from engine.execution.submission import Submission, SubmissionResult
 from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
-from engine.messages.events import Noticed, RunFinished
+from engine.messages.events import Noticed, OrderMoved, RunFinished
 from engine.messages.from_values import order_filled
 from engine.ports import Pause
 from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
@@ -51,9 +51,9 @@ async def run_daily(desk: DeskRun) -> DeskRunResult:
     alone = decided_elsewhere(desk)
     desk = replace(desk, decided=frozenset(alone))
     _check(desk)
-    close_abandoned(desk)
+    ended = close_abandoned(desk)
     skipped = skip_missed(desk)
-    _begin(desk)
+    _begin(desk, ended)
     if alone and desk.only is None:
         text = f"decided already, each in a run of its own, and left out: {', '.join(alone)}"
         desk.publish(Noticed(desk.run, desk.clock.now(), "info", text))
@@ -78,8 +78,7 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
             "or combine to vote or weighted"
         )
     until = _open_until(desk)
-    close_abandoned(desk)
-    _begin(desk)
+    _begin(desk, close_abandoned(desk))
     moment = Moment(
         session=desk.session,
         cycle=desk.number,
@@ -168,7 +167,8 @@ def _open_until(desk: DeskRun) -> datetime:
     return closes
 
 
-def _begin(desk: DeskRun) -> None:
+def _begin(desk: DeskRun, ended: Iterable[OrderMoved]) -> None:
+    """Write down, and publish, that the run begins, then the orders of earlier runs that `ended` before it."""
     entry = RunEntry(
         id=desk.run,
         kind=desk.kind,
@@ -182,6 +182,8 @@ def _begin(desk: DeskRun) -> None:
     )
     window, steps = (desk.session, desk.session), desk.cycle.preset.questions
     begin_run(desk.journal, desk.publish, entry, window=window, sessions=1, steps=steps, symbols=desk.due)
+    for event in ended:
+        desk.publish(event)
 
 
 async def book_fills(venue: Venue, wait: Pause, session: date, orders: Sequence[Order]) -> None:

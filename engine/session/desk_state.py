@@ -21,6 +21,7 @@ from engine.execution.venue import SettledSession
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time
+from engine.messages.events import OrderMoved
 from engine.messages.from_values import order_moved
 from engine.session.context import DeskRun, RunState, run_id
 from engine.session.owner_books import BookOrders, OwnerBooks
@@ -120,32 +121,34 @@ def cash_waiting(desk: DeskRun) -> Decimal:
     return sum((cost(order, known.close(order.symbol)) for order in buys), ZERO)
 
 
-def close_abandoned(desk: DeskRun) -> None:
+def close_abandoned(desk: DeskRun) -> Sequence[OrderMoved]:
     """End earlier runs that were killed and never gone on with. Orders that earlier runs intended for an earlier
     session are not traded late; those of earlier cycles of the same session stay until one decides again. What a killed
-    run of one symbol has not decided, the daily run of its session decides."""
+    run of one symbol has not decided, the daily run of its session decides. Returns the events of orders that ended,
+    for after the start of the run."""
     earlier = [run for run in desk.reader.runs() if run.kind is not RunKind.BACKTEST and _before(run, desk)]
     open_orders = desk.reader.orders(open_only=True)
     passed = {run.id: run.outcome for run in earlier if run.session != desk.session}
-    answered = approvals(desk.reader, [entry.order.id for entry in open_orders])
+    answered, moved = approvals(desk.reader, [entry.order.id for entry in open_orders]), []
     for entry in open_orders:
         if entry.run in passed and entry.order.state is OrderState.INTENDED:
             expired, now = entry.order.moved(OrderState.EXPIRED), desk.clock.now()
             detail = _unsent(passed[entry.run], answered.get(entry.order.id))
             desk.journal.order_moved(expired, now, detail=detail)
-            desk.publish(order_moved(desk.run, now, expired, detail))
+            moved.append(order_moved(desk.run, now, expired, detail))
     for run in earlier:
         if run.outcome is None:
             detail = "killed, and not gone on with while it could be"
             desk.journal.run_finished(run.id, RunOutcome.FAILED, desk.clock.now(), detail=detail)
+    return moved
 
 
 def _unsent(outcome: RunOutcome | None, answer: Approval | None) -> str:
     """The reason why an order of a run that ended so was not sent while its session was the last one."""
-    if outcome is RunOutcome.WAITING and answer is None:
-        return "nobody approved it before its session had passed"
+    if answer is not None:
+        return f"it was {'approved, and not sent' if answer.approved else 'vetoed'} before its session had passed"
     if outcome is RunOutcome.WAITING:
-        return "it was approved, and not sent before its session had passed"
+        return "nobody approved it before its session had passed"
     if outcome is RunOutcome.HALTED:
         return "the desk was halted, and its session has passed"
     return "its run did not come to an end and its session has passed"

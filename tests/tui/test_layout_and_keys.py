@@ -119,4 +119,5 @@ def test_a_signal_of_the_session_before_is_marked_until_the_symbol_is_decided() 
         return [row.cells[-1].text for row in watchlist_rows(view, WatchedGroup())]
 
     assert signals(state) == ["(BUY)", "SELL 8.4"]
-    assert signals(replace(state, running=False)) == ["BUY  8.4", "SELL 8.4"]
+    assert signals(replace(state, running=False)) == ["(BUY)", "SELL 8.4"], "it was not decided anew"
+    assert signals(replace(state, session=date(2024, 5, 1))) == ["BUY  8.4", "SELL 8.4"]

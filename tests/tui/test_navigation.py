@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 
 from tui.keys import SCREENS
 from tui.screens.confirm import ConfirmScreen
-from tui.widgets.navigation_bars import Hints, Tabs
+from tui.snapshot import Place
+from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.table import Cell, Column, Row, Table
 
 EVENTS = 4
@@ -136,3 +137,16 @@ async def test_no_figure_lies_under_a_scrollbar(running: Running) -> None:
         await until(pilot, lambda: table.show_vertical_scrollbar)
         shown_row = table.render_line(3).text
         assert len(shown_row) == table.size.width - 1 and ("9" not in shown_row or figure in shown_row)
+
+
+async def test_the_time_bar_of_nothing_has_its_text_and_the_way_back(running: Running) -> None:
+    text = "nothing has happened yet"
+    async with running((100, 30)) as pilot:
+        bar = pilot.app.screen.query_one(TimeBar)
+        for number, count, part in ((0, 0, 0.0), (1, 1, 1.0), (1, 3, 0.0), (2, 3, 0.5), (999, 1000, 0.99), (3, 3, 1.0)):
+            bar.show(Place(name="x", number=number, count=count, session=None, text=text, speed=0))
+            await pilot.pause()
+            bar.on_resize()
+            drawn = str(bar.render())
+            assert drawn.endswith("\\ present ") and len(drawn) <= 100 and "nothing has happened" in drawn
+            assert drawn.count("=") == int(part * (drawn.count("=") + drawn.count("-"))), (number, count)

@@ -286,6 +286,14 @@ def test_errors_stay_until_the_next_start() -> None:
     assert (failed.running, failed.error) == (False, "the disk is full")
 
 
+def test_steps_that_did_not_come_are_left_out_once_the_run_is_done() -> None:
+    done = _fold(_started(), RunFinished("r1", NOW, RunOutcome.WAITING, None, ""))
+    assert {pane.progress for pane in done.panes_of("ABC")} == {Progress.LEFT_OUT}
+    assert {pane.progress for pane in done.panes_of("OTHER")} == {Progress.WAITING}, "no symbol of the run"
+    failed = _fold(_started(), RunFinished("r1", NOW, RunOutcome.FAILED, None, "the disk is full"))
+    assert {pane.progress for pane in failed.panes_of("ABC")} == {Progress.WAITING}, "it goes on"
+
+
 def test_an_order_that_was_refused_elsewhere_is_no_failed_cycle() -> None:
     refused = RunFinished("order-demo-1", NOW, RunOutcome.FAILED, None, "the desk is halted")
     state = _fold(_started(), refused)

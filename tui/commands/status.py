@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
 
 Document = Mapping[str, Any]
+UNFINISHED = ": it is at work, or was killed and goes on with the next one"
 MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe: no order is sent"}
 """Modes that keep orders back, in words."""
 
@@ -44,8 +45,9 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
 
         now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
         document = status_document(records, now.due, now.calendar, now.time)
-        waiting = _waiting(document, open_answers(records))
-    show_records(records, document, as_json, lambda: _status_lines(records, document, waiting, now))
+        mode = now.mode or (document["settings"] or {}).get("mode", "")
+        waiting = _waiting(document, open_answers(records), mode)
+    show_records(records, document, as_json, lambda: _status_lines(records, document, waiting, now, mode))
 
 
 @click.command("positions")
@@ -76,12 +78,14 @@ class Circumstances:
     calendar: of the desk's sessions; None where none can be missed.
     time: of the desk, UTC.
     demo: True for a demo with a clock of its own.
+    mode: the mode in force; empty where that of the last run counts.
     """
 
     due: date | None = None
     calendar: Calendar | None = None
     time: datetime | None = None
     demo: bool = False
+    mode: str = ""
 
 
 def _circumstances(invocation: Invocation) -> Circumstances:
@@ -91,19 +95,20 @@ def _circumstances(invocation: Invocation) -> Circumstances:
 
     has_own_clock = places.desk_beginning(invocation.desk_name).exists()
     services = invocation.services() if has_own_clock or invocation.configured else None
+    mode = "auto" if services is None else str(services.config.broker.mode)
     try:
         if has_own_clock and services is not None and not services.goes_by_broker:
             from engine.app.demo_time import desk_time, next_session
 
-            return Circumstances(next_session(services), None, desk_time(services), demo=True)
+            return Circumstances(next_session(services), None, desk_time(services), demo=True, mode=mode)
         now = clock_time(services)
-        return Circumstances(due_session(services, now=now), quick_calendar(services), now)
+        return Circumstances(due_session(services, now=now), quick_calendar(services), now, mode=mode)
     except PaperdeskError:  # no keys here: the records can be shown without
-        return Circumstances()
+        return Circumstances(mode=mode)
 
 
 def _status_lines(
-    records: Records, document: Document, waiting: Iterable[Document], now: Circumstances
+    records: Records, document: Document, waiting: Iterable[Document], now: Circumstances, mode: str
 ) -> Iterator[str]:
     from engine.reports.documents.rehearsal import rehearsal_words
     from tui.plain_text import facts
@@ -119,8 +124,9 @@ def _status_lines(
     pairs += [("Frozen", f"no order, the position is kept: {why}") for why in document["frozen"].values()]
     runs, last = (document["operation"] or {"runs": ()})["runs"], document["last_run"]
     code = next((one["exit_code"] for one in runs if last is not None and one["id"] == last["id"]), None)
-    pairs += _run_facts(document["last_run"], code, "Last run" if records.run is None else "Run")
-    pairs += _settings_facts(document)
+    title = "Last run" if records.run is None else "Run"
+    pairs += _run_facts(document["last_run"], code, title, then=records.at is not None)
+    pairs += [("Mode", MODES.get(mode, "")), *_settings_facts(document)]
     if document["rehearsal"] is not None:
         pairs.append(("Rehearsal", rehearsal_words(document["rehearsal"])))
     if document["due"] is not None:
@@ -138,7 +144,7 @@ def _status_lines(
         yield from _position_table(document)
 
 
-def _run_facts(run: Document | None, code: int | None, title: str) -> Iterator[tuple[str, str]]:
+def _run_facts(run: Document | None, code: int | None, title: str, *, then: bool) -> Iterator[tuple[str, str]]:
     if run is None:
         return
     from tui.run_text import decided_by
@@ -147,7 +153,7 @@ def _run_facts(run: Document | None, code: int | None, title: str) -> Iterator[t
     target = f"for {run['session']}, " if run["session"] else ""
     at = f"{datetime.fromisoformat(run['ended'] or run['started']):%Y-%m-%d %H:%M} UTC"
     ended = {
-        None: f"begun {at} and not finished: it is at work, or was killed and goes on with the next one",
+        None: f"begun {at} and not finished" + (" then" if then else UNFINISHED),
         "done": f"done {at}",
     }.get(run["outcome"], f"{run['outcome']} {at}")
     why = f": {run['detail']}" if run["detail"] and run["outcome"] != "done" else ""
@@ -158,22 +164,20 @@ def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
     from engine.reports.settings_text import changed_text, costs_text
 
     if document["settings"] is not None:
-        yield "Mode", MODES.get(document["settings"]["mode"], "")
         yield "Costs", costs_text(document["settings"])
     if document["changed"] is not None:
         yield "Changed", changed_text(document["changed"])
 
 
-def _waiting(document: Document, answers: Mapping[str, bool]) -> list[Document]:
+def _waiting(document: Document, answers: Mapping[str, bool], mode: str) -> list[Document]:
     """The open orders, each that was not sent with the operator's answer in the place of its state."""
-    asks = document["settings"] is not None and document["settings"]["mode"] == "ask"
     found: list[Document] = []
     for order in document["open_orders"]:
         answer, state = answers.get(order["id"]), order["state"]
         if state == "intended" and answer is not None:
             state = "approved, not sent yet" if answer else "vetoed, and still to be ended"
         elif state == "intended":
-            state = "waits for approval: paperdesk approve" if asks else "not sent yet"
+            state = "waits for approval: paperdesk approve" if mode == "ask" else "not sent yet"
         found.append({**order, "state": state})
     return found
 

@@ -280,11 +280,9 @@ class BacktestScreen(FramedScreen):
         self.focus_pane("form")
 
     def action_back(self) -> None:
-        """Leave a field, then stop what runs."""
+        """Leave a field."""
         if isinstance(self.focused, Input):
             self.focus_pane("results")
-        elif not self._view.trouble and any(run.running for run in self._view.backtests):
-            self.action_stop()
         else:
             super().action_back()
 

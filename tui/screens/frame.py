@@ -13,7 +13,6 @@ from textual.geometry import Region, Size
 from textual.widget import Widget
 
 from engine.domain.text import counted
-from tui.keys import DESK, OPS
 from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
@@ -115,10 +114,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def show_view(self, view: Snapshot) -> None:
         """Show a snapshot; before the screen is built, and once it is gone, nothing happens."""
-        before, self._view = self._view, view
-        if before.starting and not view.busy and not view.trouble and self.MODE not in (DESK, OPS):
-            # A cycle that was asked for and did not begin: why is in the log, which is not shown here.
-            self.notify("".join(line.text for line in view.desk.lines[-1:]), markup=False, timeout=6)
+        self._view = view
         if self._built and self.is_attached and self.app.is_running:
             self.query_one(StatusBar).show(view)
             self.query_one(ErrorBar).show(view.trouble)

@@ -122,13 +122,16 @@ class MemoryScreen(FramedScreen):
         self._life = {**life, "changes": changes}
         self.query_one("#recorded", TextPane).show(memory_text.memory(life, changes), top=True)
         values = [one for one in life["values"] if one["session"] <= until]
+        if self._undecided and values and (row := self._listed(memory_id)) is not None and "importance" in row:
+            values[-1] = {**values[-1], "importance": row["importance"]}
         plot = self.query_one("#life", CurvePlot)
         plot.show(PlotData({"importance": [one["importance"] for one in values]}, [one["session"] for one in values]))
         plot.border_subtitle = f"paperdesk memory lifeline {memory_id[:SHORT_ID]}"
 
     def _was(self, change: Document, until: str) -> bool:
-        """True for a change of the session that is shown, but for that of a decision which is still to be made."""
-        return bool(change["session"] == until and not (self._undecided and change["cause"] == "cited"))
+        """True for a change of the session that is shown; while that is undecided for those before its decision."""
+        before = change["cause"] != "cited" and float(change["step"]).is_integer()
+        return bool(change["session"] == until and (before or not self._undecided))
 
     def show_symbol(self, symbol: str) -> None:
         """Show the memories of a symbol."""
@@ -170,6 +173,10 @@ class MemoryScreen(FramedScreen):
         title = f"Forget {one['symbol']} {one_line(one['kind'])} of {one['session']}: why?"
         self.app.push_screen(AskScreen(title, "another company of that name", check=_some_reason), answered)
 
+    def _listed(self, memory_id: str) -> Document | None:
+        every = (*self._document.get("memories", ()), *self._document.get("forgotten", ()))
+        return next((one for one in every if one["id"] == memory_id), None)
+
     def _chosen(self) -> Document | None:
         """The memory under the cursor, where it can be changed: the desk's, in the present."""
         refused = ""
@@ -181,8 +188,7 @@ class MemoryScreen(FramedScreen):
             self.notify(refused, timeout=3, markup=False)
             return None
         key = self.query_one("#memories", Table).cursor_key
-        every = (*self._document.get("memories", ()), *self._document.get("forgotten", ()))
-        found = next((one for one in every if one["id"] == key), None)
+        found = self._listed(key)
         if found is None:
             self.notify(NONE_CHOSEN, timeout=3)
         return found

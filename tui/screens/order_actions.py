@@ -93,7 +93,7 @@ class OrderActions(OwnOrderKeys):
 
     def _edit(self, order: Order, then: Callable[[], None]) -> None:
         from engine.messages.commands import ResizeOrder
-        from tui.order_size import SIZE_HINT, order_size
+        from tui.order_size import SIZE_HINT, SIZE_NOTE, order_size
         from tui.screens.ask import AskScreen
 
         def answered(text: str | None) -> None:
@@ -103,7 +103,7 @@ class OrderActions(OwnOrderKeys):
 
         now = f"${order.notional}" if order.notional is not None else f"{order.quantity:f}"
         title = f"PAPER  Edit {order.side} {order.symbol}"
-        self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size), answered)
+        self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=SIZE_NOTE), answered)
 
     def _give(self, *commands: OrderCommand | ResizeOrder) -> None:
         for command in commands:

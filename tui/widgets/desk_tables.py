@@ -73,7 +73,7 @@ def _quote(quote: Quote, shares: Decimal, desk: DeskState) -> Row:
 
 def _signal(desk: DeskState, symbol: str) -> Cell:
     """Show the step in progress while a cycle runs, else the latest decision, or the decisions of several owners; in
-    brackets that of a session before the one that is being decided."""
+    brackets that of a session before the one that the desk decides, or decided last."""
     if desk.running:
         thinking = next((pane for pane in desk.panes_of(symbol) if pane.progress is Progress.THINKING), None)
         if thinking is not None:
@@ -81,14 +81,16 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
     made = tuple(desk.signals.get(symbol, {}).values())
     if not made:
         return Cell("-", "muted")
+    earlier = desk.session is not None and made[0].session < desk.session
     if len(made) > 1:
         (action, count), *_ = Counter(signal.action for signal in made).most_common()
-        return Cell(f"{action:<4} {count}/{len(made)}", ACTION_INKS.get(action, "text"))
-    action, size = made[0].action, amounts.size(round(made[0].size, 1))  # more would cost the positions their column
-    if desk.running and desk.session is not None and made[0].session < desk.session:
-        return Cell(f"({action.lower() if action == 'ABSTAIN' else action})", "muted", action)
-    text = "abstain" if action == "ABSTAIN" else f"{action:<4} {size:>2}".rstrip()
-    return Cell(text, ACTION_INKS.get(action, "text"), action)
+        text = f"{action:<4} {count}/{len(made)}"
+    else:
+        # More digits would cost the positions their column.
+        action, size = made[0].action, amounts.size(round(made[0].size, 1))
+        text = "abstain" if action == "ABSTAIN" else f"{action:<4} {size:>2}".rstrip()
+    word = text.partition(" ")[0]
+    return Cell(f"({word})", "muted", action) if earlier else Cell(text, ACTION_INKS.get(action, "text"), action)
 
 
 def position_rows(desk: DeskState) -> list[Row]:

@@ -83,6 +83,8 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
     those of the operator that can be taken back, and a rehearsal that is missing or missed."""
     mode = None if view.services is None or view.place is not None else view.services.mode
     stop, waiting = view.controls.halted or view.controls.paused, view.controls.waiting
+    if view.place is not None and view.note:
+        yield Item("", view.note, "warn")
     if stop is not None:
         today = view.now is not None and view.now.date() == stop.since.date()
         since = f"{stop.since:{'%H:%M' if today else '%b %d %H:%M'}}"
@@ -131,7 +133,7 @@ def _desk_items(view: Snapshot) -> Iterator[Item]:
         yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
         yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
-    if view.note:
+    if view.note and view.place is None:
         yield Item("", view.note, "cycle")
     if view.services is not None and view.place is None:
         yield Item("Fills", view.services.costs, "name")

@@ -25,7 +25,7 @@ class Waiting(StrEnum):
     VETOED = "vetoed"
     LATE = "too late"
     """Its session is no longer the last one: it will not be sent."""
-    HELD_BACK = "kept back"
+    HELD_BACK = "not sent yet"
     """By a halt, by a desk that only observes, or until the run that is at work comes to it."""
     SENT = "sent"
     UNKNOWN = "unknown"

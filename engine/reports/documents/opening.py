@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from heapq import merge
+from operator import itemgetter
 
 from engine.account.present_books import Since
 from engine.domain.decision import Decision
 from engine.domain.order import Fill
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
+from engine.execution.controls import command_words
 from engine.journal.reader import JournalReader
-from engine.messages.events import Event
+from engine.messages.commands import Halt, Pause
+from engine.messages.events import Event, Noticed
 from engine.reports.documents.account import booked_since, measured_closes
 from engine.reports.documents.records import Records
 
@@ -66,10 +70,21 @@ def opening_of(records: Records, *, events: bool = True) -> Opening:
 
 
 def _events_of_latest(reader: JournalReader) -> Iterator[tuple[int, Event]]:
-    """The events of the run that decided last, or is at work."""
+    """The events of the run that decided last, or is at work, and since it began the operator's commands as notices;
+    each with the number of the last event by then."""
     cycles = (run for run in reversed(reader.runs()) if run.kind is not RunKind.ORDER)
     latest = next((run for run in cycles if run.outcome is not RunOutcome.SKIPPED), None)
-    return iter(()) if latest is None else events_of(reader, latest.id)
+    events = () if latest is None else tuple(events_of(reader, latest.id))
+    if not events:
+        return iter(())
+    return merge(events, _commands(reader, events[0][0]), key=itemgetter(0))
+
+
+def _commands(reader: JournalReader, first: int) -> Iterator[tuple[int, Event]]:
+    given = reader.commands_from(first)
+    for place, words in command_words(reader, [command for _, _, command in given]):
+        event, time, command = given[place]
+        yield event, Noticed("", time, "warning" if isinstance(command, Halt | Pause) else "info", words)
 
 
 def opening_of_backtest(records: Records, session: date, at: datetime) -> Opening:

@@ -57,8 +57,8 @@ def _points_of_backtest(records: Records, reader: JournalReader) -> Iterator[Poi
 def session_events(
     reader: JournalReader, run: RunEntry, session: date, at: datetime, decisions: Sequence[Decision]
 ) -> Iterator[Event]:
-    """The events of a backtest's session, made from its rows, as of the moment `at`, UTC, at which the session was
-    decided: trades, books, answers, opinions, decisions, and with the last session the end. `decisions` are those of
+    """The events of a backtest's session, made from its rows, dated to `at`, UTC, from which its books are
+    known: trades, books, answers, opinions, decisions, and with the last session the end. `decisions` are those of
     the run."""
     steps = tuple(step_names(reader.agent_calls(run.id, session)))
     before = max((one.key.session for one in decisions if one.key.session < session), default=None)

@@ -7,6 +7,7 @@ import json
 import shutil
 from contextlib import redirect_stdout
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
@@ -20,8 +21,9 @@ from engine.app.desk_journal import desk_lock
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.execution.controls import approvals
+from engine.execution.controls import approvals, give
 from engine.journal.reader import JournalReader
+from engine.messages.commands import Veto
 from engine.messages.events import OrderMoved
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
@@ -88,7 +90,9 @@ def words(desk: str) -> dict[str, bool]:
         return {name: word.approved for name, word in approvals(reader).items()}
 
 
-def test_what_waits_is_listed_with_why_and_how_long(run: Run, waiting: list[dict[str, Any]]) -> None:
+def test_what_waits_is_listed_with_why_and_how_long(
+    run: Run, waiting: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     desk = waiting[0]["desk"]
     assert all(order["state"] == "intended" and order["reason"] and order["stays_until"] for order in waiting)
     said = run("approve", "--desk", desk)
@@ -102,6 +106,11 @@ def test_what_waits_is_listed_with_why_and_how_long(run: Run, waiting: list[dict
     told = run("status", "--desk", desk).out
     assert "ask: an order is sent once it is approved" in told
     assert told.count("waits for approval: paperdesk approve") == len(waiting)
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
+    told = run("status", "--desk", desk).out
+    assert "observe: no order is sent" in told and "paperdesk approve" not in told, (
+        "the mode in force, not that of then"
+    )
 
 
 def test_one_is_vetoed_and_one_approved_and_the_run_goes_on_without_deciding_anew(
@@ -217,15 +226,21 @@ def test_an_order_of_a_passed_session_is_too_late_and_is_not_sent(run: Run, asks
 
 
 def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: None) -> None:
-    assert run("--daily", "--session", PASSED).code == 0
+    asyncio.run(run_daily(services(load_config(None).config), date.fromisoformat(PASSED), through=Buys))
     passed = {order["id"] for order in run("orders", "--open", "--json").json["orders"]}
+    vetoed = min(passed)
+    assert give(places.desk_journal("demo"), [Veto(vetoed, "earnings")], datetime(2025, 3, 13, tzinfo=UTC)) == ()
     assert run("--daily").code == 0
-    ended = [order for order in run("orders", "--json").json["orders"] if order["id"] in passed]
-    why = "nobody approved it before its session had passed"
-    assert passed and {(order["state"], order["detail"]) for order in ended} == {("expired", why)}
+    ended = {order["id"]: order for order in run("orders", "--json").json["orders"] if order["id"] in passed}
+    why = dict.fromkeys(passed, "nobody approved it before its session had passed")
+    why[vetoed] = "it was vetoed before its session had passed"
+    assert len(passed) >= 2 and {order["state"] for order in ended.values()} == {"expired"}
+    assert {name: order["detail"] for name, order in ended.items()} == why
     with JournalReader(places.desk_journal("demo")) as reader:
         moved = [event for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
-    assert {event.order_id for event in moved if (event.state, event.detail) == ("expired", why)} == passed
+        run_of = {entry.id: entry for entry in reader.runs()}
+    assert {event.order_id: event.detail for event in moved if event.state == "expired"} == why
+    assert {event.run for event in moved if event.state == "expired"} <= run_of.keys()
 
 
 def test_a_desk_that_observes_ends_each_order_once(run: Run, asks: None, monkeypatch: pytest.MonkeyPatch) -> None:

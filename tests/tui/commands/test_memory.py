@@ -126,12 +126,9 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
         for day in values.keys() & past.keys():
             (then,) = (one for one in past[day] if one["id"] == memory["id"])
             assert values[day] == (then["layer"], pytest.approx(then["importance"])), (memory["id"], day)
-    lasting = max(past[min(sessions)], key=lambda one: one["importance"])
-    said = run("memory", "lifeline", lasting["id"]).out
-    now = next((one for one in listed["memories"] if one["id"] == lasting["id"]), None)
-    if now is not None:
-        last = f"at the end of {listed['session']}: {now['layer']}, importance {now['importance']:.1f}"
-        assert said.splitlines()[-1] == last
+    now = listed["memories"][0]
+    last = f"at the end of {listed['session']}: {now['layer']}, importance {now['importance']:.1f}"
+    assert run("memory", "lifeline", now["id"]).out.splitlines()[-1] == last
 
 
 @pytest.mark.parametrize(

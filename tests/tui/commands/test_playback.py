@@ -119,7 +119,7 @@ async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
             assert (view.desk.books.session, view.desk.books.value) == (point.session, point.value)
             last = {quote.symbol: quote.last for quote in view.market.quotes}  # type: ignore[union-attr]
             assert {one.symbol: last[one.symbol] for one in view.desk.books.held} == point.prices, "one price"
-            assert view.desk.done == (point is closes[-1])
+            assert view.desk.done and not view.desk.running
             panes = view.desk.panes_of("ORVL")
             asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
             assert len([one for one in panes if one.answer]) == len(asked)
