@@ -129,6 +129,17 @@ async def test_a_long_text_comes_a_part_at_a_time() -> None:
         assert in_sight(app)[-1] == f"last {count - 1}" and text.as_text() == last.plain
 
 
+async def test_a_long_text_comes_whole_where_the_same_is_shown_again_meanwhile() -> None:
+    words = "\n".join(f"line {number} of a long answer" for number in range(CHARACTERS // 2))
+    app = Page()
+    async with app.run_test(size=(80, 20)) as pilot:
+        text = app.query_one(TextLines)
+        text.show_blocks([Content(words)])
+        assert text.virtual_size.height < CHARACTERS // 2
+        text.show_blocks([Content(words)])  # as each refresh of a screen does
+        await until(pilot, lambda: text.virtual_size.height == CHARACTERS // 2, 10)
+
+
 async def test_text_is_selected_over_the_ends_of_rows() -> None:
     app, words = Page(), "one two three four five six seven eight nine ten"
     async with app.run_test(size=(80, 20)) as pilot:

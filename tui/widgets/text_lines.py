@@ -52,10 +52,12 @@ class TextLines(ScrollView, can_focus=True):
         known = {id(block): lines for block, lines in zip(self._blocks, self._block_lines, strict=True)}
         block_lines = [known.get(id(block)) or block.split("\n", allow_blank=True) for block in blocks]
         self._blocks, self._block_lines = list(blocks), block_lines
-        before, self._lines = self._lines, [line for lines in block_lines for line in lines]
-        shorter = min(len(before), len(self._lines))
-        same = next((n for n in range(shorter) if not before[n].is_same(self._lines[n])), shorter)
-        if same < max(len(before), len(self._lines)):
+        before, lines = self._lines, [line for of_block in block_lines for line in of_block]
+        shorter = min(len(before), len(lines))
+        same = next((n for n in range(shorter) if not before[n].is_same(lines[n])), shorter)
+        if same < max(len(before), len(lines)):
+            # Only then: what is still to be wrapped is known by the list of all lines.
+            self._lines = lines
             self._wrap_again(same)
 
     def show_text(self, text: Content) -> None:
