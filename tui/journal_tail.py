@@ -20,16 +20,16 @@ Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Given(NamedTuple):
-    """A command of an operator's that was carried out, in words; `stops` for a halt or a pause, with its `reason`."""
+    """An operator's command that was carried out: its description; `stops` for a halt or a pause, with its `reason`."""
 
-    words: str
+    description: str
     stops: bool
     reason: str = ""
 
     @property
     def text(self) -> str:
-        """The words with the reason, on one line."""
-        return one_line(f"{self.words}: {self.reason}" if self.reason else self.words)
+        """The description with the reason, on one line."""
+        return one_line(f"{self.description}: {self.reason}" if self.reason else self.description)
 
 
 class Growth(NamedTuple):

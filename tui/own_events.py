@@ -10,7 +10,7 @@ from engine.messages.bus import Bus
 from engine.messages.events import Event, Noticed
 from tui.journal_tail import Given
 
-SAID = 100
+NOTICES = 100
 """Notices of this program that are compared with the commands in the journal."""
 
 
@@ -22,13 +22,13 @@ class OwnEvents(Bus):
         super().__init__()
         self._unread: Counter[Event] = Counter()
         self._held: list[Event] = []
-        self._said: deque[str] = deque(maxlen=SAID)
+        self._notices: deque[str] = deque(maxlen=NOTICES)
         self._given: Sequence[Given] = ()
 
     def publish(self, event: Event) -> None:
         """Pass an event to all subscriptions; never waits."""
         if isinstance(event, Noticed) and not event.run:
-            self._said.append(event.text)
+            self._notices.append(event.text)
         if event in self._held:
             self._held.remove(event)
         elif event.durable and event.run:
@@ -54,10 +54,10 @@ class OwnEvents(Bus):
         program carries out is published only after it is written, and so by the next look."""
         found = []
         for one in self._given:
-            said = next((text for text in self._said if text.partition(";")[0] == one.words), None)
-            if said is None:
+            own = next((text for text in self._notices if text.partition(";")[0] == one.description), None)
+            if own is None:
                 found.append(one)
             else:
-                self._said.remove(said)
+                self._notices.remove(own)
         self._given = commands
         return found

@@ -66,7 +66,7 @@ async def test_each_undo_names_what_it_took_back_and_those_of_this_app_are_logge
         await until(pilot, lambda: pilot.app.bridge.snapshot().services is not None)  # type: ignore[attr-defined]
         for command in given:
             carry_out(asking.journal, command, asking.clock.now())
-        assert [one.words for one in tail.growth().commands] == words
+        assert [one.description for one in tail.growth().commands] == words
         await until(pilot, lambda: all(logged(pilot)[text] == 1 for text in words))
         await pilot.press("a", "y")
         await until(pilot, lambda: any("it can be undone for 60 s" in text for text in logged(pilot)))
