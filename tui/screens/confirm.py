@@ -13,12 +13,13 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from engine.domain.text import counted
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState
 from tui import amounts
 from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
-from tui.snapshot import Snapshot
+from tui.snapshot import Snapshot, circumstances
 from tui.widgets.agent_panes import OFFLINE
 
 LEAVE = ("escape", "n", "q")
@@ -68,6 +69,16 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
         if one.running and one.label and one.label != OFFLINE
     ]
     return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
+
+
+def next_session_confirmation(view: Snapshot) -> Confirmation | None:
+    """Before a demo goes on to its next session while orders wait, which expire with it; None where none does."""
+    waiting = view.controls.waiting
+    if not waiting or "demo" not in circumstances(view):
+        return None
+    orders = ", ".join(f"{one.order.side} {one.order.symbol}" for one in waiting)
+    text = f"{counted(len(waiting), 'order')} to approve: {orders}. What is not answered expires with the next session."
+    return Confirmation("Next session?", text, (("y", "go on"),))
 
 
 def cycle_confirmation(symbol: str, label: str, usd_per_day: Decimal) -> Confirmation | None:

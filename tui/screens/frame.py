@@ -211,8 +211,17 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def action_next_session(self) -> None:
         """Have a demo desk go on to its next session, and decide for it."""
-        if refused := self.desk_app.bridge.next_session():
-            self.notify(refused, markup=False, timeout=6)
+        from tui.screens.confirm import ConfirmScreen, next_session_confirmation
+
+        def answered(key: str | None) -> None:
+            if key and (refused := self.desk_app.bridge.next_session()):
+                self.notify(refused, markup=False, timeout=6)
+
+        question = next_session_confirmation(self.desk_app.bridge.present())
+        if question is None:
+            answered("y")
+        else:
+            self.app.push_screen(ConfirmScreen(question), answered)
 
     def action_pause(self) -> None:
         """Pause the desk, or end its pause."""

@@ -124,6 +124,30 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
     assert decided() == [(session, RunOutcome.DONE) for session in SESSIONS]
 
 
+async def test_the_next_session_is_asked_for_while_orders_wait_that_expire_with_it(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few_sessions(monkeypatch, 4)
+    monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
+    demo_time.begin(services(load_config(None).config))
+    async with opened() as pilot:
+        await shown(pilot)
+        for session in SESSIONS[:3]:
+            await pilot.press("n")
+            await until(pilot, lambda session=session: dict(decided()).get(session) is not None)  # type: ignore[misc]
+            await until(pilot, lambda: not view(pilot).busy and not view(pilot).desk.running)
+            if dict(decided())[session] is RunOutcome.WAITING:
+                break
+        count = len(decided())
+        await until(pilot, lambda: bool(view(pilot).controls.waiting))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen) and "Next session?" in screen(pilot))
+        await pilot.press("escape")
+        assert view(pilot).controls.waiting and len(decided()) == count and not view(pilot).busy
+        await pilot.press("n", "y")
+        await until(pilot, lambda: len(decided()) == count + 1 and not view(pilot).busy)
+
+
 async def test_the_demo_begins_when_it_is_first_opened_and_never_after_a_run(run: Run, fresh: Path, desk: Path) -> None:
     """The home of `desk` has run: its time is this machine's."""
     async with opened() as pilot:
