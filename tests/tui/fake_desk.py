@@ -151,7 +151,7 @@ class FakeDesk:
         """A section of two values."""
         return {"desk": {"name": self.desk, "symbols": list(self.symbols)}}
 
-    def memories(self, run: str | None, session: date | None) -> Never:
+    def memories(self, run: str | None, session: date | None, *, undecided: bool = False) -> Never:
         """It remembers nothing."""
         raise MissingData("nothing is remembered yet")
 
