@@ -124,6 +124,7 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
     assert decided() == [(session, RunOutcome.DONE) for session in SESSIONS]
 
 
+@pytest.mark.slow
 async def test_the_next_session_is_asked_for_while_orders_wait_that_expire_with_it(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,6 +286,7 @@ async def test_no_books_of_a_headless_run_come_before_the_prices_that_they_are_v
             await daily
 
 
+@pytest.mark.slow
 async def test_once_every_session_is_decided_no_key_for_the_next_is_offered(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
