@@ -19,7 +19,7 @@ from engine.reports.documents.control_state import ControlState
 from tui import amounts
 from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
-from tui.snapshot import Snapshot, circumstances
+from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
 
 LEAVE = ("escape", "n", "q")
@@ -71,11 +71,9 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
     return Confirmation("Quit?", "\n\n".join(lines), (("y", "quit"),)) if lines else None
 
 
-def next_session_confirmation(view: Snapshot) -> Confirmation | None:
-    """Before a demo goes on to its next session while orders wait, which expire with it; None where none does."""
-    waiting = view.controls.waiting
-    if not waiting or "demo" not in circumstances(view):
-        return None
+def next_session_confirmation(controls: ControlState) -> Confirmation:
+    """Before a demo goes on to its next session while orders wait, which expire with it."""
+    waiting = controls.waiting
     orders = ", ".join(f"{one.order.side} {one.order.symbol}" for one in waiting)
     text = f"{counted(len(waiting), 'order')} to approve: {orders}. What is not answered expires with the next session."
     return Confirmation("Next session?", text, (("y", "go on"),))

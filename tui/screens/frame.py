@@ -15,7 +15,7 @@ from textual.widget import Widget
 from engine.domain.text import counted
 from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.search_keys import SearchKeys
-from tui.snapshot import Snapshot, Source
+from tui.snapshot import Snapshot, Source, circumstances
 from tui.twins import report_action
 from tui.widgets.agent_panes import OFFLINE, AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
@@ -211,17 +211,18 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
 
     def action_next_session(self) -> None:
         """Have a demo desk go on to its next session, and decide for it."""
-        from tui.screens.confirm import ConfirmScreen, next_session_confirmation
 
         def answered(key: str | None) -> None:
             if key and (refused := self.desk_app.bridge.next_session()):
                 self.notify(refused, markup=False, timeout=6)
 
-        question = next_session_confirmation(self.desk_app.bridge.present())
-        if question is None:
+        present = self.desk_app.bridge.present()
+        if not present.controls.waiting or "demo" not in circumstances(present):
             answered("y")
-        else:
-            self.app.push_screen(ConfirmScreen(question), answered)
+            return
+        from tui.screens.confirm import ConfirmScreen, next_session_confirmation
+
+        self.app.push_screen(ConfirmScreen(next_session_confirmation(present.controls)), answered)
 
     def action_pause(self) -> None:
         """Pause the desk, or end its pause."""

@@ -19,7 +19,7 @@ from textual.visual import Visual
 
 PAD = 1
 """Blank columns on the left and on the right; a scrollbar takes the one on the right."""
-CHARACTERS = 4000
+CHARACTERS = 1500
 """Characters that are wrapped at once, and up to a line more: few enough that no key waits long."""
 
 
