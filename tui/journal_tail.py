@@ -82,7 +82,7 @@ class JournalTail:
         from engine.messages.commands import Halt, Pause
 
         number, self._last_command = self._last_command, reader.last_command_number()
-        given = [] if number is None else [command for _, command in reader.commands_after(number)]
+        given = [] if number is None else [command for _, _, command in reader.controls(after=number)]
         for place, words in command_words(reader, given):
             command = given[place]
             yield Given(words, True, command.reason) if isinstance(command, Halt | Pause) else Given(words, False)

@@ -19,13 +19,12 @@ from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MalformedData
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import completed_at, previous_session, session_after, session_to_decide
-from engine.messages.commands import Approve, Edit, Halt, Pause, Resume, Undo, Unpause, Veto
+from engine.messages.commands import CONTROLS
 from engine.ports import Calendar, Clock
 from engine.services import Services
 
 BEFORE = 10
 """Sessions between the one that a demo desk begins after and the last completed one, that included."""
-CONTROLS = (Approve, Veto, Edit, Undo, Halt, Resume, Pause, Unpause)
 DECIDED = (RunOutcome.DONE, RunOutcome.WAITING, RunOutcome.HALTED)
 
 
@@ -109,9 +108,9 @@ def _last_recorded(
     end, until = (completed_at(calendar, symbols, one) for one in (session, session_after(calendar, session)))
     if reader is None:
         return end
-    times = [found[0] for found in [reader.last_command(*CONTROLS)] if found is not None]
-    for run in (reader.latest_run(), reader.latest_run(RunKind.ORDER)):
-        times += [] if run is None else [run.ended or run.started]
+    command, runs = reader.last_command(*CONTROLS), (reader.latest_run(), reader.latest_run(RunKind.ORDER))
+    times = [run.ended or run.started for run in runs if run is not None]
+    times += [] if command is None else [command[0]]
     return max([end, *(time for time in times if end < time < until)])
 
 

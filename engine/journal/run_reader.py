@@ -15,7 +15,7 @@ from engine.journal.entries import Note, RunEntry
 from engine.journal.event_rows import event_of
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import command_of
-from engine.messages.commands import Command
+from engine.messages.commands import CONTROLS, Command
 from engine.messages.events import Event
 
 COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "equity", "notes")
@@ -138,15 +138,13 @@ class RunReader(RowReader):
         """The last command of the kinds with its time, or None: one quick query, whoever has written it."""
         return next(iter(self._commands(kinds, "ORDER BY seq DESC LIMIT 1")), None)
 
-    def commands_after(self, number: int) -> tuple[tuple[datetime, Command], ...]:
-        """Every command after the one of a number, in order, each with its time."""
-        return tuple(map(command_of, self._rows("SELECT * FROM commands WHERE seq > ? ORDER BY seq", number)))
-
-    def commands_from(self, event: int) -> tuple[tuple[int, datetime, Command], ...]:
-        """Every command that was given once the event of a number was written, in order, each with the number of the
-        last event before it and its time."""
-        rows = self._rows("SELECT * FROM commands WHERE event >= ? ORDER BY seq", event)
-        return tuple((row["event"], *command_of(row)) for row in rows)
+    def controls(self, *, after: int = 0, event: int = 0) -> tuple[tuple[int, datetime, Command], ...]:
+        """The operator controls after the command of a number, and once the event of a number was written, in order;
+        each with the number of the last event before it, and its time."""
+        kinds = [kind.__name__ for kind in CONTROLS]  # older programs wrote commands that are not known any more
+        narrow = f"type IN ({', '.join('?' * len(kinds))}) AND seq > ? AND coalesce(event, 0) >= ?"
+        rows = self._rows(f"SELECT * FROM commands WHERE {narrow} ORDER BY seq", *kinds, after, event)
+        return tuple((row["event"] or 0, *command_of(row)) for row in rows)
 
     def last_command_number(self) -> int:
         """The number of the last command of any kind, 0 where there is none."""

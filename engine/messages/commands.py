@@ -136,6 +136,10 @@ class Shutdown(Command):
     """Finish the requests in flight and stop."""
 
 
+CONTROLS = (Halt, Resume, Pause, Unpause, Approve, Veto, Edit, Undo)
+"""The commands of an operator that take effect by being written."""
+
+
 def in_force(
     commands: Iterable[tuple[datetime, OrderCommand]],
 ) -> Mapping[str, Sequence[tuple[datetime, OrderCommand]]]:

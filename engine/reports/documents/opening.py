@@ -81,7 +81,7 @@ def _events_of_latest(reader: JournalReader) -> Iterator[tuple[int, Event]]:
 
 
 def _commands(reader: JournalReader, first: int) -> Iterator[tuple[int, Event]]:
-    given = reader.commands_from(first)
+    given = reader.controls(event=first)
     for place, words in command_words(reader, [command for _, _, command in given]):
         event, time, command = given[place]
         yield event, Noticed("", time, "warning" if isinstance(command, Halt | Pause) else "info", words)
