@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from engine.domain.decision import Decision
 from engine.domain.run import RunKind
+from engine.execution.controls import halt
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.messages.commands import Halt
 from engine.messages.events import Noticed, RunStarted
 from engine.messages.from_values import decision_made
 from tests.engine.journal.conftest import NOW, SESSION
@@ -49,3 +52,14 @@ def test_decisions_are_there_from_their_event_on_and_not_from_that_of_a_killed_a
         with JournalReader(journal, at=number) as reader:
             there[number] = len(reader.decisions(RUN))
     assert there == {1: 0, 2: 1, 3: 2, 4: 3, 5: 0, 6: 0, 7: 1, 8: 2, 9: 3, 10: 3}
+
+
+def test_a_command_that_an_older_program_wrote_is_no_control(tmp_path: Path) -> None:
+    journal = tmp_path / "demo.db"
+    halt(journal, NOW, "earnings")
+    with sqlite3.connect(journal) as connection:
+        columns = "time, type, json, event"
+        connection.execute(f"INSERT INTO commands ({columns}) VALUES (?, 'Liquidate', '{{}}', 0)", (NOW.isoformat(),))
+    with JournalReader(journal) as reader:
+        assert reader.last_command_number() == 2
+        assert reader.controls() == ((0, NOW, Halt("earnings")),)
