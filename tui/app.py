@@ -22,6 +22,7 @@ from textual.constants import TEXTUAL_ANIMATIONS
 from tui.app_settings import THEMES, AppSettings, keep_theme
 from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
+from tui.screen_loop import give_way
 from tui.screens.frame import FramedScreen
 from tui.snapshot import Snapshot
 from tui.stylesheet import ParsedOnce
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
 
-TYPING, WHILE_TYPING = 1.0, 0.4
+TYPING, WHILE_TYPING = 1.0, 0.8
 """Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
 KEY_FIRST = 0.05
 """Seconds after a key in which a refresh waits, for as long again at most: the key is painted before."""
@@ -273,6 +274,11 @@ class PaperdeskApp(App[str]):
                 self._driver.write(announced)
             if self._arrival is not None and self._arrival.goes_on(self):
                 self._arrival = None
+
+    def post_display_hook(self) -> None:
+        """Have the terminal written to before the rest of the work is done."""
+        if not self.is_headless:
+            give_way()
 
     def _key_goes_first(self, now: float) -> bool:
         """True where a refresh would be in the way of keys."""

@@ -6,7 +6,6 @@ have put there. What goes wrong on the other side is `trouble`, a line to show, 
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import replace
 from functools import partial
@@ -38,10 +37,6 @@ if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunSpec
     from tui.live_view import LiveView
-
-SWITCH_SECONDS = 0.001
-"""Seconds that Python lets one thread keep the interpreter while another wants it: a key passes about seven times
-through the loop, and the usual 5 ms would be felt while a cycle runs."""
 
 LOGGED_FAILURES = 20
 """Lines of the log about what failed in the app itself at most."""
@@ -82,7 +77,6 @@ class Bridge:
         """Open the desk in a thread; after a failure, try again."""
         if self._thread is not None and self._thread.is_alive():
             return
-        sys.setswitchinterval(SWITCH_SECONDS)
         self._follower.trouble = self._follower.dismissed = ""
         self._thread = Thread(target=self._follower.run, args=(self._open_desk,), name="desk", daemon=True)
         self._thread.start()

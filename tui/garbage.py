@@ -13,7 +13,7 @@ import os
 import time
 from contextlib import suppress
 
-LONG = 0.015
+LONG = 0.005
 """Seconds of processor time of a collection after which its survivors are set aside."""
 THRESHOLDS = (700, 5, 2)
 """Python's own for new objects; those that survived are looked through more often, while they are few."""

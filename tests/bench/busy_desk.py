@@ -26,6 +26,7 @@ def main(events: int, report: Path) -> None:
     from engine.messages.events import Event
     from tui.app import PaperdeskApp
     from tui.garbage import keep_collections_short
+    from tui.screen_loop import run_app
 
     class Busy(FakeDesk):
         """A desk of very many cycles in one."""
@@ -48,7 +49,7 @@ def main(events: int, report: Path) -> None:
 
     garbage = keep_collections_short()
     with TemporaryDirectory() as folder:
-        PaperdeskApp(lambda: Busy(Path(folder)), short, images=Path(folder), garbage=garbage).run()
+        run_app(PaperdeskApp(lambda: Busy(Path(folder)), short, images=Path(folder), garbage=garbage))
 
 
 if __name__ == "__main__":

@@ -16,12 +16,13 @@ def main(per_second: int) -> None:
 
     from tui.app import PaperdeskApp
     from tui.garbage import keep_collections_short
+    from tui.screen_loop import run_app
 
     garbage = keep_collections_short()
     with TemporaryDirectory() as folder:
         desk = FakeDesk(Path(folder), symbols=SYMBOLS)
         desk.feed = Ticker(per_second)
-        PaperdeskApp(lambda: desk, short, images=Path(folder), garbage=garbage).run()
+        run_app(PaperdeskApp(lambda: desk, short, images=Path(folder), garbage=garbage))
 
 
 if __name__ == "__main__":

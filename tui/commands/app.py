@@ -44,6 +44,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from engine import places
     from tui.app import PaperdeskApp
     from tui.leaving import Watchdog
+    from tui.screen_loop import run_app
 
     checked()
     settings = checked_settings(invocation, read_only=read_only)
@@ -63,7 +64,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         garbage=garbage,
     )
     try:
-        remains = app.run()
+        remains = run_app(app)
     finally:
         watchdog.stop()
     if app.bug is not None:

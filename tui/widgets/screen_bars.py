@@ -209,7 +209,8 @@ class EventLog(Static):
         fitting = [event for event, end in zip(events, ends, strict=True) if end - 3 <= self.size.width]
         shown = (fitting or events[:1]) if one_row else events[: self.size.height]
         empty = Content.styled("" if one_row else " nothing has happened yet", "$foreground 40%")
-        self.update(Content("   " if one_row else "\n").join(shown) if shown else empty)
+        # Its height is fixed by the screen.
+        self.update(Content("   " if one_row else "\n").join(shown) if shown else empty, layout=False)
 
     def as_text(self) -> str:
         """Join the lines, newest first."""

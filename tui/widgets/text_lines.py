@@ -17,6 +17,8 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 
+from tui.widgets.scrolled_rows import set_rows
+
 PAD = 1
 """Blank columns on the left and on the right; a scrollbar takes the one on the right."""
 CHARACTERS = 1500
@@ -134,7 +136,7 @@ class TextLines(ScrollView, can_focus=True):
                 self._rows.append(_Row(text, begins, number))
                 begins += len(text)
             characters += len(line)
-        self.virtual_size = Size(0, len(self._rows))
+        set_rows(self, len(self._rows))
 
     # Drawing
 

@@ -120,7 +120,11 @@ async def test_a_check_that_breaks_down_is_no_answer(monkeypatch: pytest.MonkeyP
 def test_only_a_terminal_goes_on_with_the_desk_that_was_set_up(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda path, arguments: started.append(arguments))
-    monkeypatch.setattr(PaperdeskApp, "run", lambda app: setattr(app, "reopening", ("--cycle",)))
+
+    async def set_up(app: PaperdeskApp) -> None:
+        app.reopening = ("--cycle",)
+
+    monkeypatch.setattr(PaperdeskApp, "run_async", set_up)
     monkeypatch.setattr("tui.garbage.keep_collections_short", lambda: None)
     for size in ("COLUMNS", "LINES"):
         monkeypatch.delenv(size, raising=False)
