@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
-from tui.amounts import UNKNOWN, cost, number, percent, ratio
+from tui.amounts import UNKNOWN, cost, gain, money, number, percent, price, quantity, ratio
 from tui.console import standard_output
 from tui.plain_text import beginning, cut, of_all, one_line, table
 
@@ -76,26 +77,35 @@ def comparison_lines(document: Document, width: int) -> Iterator[str]:
 
 def _heads(document: Document) -> Iterator[tuple[str, ...]]:
     runs = document["runs"]
-    yield ("decided by", *(one_line(run["name"]) for run in runs))
+    yield ("Decided by", *(one_line(run["name"]) for run in runs))
     if document["kind"] == "backtest":
-        yield ("first session", *(run["first_session"] or UNKNOWN for run in runs))
-        yield ("last session", *(run["last_session"] or UNKNOWN for run in runs))
-        yield ("final value", *(run["final_value"] for run in runs))
+        yield ("First session", *(run["first_session"] or UNKNOWN for run in runs))
+        yield ("Last session", *(run["last_session"] or UNKNOWN for run in runs))
+        yield ("Final value", *(money(number(run["final_value"])) for run in runs))
     else:
-        yield ("days", *(str(run["sessions"]) for run in runs))
+        yield ("Days", *(str(run["sessions"]) for run in runs))
 
 
 def _metrics(document: Document) -> Iterator[tuple[str, ...]]:
+    from engine.reports.summary import figure, title_of
+
+    # An arena's figures are of no convention, each a number that is shown as it is.
+    conventions = [run.get("convention") for run in document["runs"]]
     for row in document["metrics"]:
-        yield (row["metric"], *(UNKNOWN if value is None else f"{value:.4f}" for value in row["values"]))
+        name, beside = row["metric"], zip(conventions, row["values"], strict=True)
+        cells = (
+            UNKNOWN if value is None else f"{value:.4f}" if named is None else figure(named, name, value)
+            for named, value in beside
+        )
+        yield (title_of(name), *cells)
 
 
 def _differences(pair: Document) -> Iterator[str]:
     yield f"  daily difference: {_daily(pair['daily'])}"
     equity = pair["equity"]
     if equity["last"] is not None:
-        widest = f"; furthest apart on {equity['widest_session']}: {equity['widest']}"
-        yield f"  value on {equity['last_session']}: {_signed(equity['last'])}{widest}"
+        widest = f"; furthest apart on {equity['widest_session']}: {gain(number(equity['widest']))}"
+        yield f"  value on {equity['last_session']}: {gain(number(equity['last']))}{widest}"
     decisions, trades = pair["decisions"], pair["trades"]
     if decisions is None:
         yield "  decisions: a rule strategy has none to compare"
@@ -106,7 +116,8 @@ def _differences(pair: Document) -> Iterator[str]:
         yield f"    {where}: {_said(row['first'])}, then {_said(row['other'])}"
     yield f"  trades: {trades['differing']:,} of {trades['compared']:,} are of one run alone"
     for row in trades["rows"]:
-        yield f"    {row['session']} {row['side']} {row['quantity']} {row['symbol']} at {row['price']}: {row['run']}"
+        shares, paid = quantity(Decimal(row["quantity"])), price(number(row["price"]))
+        yield f"    {row['session']} {row['side']} {shares} {row['symbol']} at {paid}: {row['run']}"
 
 
 def _daily(daily: Document) -> str:
@@ -127,12 +138,12 @@ def _said(decision: Document | None) -> str:
     return f"{decision['action']} {decision['size']:g} %" if decision["size"] else str(decision["action"])
 
 
-def _signed(text: str) -> str:
-    return text if text.startswith("-") else f"+{text}"
-
-
 def _short(value: object) -> str:
-    return "not recorded" if value is None else cut(one_line(str(value)), 60) or "nothing"
+    if value is None:
+        return "not recorded"
+    plain = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value)
+    text = ", ".join(map(str, value)) if plain else str(value)  # type: ignore[call-overload]
+    return cut(one_line(text), 60) or "nothing"
 
 
 def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:

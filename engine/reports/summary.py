@@ -38,6 +38,7 @@ _SIGNED = frozenset({"total_return", "cagr", "net_of_model_cost"})
 _SHARES = _SIGNED | {"volatility", "max_drawdown", "win_rate", "exposure"}
 """Fractions of the `desk` convention that people read in percent."""
 _INTERVALS = {"sharpe": ("sharpe_low", "sharpe_high"), "excess_return": ("excess_low", "excess_high")}
+_BOUNDS = {bound: name for name, bounds in _INTERVALS.items() for bound in bounds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +113,9 @@ def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
     """The metrics of the run beside those of its baselines, in the convention's order."""
     named = document["convention"]
-    bounds = {name for pair in _INTERVALS.values() for name in pair}
     rows = []
     for name, value in document["metrics"].items():
-        if name in bounds:
+        if name in _BOUNDS:
             continue
         title, short = _TITLES.get(name, (name, name))
         low, high = (document["metrics"].get(bound) for bound in _INTERVALS.get(name, ("", "")))
@@ -147,10 +147,17 @@ def action_rows(document: Mapping[str, Any]) -> list[tuple[str, dict[str, int], 
     return [(symbol, _counts(own), _cut(own)) for symbol, own in by_symbol.items()] if decisions else []
 
 
+def title_of(name: str) -> str:
+    """A metric, or a bound of its interval, as a person reads it."""
+    title = _TITLES.get(_BOUNDS.get(name, name), (name, name))[0]
+    return title if name not in _BOUNDS else f"{title}, {'lower' if name.endswith('_low') else 'upper'} bound"
+
+
 def figure(named: str, name: str, value: float | None) -> str:
-    """A metric's value as a person reads it; `named` is the convention."""
+    """A metric's value, or that of a bound of its interval, as a person reads it; `named` is the convention."""
     if value is None:
         return NOTHING
+    name = _BOUNDS.get(name, name)
     if named == "desk":
         if name == "excess_return":
             return f"{100 * value:+.2f} points"
