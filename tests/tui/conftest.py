@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from engine import places
 from tui.app import PaperdeskApp
@@ -38,11 +39,16 @@ async def until(pilot: Pilot[Any], holds: Callable[[], bool], seconds: float = 1
 async def shown(pilot: Pilot[Any]) -> None:
     """Waits until the screen shows how the engine stands now, and paints the same three times."""
     painted: list[Any] = []
-    while len(painted) < 3 or painted[-1] != painted[-2] or painted[-1] != painted[-3]:
+    while len(painted) < 3 or painted[-1] != painted[-2] or painted[-1] != painted[-3] or _to_paint(pilot.app.screen):
         pilot.app.screen_stack[0].on_screen_resume()  # type: ignore[attr-defined]
         await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
         await pilot.pause(0)
         painted.append(pilot.app.screen._compositor.render_strips())
+
+
+def _to_paint(screen: Screen[Any]) -> bool:
+    """True where a screen has something to lay out or to paint, which it does with its next tick."""
+    return screen._layout_required or screen._scroll_required or screen._repaint_required or bool(screen._dirty_widgets)
 
 
 @pytest.fixture(scope="session", autouse=True)

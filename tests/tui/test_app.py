@@ -12,10 +12,8 @@ import backtest_targets
 import pytest
 from conftest import Running, shown, until
 from fake_desk import FakeDesk, opens
-from textual._compositor import Compositor, ReflowResult
-from textual.geometry import Size
+from textual.geometry import Region
 from textual.pilot import Pilot
-from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from engine.app.desk_runner import Gate, Publish
@@ -148,31 +146,30 @@ async def test_a_click_chooses_the_run_that_it_hits(running: Running) -> None:
         await every_click_hits(pilot, "results", 3)
 
 
-async def test_neither_a_cycle_nor_a_key_for_another_symbol_has_the_screen_laid_out_anew(
+async def test_no_text_of_an_agent_has_the_screen_laid_out_anew(
     running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    laid_out: list[object] = []
-    reflow = Compositor.reflow
-
-    def counted(compositor: Compositor, parent: Widget, size: Size) -> ReflowResult:
-        laid_out.append(parent)
-        return reflow(compositor, parent, size)
-
     async with running((100, 26), desk=FakeDesk(tmp_path)) as pilot:
         await shown(pilot)
         agents = pilot.app.screen.query_one(AgentPanes)
-        without_scrolling = agents.max_scroll_y
-        monkeypatch.setattr(Compositor, "reflow", counted)
+        laid_out, refresh = list[bool](), agents.refresh
+
+        def noted(*regions: Region, layout: bool = False, **how: bool) -> AgentPanes:
+            laid_out.append(layout)
+            return refresh(*regions, layout=layout, **how)
+
+        monkeypatch.setattr(agents, "refresh", noted)
+        assert agents.max_scroll_y == 0
         await pilot.press("r")
         await until(pilot, lambda: "run done" in text_of(pilot) and "101,340.00" in text_of(pilot))
         for _ in range(3):
             await pilot.press("right_square_bracket")
             await pilot.pause()
-        assert agents.max_scroll_y > without_scrolling == 0 and laid_out == []
+        assert laid_out and not any(laid_out)
         # All the same one scrolls to the end, and no further.
         agents.action_edge(end=True)
         await pilot.pause()
-        assert agents.scroll_offset.y == agents.max_scroll_y and agents.vertical_scrollbar.position > 0
+        assert agents.scroll_offset.y == agents.max_scroll_y > 0 and agents.vertical_scrollbar.position > 0
 
 
 async def test_keys_are_answered_while_a_cycle_runs(running: Running, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tui.partial_answer import streamed_text
 from tui.plain_text import one_line
 from tui.state import DeskState, Pane, Progress, Signal
 from tui.widgets.border_text import set_title
+from tui.widgets.scrolled_rows import set_rows
 from tui.widgets.text_lines import TextLines
 
 if TYPE_CHECKING:
@@ -132,6 +133,10 @@ class AgentPanes(TextLines):
         self._contents = [kept.get(pane) or step_content(pane, plain=plain) for pane in panes]
         self.panes, self._plain = panes, plain
         self.show_blocks(self._contents)
+
+    def _set_rows(self, rows: int) -> None:
+        """Note the number of rows without a layout of the screen: text comes all the time while a cycle runs."""
+        set_rows(self, rows)
 
     def as_text(self) -> str:
         """Join all answers, for the clipboard."""

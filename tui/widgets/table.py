@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -21,7 +21,6 @@ from tui.keys import pane_bindings
 from tui.table_filter import Field, TableFilter, parse
 from tui.widgets.border_text import set_title
 from tui.widgets.column_widths import Column, column_widths, fitted_text
-from tui.widgets.scrolled_rows import set_rows
 
 __all__ = ["Cell", "Column", "Row", "Table"]
 
@@ -271,7 +270,7 @@ class Table(ScrollView, can_focus=True):
         if not any(row.key == self.cursor_key for row in rows):
             self.cursor_key = rows[0].key if rows else ""
         self.entitle(self.title)
-        set_rows(self, len(rows) + 1)
+        self.virtual_size = Size(0, len(rows) + 1)
         if len(before) != len(rows) or self._fitted is None:
             self.refresh()
         else:

@@ -17,8 +17,6 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
 
-from tui.widgets.scrolled_rows import set_rows
-
 PAD = 1
 """Blank columns on the left and on the right; a scrollbar takes the one on the right."""
 CHARACTERS = 1500
@@ -136,7 +134,11 @@ class TextLines(ScrollView, can_focus=True):
                 self._rows.append(_Row(text, begins, number))
                 begins += len(text)
             characters += len(line)
-        set_rows(self, len(self._rows))
+        self._set_rows(len(self._rows))
+
+    def _set_rows(self, rows: int) -> None:
+        """Note the number of rows, with a layout of the screen."""
+        self.virtual_size = Size(0, rows)
 
     # Drawing
 
