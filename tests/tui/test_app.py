@@ -12,6 +12,7 @@ import backtest_targets
 import pytest
 from conftest import Running, shown, until
 from fake_desk import FakeDesk, opens
+from textual.content import Content
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -158,14 +159,15 @@ async def test_no_text_of_an_agent_has_the_screen_laid_out_anew(
             laid_out.append(layout)
             return refresh(*regions, layout=layout, **how)
 
-        monkeypatch.setattr(agents, "refresh", noted)
         assert agents.max_scroll_y == 0
         await pilot.press("r")
         await until(pilot, lambda: "run done" in text_of(pilot) and "101,340.00" in text_of(pilot))
-        for _ in range(3):
-            await pilot.press("right_square_bracket")
-            await pilot.pause()
-        assert laid_out and not any(laid_out)
+        await shown(pilot)
+        rows = agents.virtual_size.height
+        monkeypatch.setattr(agents, "refresh", noted)
+        agents.show_blocks([Content("a longer answer\n" * 2 * rows)])
+        await pilot.pause()
+        assert laid_out and not any(laid_out) and agents.virtual_size.height > rows
         # All the same one scrolls to the end, and no further.
         agents.action_edge(end=True)
         await pilot.pause()
