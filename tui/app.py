@@ -51,7 +51,7 @@ REFRESHES_PER_SECOND = 10
 TYPING, WHILE_TYPING = 1.0, 0.8
 """Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
 KEY_FIRST = 0.05
-"""Seconds after a key in which a refresh waits, for as long again at most: the key is painted before."""
+"""Seconds after a key in which a refresh waits, until twice WHILE_TYPING at most: the key is painted before."""
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
-from tui.amounts import UNKNOWN, cost, gain, money, number, percent, price, quantity, ratio
+from tui.amounts import UNKNOWN, cost, gain, money, number, percent, ratio
 from tui.console import standard_output
 from tui.plain_text import beginning, cut, of_all, one_line, table
 
@@ -116,8 +115,8 @@ def _differences(pair: Document) -> Iterator[str]:
         yield f"    {where}: {_said(row['first'])}, then {_said(row['other'])}"
     yield f"  trades: {trades['differing']:,} of {trades['compared']:,} are of one run alone"
     for row in trades["rows"]:
-        shares, paid = quantity(Decimal(row["quantity"])), price(number(row["price"]))
-        yield f"    {row['session']} {row['side']} {shares} {row['symbol']} at {paid}: {row['run']}"
+        # Exact, for two trades may differ in the last digit alone.
+        yield f"    {row['session']} {row['side']} {row['quantity']} {row['symbol']} at {row['price']}: {row['run']}"
 
 
 def _daily(daily: Document) -> str:
