@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Size
+from textual.widget import Widget
 
 from tui import amounts
 from tui.keys import pane_bindings
@@ -19,7 +20,6 @@ from tui.partial_answer import streamed_text
 from tui.plain_text import one_line
 from tui.state import DeskState, Pane, Progress, Signal
 from tui.widgets.border_text import set_title
-from tui.widgets.scrolled_rows import set_rows
 from tui.widgets.text_lines import TextLines
 
 if TYPE_CHECKING:
@@ -135,8 +135,15 @@ class AgentPanes(TextLines):
         self.show_blocks(self._contents)
 
     def _set_rows(self, rows: int) -> None:
-        """Note the number of rows without a layout of the screen: text comes all the time while a cycle runs."""
-        set_rows(self, rows)
+        """Note the number of rows without a layout of the whole screen, which Textual makes with each change of it: text
+        comes all the time while a cycle runs, and no key is answered meanwhile. The scrollbar is always there."""
+        size = Size(0, rows)
+        if not self.container_size or self.styles.auto_dimensions:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = rows
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
     def as_text(self) -> str:
         """Join all answers, for the clipboard."""
