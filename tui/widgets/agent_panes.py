@@ -135,7 +135,7 @@ class AgentPanes(TextLines):
         self.show_blocks(self._contents)
 
     def _set_rows(self, rows: int) -> None:
-        """Note the number of rows without a layout of the whole screen, which Textual makes with each change of it: text
+        """Note the number of rows without a layout of the screen, which Textual makes with each change of it: text
         comes all the time while a cycle runs, and no key is answered meanwhile. The scrollbar is always there."""
         size = Size(0, rows)
         if not self.container_size or self.styles.auto_dimensions:
