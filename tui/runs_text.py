@@ -140,9 +140,9 @@ def _said(decision: Document | None) -> str:
 def _short(value: object) -> str:
     if value is None:
         return "not recorded"
-    plain = isinstance(value, list) and not any(isinstance(one, list | dict) for one in value)
-    text = ", ".join(map(str, value)) if plain else str(value)  # type: ignore[call-overload]
-    return cut(one_line(text), 60) or "nothing"
+    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
+        value = ", ".join(map(str, value))
+    return cut(one_line(str(value)), 60) or "nothing"
 
 
 def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:
