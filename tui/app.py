@@ -51,7 +51,7 @@ REFRESHES_PER_SECOND = 10
 TYPING, WHILE_TYPING = 1.0, 0.8
 """Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
 KEY_FIRST = 0.05
-"""Seconds after a key in which a refresh waits, until twice WHILE_TYPING at most: the key is painted before."""
+"""Seconds after a key in which all but its answer waits until that is painted."""
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
@@ -137,6 +137,8 @@ class PaperdeskApp(App[str]):
         """The screens that were opened once; they stay."""
         self._pressed = self._refreshed = 0.0
         """When the last key came, and the last refresh."""
+        self._unanswered = False
+        """True from a key until the next painting."""
         self._unbegun = ""
         self._answers: tuple[object, ...] = ()
         """The shown state of everything that a key may change: a change of it is shown at once."""
@@ -231,7 +233,7 @@ class PaperdeskApp(App[str]):
 
             if refused := self.bridge.send(RunCycle()):
                 self.notify(refused, markup=False, timeout=8)
-        self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
+        self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_unless_key_waits)
         terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None and not self.is_headless else None
         if terminal is not None and os.isatty(terminal):
             self.set_interval(LOOKS_AT_TERMINAL, partial(self._leave_with_terminal, terminal))
@@ -244,12 +246,22 @@ class PaperdeskApp(App[str]):
         """Note that somebody is there, whatever was pressed or clicked."""
         if isinstance(event, events.Key | events.MouseDown):
             self._pressed = now = time.monotonic()
+            self._unanswered = not self.is_headless
             if self._garbage is not None:
                 self._garbage.key_pressed(now)
             if self._begun:
                 self.bridge.visited()
                 self.demo.pressed(event.key if isinstance(event, events.Key) else "")
         await super().on_event(event)
+
+    @property
+    def key_waits(self) -> bool:
+        """True while a key is about to be answered: whatever else is painted makes it wait."""
+        return self._unanswered and time.monotonic() - self._pressed < KEY_FIRST
+
+    def _refresh_unless_key_waits(self) -> None:
+        if not self.key_waits:
+            self._refresh_screen()
 
     def _refresh_screen(self) -> None:
         now = time.monotonic()
@@ -264,7 +276,7 @@ class PaperdeskApp(App[str]):
             if unbegun and self.current_mode not in (DESK, OPS):  # those have the log
                 self.notify(unbegun, markup=False, timeout=6)
         answers = view.busy, view.starting, view.trouble, view.place, view.controls
-        if answers == self._answers and self._key_goes_first(now):
+        if answers == self._answers and now - self._pressed < TYPING and now - self._refreshed < WHILE_TYPING:
             return
         self._refreshed, self._answers = now, answers
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
@@ -277,13 +289,9 @@ class PaperdeskApp(App[str]):
 
     def post_display_hook(self) -> None:
         """Have the terminal written to before the rest of the work is done."""
+        self._unanswered = False
         if not self.is_headless:
             give_way()
-
-    def _key_goes_first(self, now: float) -> bool:
-        """True where a refresh would be in the way of keys."""
-        pressed, refreshed = now - self._pressed, now - self._refreshed
-        return (pressed < TYPING and refreshed < WHILE_TYPING) or (pressed < KEY_FIRST and refreshed < 2 * WHILE_TYPING)
 
     @property
     def bug(self) -> Exception | None:

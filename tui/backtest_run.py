@@ -270,7 +270,7 @@ class BacktestProcess:
 
     def _serve(self) -> None:
         try:
-            ours, process = begin_process(_main, (self._target, self.state.spec, NICENESS), "backtest")
+            ours, process = begin_process(_main, (self._target, self.state.spec), "backtest", NICENESS)
         except (OSError, ValueError) as error:
             self.state = replace(self.state, status=FAILED, error=f"the backtest cannot be started: {error}")
             return
@@ -301,9 +301,9 @@ class BacktestProcess:
                 return
 
 
-def _main(target: Target, spec: RunSpec, niceness: int, connection: Connection) -> None:
+def _main(target: Target, spec: RunSpec, connection: Connection) -> None:
     """The main function of the other process."""
-    leave_terminal(niceness)
+    leave_terminal()
     try:
         target(spec, connection)
     except (BrokenPipeError, ConnectionResetError):

@@ -25,6 +25,10 @@ class DeskApp(Protocol):
     def demo(self) -> DemoOpening:
         """The opening of a demo desk."""
 
+    @property
+    def key_waits(self) -> bool:
+        """True while a key is about to be answered."""
+
     options: Sequence[str]
     last_command: str
     settings: AppSettings

@@ -75,8 +75,11 @@ async def in_own_process(work: Work[T], publish: Publish, name: str) -> T:
     raise TryAgainLater(f"the process of {name} ended without a result (exit code {code}): try again")
 
 
-def begin_process(main: Callable[..., None], given: tuple[object, ...], name: str) -> tuple[Connection, BaseProcess]:
-    """Start a process whose main function gets `given` and one end of a pipe, and return the other. Raises OSError."""
+def begin_process(
+    main: Callable[..., None], given: tuple[object, ...], name: str, niceness: int = NICENESS
+) -> tuple[Connection, BaseProcess]:
+    """Start a process whose main function gets `given` and one end of a pipe, and return the other. It yields to this
+    one from the beginning, for it imports much. Raises OSError."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=main, args=(*given, theirs), name=f"paperdesk {name}", daemon=True)
@@ -84,13 +87,14 @@ def begin_process(main: Callable[..., None], given: tuple[object, ...], name: st
     # put it back in the wrong order would leave the app without its stand-in.
     with _starting, redirect_stderr(sys.__stderr__):
         process.start()
+    with suppress(OSError):  # it has ended already
+        os.setpriority(os.PRIO_PROCESS, process.pid or 0, os.getpriority(os.PRIO_PROCESS, 0) + niceness)
     theirs.close()
     return ours, process
 
 
-def leave_terminal(niceness: int = NICENESS) -> None:
-    """Have this process write nothing to the terminal that an app draws on, leave Ctrl+C to that, and yield to it."""
-    os.nice(niceness)
+def leave_terminal() -> None:
+    """Have this process write nothing to the terminal that an app draws on, and leave Ctrl+C to that."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     silent = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from engine.domain.text import counted
 from tui.screens.events_in_turn import EventsInTurn
+from tui.screens.painting import PaintsInParts
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source, circumstances
 from tui.twins import report_action
@@ -64,7 +65,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
+class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
@@ -203,7 +204,10 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
         from engine.messages.commands import RunCycle
 
         services = self.desk_app.bridge.present().services
-        if self._send(RunCycle()) and services is not None and services.label != OFFLINE:
+        if not self._send(RunCycle()):
+            return
+        self.show_view(self.desk_app.snapshot())
+        if services is not None and services.label != OFFLINE:
             from tui.screens.confirm import cost_limit
 
             asked = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
@@ -215,6 +219,8 @@ class FramedScreen(ShowsFailures, EventsInTurn, SearchKeys):
         def answered(key: str | None) -> None:
             if key and (refused := self.desk_app.bridge.next_session()):
                 self.notify(refused, markup=False, timeout=6)
+            elif key:
+                self.show_view(self.desk_app.snapshot())
 
         present = self.desk_app.bridge.present()
         if not present.controls.waiting or "demo" not in circumstances(present):

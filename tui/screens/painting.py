@@ -1,0 +1,61 @@
+"""A screen that paints a large change in parts, so that a key which comes meanwhile waits for one of them at most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, cast
+
+from textual.geometry import Region
+from textual.screen import Screen
+
+if TYPE_CHECKING:
+    from tui.desk_app import DeskApp
+
+CELLS = 1800
+"""Changed cells that are drawn at once, about 6 ms: a chart of 120 x 40 with some lines of tables."""
+BETWEEN = 0.004
+"""Seconds from one part to the next, in which a key is read and answered."""
+
+
+def first_part(regions: Collection[Region]) -> list[Region]:
+    """Regions that are painted at once: the largest, and others as long as no more than CELLS change inside the
+    rectangle around them, all of which is drawn for them."""
+    part = list[Region]()
+    for region in sorted(regions, key=lambda region: (-region.area, region)):
+        around = Region.from_union([*part, region])
+        if not part or sum(one.intersection(around).area for one in regions) <= CELLS:
+            part.append(region)
+    return part
+
+
+class PaintsInParts(Screen[Any]):
+    """A screen whose changed regions are painted some at a time, those that changed last first. All of them show one
+    state: the widgets have changed before, and what is painted a moment later is the same then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unpainted: list[Region] = []
+        """The regions that are left of earlier changes."""
+
+    def _compositor_refresh(self) -> None:
+        changed = self._compositor._dirty_regions
+        if self.app.is_headless or self is not self.app.screen or self._compositor.size.region in changed:
+            self._unpainted = []  # nobody waits, or all of it is painted
+        else:
+            now = first_part(changed or self._unpainted)
+            self._unpainted = [one for one in {*changed, *self._unpainted} if one not in now]
+            changed.clear()
+            changed.update(now)
+            if self._unpainted:
+                self.set_timer(BETWEEN, self._paint_rest)
+        super()._compositor_refresh()
+
+    def _paint_rest(self) -> None:
+        if not self._unpainted or not self.is_current:
+            return
+        # In a batch of changes what is painted is dropped.
+        if cast("DeskApp", self.app).key_waits or self.app._batch_count:
+            self.set_timer(BETWEEN, self._paint_rest)
+        else:
+            self._compositor.update_widgets(self._dirty_widgets)  # painting forgets them
+            self._compositor_refresh()
