@@ -15,6 +15,7 @@ from textual.widget import Widget
 from engine.domain.text import counted
 from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.painting import PaintsInParts
+from tui.screens.resized import ResizesWhatIsShown
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source, circumstances
 from tui.twins import report_action
@@ -65,7 +66,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, SearchKeys):
+class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShown, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
