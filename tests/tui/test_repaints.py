@@ -30,6 +30,7 @@ from tui.screens.reading import ReadingScreen
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.long_text import FIRST, LongText
+from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Cell, Row, Table
 
 
@@ -127,6 +128,16 @@ async def test_a_refresh_waits_for_keys_but_not_with_what_they_changed(
         monkeypatch.setattr("tui.app.WHILE_TYPING", 0.0)
         app._refresh_screen()
         assert shows == ["view"] * 3
+
+
+async def test_a_cycle_is_shown_as_begun_by_the_key_itself(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running() as pilot:
+        await shown(pilot)
+        monkeypatch.setattr(PaperdeskApp, "_refresh_screen", lambda app: None)
+        status = pilot.app.screen.query_one(StatusBar)
+        assert "Cycle" not in status.render_line(0).text
+        await pilot.press("r")
+        assert "Cycle" in status.render_line(0).text, "without a refresh"
 
 
 async def test_a_key_paints_the_chart_before_the_answers_are_laid_out(
