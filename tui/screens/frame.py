@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -12,14 +12,14 @@ from textual.containers import Container
 from textual.geometry import Region, Size
 from textual.widget import Widget
 
-from engine.domain.text import counted
+from tui.screens.control_keys import ControlKeys
 from tui.screens.events_in_turn import EventsInTurn
 from tui.screens.painting import PaintsInParts
+from tui.screens.past_keys import PastKeys
 from tui.screens.resized import ResizesWhatIsShown
 from tui.screens.search_keys import SearchKeys
-from tui.snapshot import Snapshot, Source, circumstances
-from tui.twins import report_action
-from tui.widgets.agent_panes import OFFLINE, AgentPanes, DecisionSummary
+from tui.snapshot import Snapshot, Source
+from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
@@ -27,12 +27,8 @@ from tui.widgets.table import Table
 from tui.worker_failures import ShowsFailures
 
 if TYPE_CHECKING:
-    from engine.messages.commands import Command
-    from tui.desk_app import DeskApp
-    from tui.playback import Playback
     from tui.screens.trail import Wanted
 
-STOP_REASON = "from the app"
 TALL = 34
 """Rows from which the events have four lines."""
 
@@ -66,7 +62,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShown, SearchKeys):
+class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShown, ControlKeys, PastKeys, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
@@ -83,11 +79,6 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self._alone = ""
         self._view = Snapshot()
         self._built = False
-
-    @property
-    def desk_app(self) -> DeskApp:
-        """The app, with its bridge."""
-        return cast("DeskApp", self.app)
 
     def compose(self) -> ComposeResult:
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""
@@ -199,120 +190,6 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         await self.app.run_action(event.action, self)
 
     # Keys that every screen answers
-
-    def action_run_cycle(self) -> None:
-        """Decide for the last completed session."""
-        from engine.messages.commands import RunCycle
-
-        services = self.desk_app.bridge.present().services
-        if not self._send(RunCycle()):
-            return
-        self.show_view(self.desk_app.snapshot())
-        if services is not None and services.label != OFFLINE:
-            from tui.screens.confirm import cost_limit
-
-            asked = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
-            self.notify(f"{asked}. {cost_limit(services.usd_per_day)}", markup=False, timeout=6)
-
-    def action_next_session(self) -> None:
-        """Have a demo desk go on to its next session, and decide for it."""
-
-        def answered(key: str | None) -> None:
-            if key and (refused := self.desk_app.bridge.next_session()):
-                self.notify(refused, markup=False, timeout=6)
-            elif key:
-                self.show_view(self.desk_app.snapshot())
-
-        present = self.desk_app.bridge.present()
-        if not present.controls.waiting or "demo" not in circumstances(present):
-            answered("y")
-            return
-        from tui.screens.confirm import ConfirmScreen, next_session_confirmation
-
-        self.app.push_screen(ConfirmScreen(next_session_confirmation(present.controls)), answered)
-
-    def action_pause(self) -> None:
-        """Pause the desk, or end its pause."""
-        from engine.messages.commands import Pause, Unpause
-
-        pauses = self._view.controls.paused is None
-        if self._send(Pause(STOP_REASON) if pauses else Unpause()):
-            twin = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
-            report_action(self.app, "the desk is paused" if pauses else "the pause is over", *twin)
-
-    def action_kill_switch(self) -> None:
-        """Halt the desk, or resume it, once that is confirmed."""
-        from engine.messages.commands import Halt, Resume
-        from tui.screens.confirm import ConfirmScreen, halt_confirmation
-
-        controls = self.desk_app.bridge.present().controls
-        halts = controls.halted is None
-
-        def answered(key: str | None) -> None:
-            if key and self._send(Halt(STOP_REASON) if halts else Resume()):
-                twin = ("halt", "--reason", STOP_REASON) if halts else ("resume", "--only", "halt")
-                report_action(self.app, "the desk is halted" if halts else "the desk goes on", *twin)
-
-        self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)
-
-    def _send(self, command: Command) -> bool:
-        """Pass a command on; False where it is refused, which is said."""
-        refused = self.desk_app.bridge.send(command)
-        if refused:
-            self.notify(refused, markup=False, timeout=3)
-        return not refused
-
-    # The past
-
-    def _in_past(self) -> Playback | None:
-        """The playback, which begins here where the present was shown; None where there is no history yet."""
-        bridge = self.desk_app.bridge
-        if bridge.playback is None and (refused := bridge.to_past(self.past_source())):
-            self.notify(refused, markup=False, timeout=3)
-        return bridge.playback
-
-    def past_source(self) -> Source | None:
-        """The record that goes with this screen; None for the desk's."""
-        return None
-
-    def action_past_step(self, by: int) -> None:
-        """Go by one event; while it plays, faster or slower."""
-        if playback := self._in_past():
-            playback.step(by)
-
-    def action_past_session(self, by: int) -> None:
-        """Go by one session."""
-        if playback := self._in_past():
-            playback.step_session(by)
-
-    def action_past_play(self) -> None:
-        """Play the record, or stop."""
-        if playback := self._in_past():
-            playback.play()
-
-    def action_past_date(self) -> None:
-        """Ask for a session, and go to it."""
-        from tui.screens.ask import AskScreen, session_of
-
-        def answered(text: str | None) -> None:
-            if text and (playback := self._in_past()):
-                playback.jump_to(session_of(text))
-
-        self.app.push_screen(AskScreen("Go to a session", "YYYY-MM-DD", check=session_of), answered)
-
-    def action_present(self) -> None:
-        """Go back to the present."""
-        self.desk_app.bridge.to_present()
-        self.show_view(self.desk_app.snapshot())
-
-    @on(TimeBar.Chosen)
-    def _track_clicked(self, event: TimeBar.Chosen) -> None:
-        self.jump_to_part(event.part)
-
-    def jump_to_part(self, part: float) -> None:
-        """Go to a part of the record that is shown, between 0 and 1."""
-        if playback := self.desk_app.bridge.playback:
-            playback.jump(part)
 
     def action_copy(self) -> None:
         """Copy the error where there is one, else the content of the focused pane."""

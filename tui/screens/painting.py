@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, cast
 
 from textual.geometry import Region
-from textual.screen import Screen
 
-if TYPE_CHECKING:
-    from tui.desk_app import DeskApp
+from tui.screens.snapshot_screen import SnapshotScreen
 
 CELLS = 1800
 """Changed cells that are drawn at once, about 6 ms: a chart of 120 x 40 with some lines of tables."""
@@ -28,7 +25,7 @@ def first_part(regions: Collection[Region]) -> list[Region]:
     return part
 
 
-class PaintsInParts(Screen[Any]):
+class PaintsInParts(SnapshotScreen):
     """A screen whose changed regions are painted some at a time, those that changed last first. All of them show one
     state: the widgets have changed before, and what is painted a moment later is the same then."""
 
@@ -36,6 +33,8 @@ class PaintsInParts(Screen[Any]):
         super().__init__()
         self._unpainted: list[Region] = []
         """The regions that are left of earlier changes."""
+        self._due = False
+        """True while they wait for their timer."""
 
     def _compositor_refresh(self) -> None:
         changed = self._compositor._dirty_regions
@@ -46,16 +45,21 @@ class PaintsInParts(Screen[Any]):
             self._unpainted = [one for one in {*changed, *self._unpainted} if one not in now]
             changed.clear()
             changed.update(now)
-            if self._unpainted:
-                self.set_timer(BETWEEN, self._paint_rest)
+            self._paint_soon()
         super()._compositor_refresh()
 
+    def _paint_soon(self) -> None:
+        if self._unpainted and not self._due:
+            self._due = True
+            self.set_timer(BETWEEN, self._paint_rest)
+
     def _paint_rest(self) -> None:
+        self._due = False
         if not self._unpainted or not self.is_current:
             return
         # In a batch of changes what is painted is dropped.
-        if cast("DeskApp", self.app).key_waits or self.app._batch_count:
-            self.set_timer(BETWEEN, self._paint_rest)
+        if self.desk_app.key_waits or self.app._batch_count:
+            self._paint_soon()
         else:
             self._compositor.update_widgets(self._dirty_widgets)  # painting forgets them
             self._compositor_refresh()

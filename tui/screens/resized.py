@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
 
-class ResizesWhatIsShown(Screen[Any]):
+class ResizesWhatIsShown(Screen[None]):
     """A screen that sends Resize to every widget which a layout shows. Textual compares with its last map of all
     widgets, and makes that anew between two layouts where somebody asks for a region after something was scrolled: a
     widget that was displayed meanwhile is on it, and would be taken for one that knows its size."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from engine.errors import PaperdeskError
 from tui.keys import CHART
+from tui.screens.snapshot_screen import SnapshotScreen
 from tui.screens.table_keys import TableKeys
 from tui.twins import report_action
 from tui.watchlist import present_group
 
-if TYPE_CHECKING:
-    from tui.desk_app import DeskApp
 
-
-class SearchKeys(TableKeys):
+class SearchKeys(TableKeys, SnapshotScreen):
     """A screen from which a symbol is searched; it is shown here where any symbol can be, else on the Chart screen."""
 
     SHOWS_ANY_SYMBOL = False
@@ -27,7 +25,7 @@ class SearchKeys(TableKeys):
         """Search a symbol, and show it."""
         from tui.screens.symbol_search import SymbolSearchScreen
 
-        app = cast("DeskApp", self.app)
+        app = self.desk_app
         bridge = app.bridge
         try:
             group = present_group(bridge.readings.groups())
