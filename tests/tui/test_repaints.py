@@ -130,8 +130,10 @@ async def test_a_refresh_waits_for_keys_but_not_with_what_they_changed(
         assert shows == ["view"] * 3
 
 
-async def test_a_cycle_is_shown_as_begun_by_the_key_itself(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running() as pilot:
+async def test_a_cycle_is_shown_as_begun_by_the_key_itself(
+    running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with running(desk=FakeDesk(tmp_path, pause=1)) as pilot:
         await shown(pilot)
         monkeypatch.setattr(PaperdeskApp, "_refresh_screen", lambda app: None)
         status = pilot.app.screen.query_one(StatusBar)

@@ -62,7 +62,13 @@ class OpsScreen(FramedScreen):
                 yield TextPane(title="Log", id="log", classes="pane")
             with Vertical(id="ops-right", classes="column half"):
                 yield Table(ops_tables.MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
-                yield Table(ops_tables.RATES, title="Rates", empty="no call today", id="rates", classes="pane")
+                yield Table(
+                    ops_tables.RATES,
+                    title="Rates",
+                    empty="no call today: those of the last minute count here",
+                    id="rates",
+                    classes="pane",
+                )
                 yield Table(ops_tables.RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
                 yield CurvePlot(id="durations", classes="pane", point="run")
 

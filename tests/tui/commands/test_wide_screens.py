@@ -40,7 +40,8 @@ def test_blank_cells_are_those_without_anything_behind_them() -> None:
 async def full(pilot: Pilot[Any]) -> list[Strip]:
     """The rows of a screen once everything that it reads is there."""
     screen = pilot.app.screen
-    tables = [table for table in screen.query(Table) if table.display]
+    # No call is of today where the last session was before a weekend or a holiday.
+    tables = [table for table in screen.query(Table) if table.display and table.id != "rates"]
     # A demo desk that has no arena plays one.
     await until(pilot, lambda: all(table.rows for table in tables))
     texts = list(screen.query(TextLines))
