@@ -20,6 +20,7 @@ from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
 from tui.app_settings import THEMES, AppSettings, keep_theme
+from tui.key_first import KeyFirst, noting_keys
 from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
 from tui.screen_loop import give_way
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from textual.actions import ActionParseResult
     from textual.app import SystemCommand
     from textual.dom import DOMNode
+    from textual.driver import Driver
     from textual.screen import Screen
     from textual.theme import Theme
 
@@ -50,8 +52,6 @@ REFRESHES_PER_SECOND = 10
 
 TYPING, WHILE_TYPING = 1.0, 0.8
 """Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
-KEY_FIRST = 0.05
-"""Seconds after a key in which all but its answer waits until that is painted."""
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
@@ -137,11 +137,10 @@ class PaperdeskApp(App[str]):
         """The screens that were opened once; they stay."""
         self._pressed = self._refreshed = 0.0
         """When the last key came, and the last refresh."""
-        self._unanswered = False
-        """True from a key until the next painting."""
         self._unbegun = ""
         self._answers: tuple[object, ...] = ()
         """The shown state of everything that a key may change: a change of it is shown at once."""
+        self.key_first = KeyFirst()
         super().__init__()
         self.animation_level = "none"
         for theme in THEMES.values():
@@ -175,6 +174,10 @@ class PaperdeskApp(App[str]):
         from tui.announcement import Announcer
 
         return Announcer()
+
+    def get_driver_class(self) -> type[Driver]:
+        """The driver of the terminal, which tells of a key as soon as it is read."""
+        return noting_keys(super().get_driver_class())
 
     def snapshot(self) -> Snapshot:
         """Everything that screens show now; nothing before the desk is being opened."""
@@ -236,6 +239,7 @@ class PaperdeskApp(App[str]):
         self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_unless_key_waits)
         terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None and not self.is_headless else None
         if terminal is not None and os.isatty(terminal):
+            self.key_first.terminal = terminal
             self.set_interval(LOOKS_AT_TERMINAL, partial(self._leave_with_terminal, terminal))
 
     def _leave_with_terminal(self, terminal: int) -> None:
@@ -246,21 +250,21 @@ class PaperdeskApp(App[str]):
         """Note that somebody is there, whatever was pressed or clicked."""
         if isinstance(event, events.Key | events.MouseDown):
             self._pressed = now = time.monotonic()
-            self._unanswered = not self.is_headless
             if self._garbage is not None:
                 self._garbage.key_pressed(now)
+            if not isinstance(event, events.Key) or self._is_text(event):
+                self.key_first.begun()  # no action follows
             if self._begun:
                 self.bridge.visited()
                 self.demo.pressed(event.key if isinstance(event, events.Key) else "")
         await super().on_event(event)
 
-    @property
-    def key_waits(self) -> bool:
-        """True while a key is about to be answered: whatever else is painted makes it wait."""
-        return self._unanswered and time.monotonic() - self._pressed < KEY_FIRST
+    def _is_text(self, event: events.Key) -> bool:
+        """True for a key that goes into a field."""
+        return self.focused is not None and self.focused.check_consume_key(event.key, event.character)
 
     def _refresh_unless_key_waits(self) -> None:
-        if not self.key_waits:
+        if not self.key_first.waits:
             self._refresh_screen()
 
     def _refresh_screen(self) -> None:
@@ -289,7 +293,7 @@ class PaperdeskApp(App[str]):
 
     def post_display_hook(self) -> None:
         """Have the terminal written to before the rest of the work is done."""
-        self._unanswered = False
+        self.key_first.painted()
         if not self.is_headless:
             give_way()
 
@@ -320,6 +324,7 @@ class PaperdeskApp(App[str]):
         ):
             self.notify(READ_ONLY, timeout=3)
             return True
+        self.key_first.begun()
         return await super().run_action(action, default_namespace, namespaces)
 
     def reopen(self, *, cycle: bool) -> None:

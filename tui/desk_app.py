@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tui.app_settings import AppSettings
     from tui.bridge import Bridge
     from tui.demo_opening import DemoOpening
+    from tui.key_first import KeyFirst
     from tui.snapshot import Snapshot
 
 
@@ -26,8 +27,8 @@ class DeskApp(Protocol):
         """The opening of a demo desk."""
 
     @property
-    def key_waits(self) -> bool:
-        """True while a key is about to be answered."""
+    def key_first(self) -> KeyFirst:
+        """The newest key, on its way to its answer."""
 
     options: Sequence[str]
     last_command: str

@@ -15,8 +15,15 @@ from contextlib import suppress
 
 LONG = 0.005
 """Seconds of processor time of a collection after which its survivors are set aside."""
-THRESHOLDS = (700, 5, 2)
-"""Python's own for new objects; those that survived are looked through more often, while they are few."""
+THRESHOLDS = (700, 5, 1_000_000)
+"""Python's own for new objects; those that survived once are looked through more often, while they are few. Those that
+survived twice are looked through at moments of this module's choice: Python would do it while a key is answered, for
+that makes many objects."""
+DUE, OVERDUE = 2, 20
+"""Collections after which the objects that survived two of them are looked through, between two keys; and after which
+they are set aside, because one key follows another or there are many of them."""
+BETWEEN_KEYS = 0.5
+"""Seconds without a key after which another is not expected at once."""
 QUIET = 60.0
 """Seconds without a key after which what was set aside is looked through once."""
 
@@ -39,20 +46,29 @@ class Collections:
         self._last_key = now
 
     def tick(self, now: float, held: object = None) -> None:
-        """Look through everything where somebody was there and is quiet, and something was set aside since. Where
-        `held`, which stands for what the app keeps until its end, is another than before, set all of it aside at once:
-        the next collection would look through it, and a key may come by then."""
+        """Look through what survived, between two keys, and through everything where somebody was there and is quiet,
+        and something was set aside since. Where `held`, which stands for what the app keeps until its end, is another
+        than before, set all of it aside at once: the next collection would look through it, and a key may come by
+        then."""
         if held != self._held:
             self._held = held
-            gc.freeze()
-            self._aside = True
+            self._set_aside()
         self._last_key = self._last_key or now  # who has just opened it is there
+        survived = gc.get_count()[2]
+        if survived > OVERDUE:
+            self._set_aside()
+        elif survived > DUE and now - self._last_key > BETWEEN_KEYS:
+            gc.collect()
         if self._aside and now - self._last_key > QUIET:
             gc.unfreeze()
             gc.collect()
             gc.freeze()
             _give_back()
             self._aside = False
+
+    def _set_aside(self) -> None:
+        gc.freeze()
+        self._aside = True
 
     def collected(self, phase: str, info: dict[str, int]) -> None:
         """Be told of the beginning and the end of a collection."""
@@ -61,8 +77,7 @@ class Collections:
         if phase == "start":
             self._began = time.thread_time()
         elif time.thread_time() - self._began > LONG:
-            gc.freeze()
-            self._aside = True
+            self._set_aside()
 
 
 def _give_back() -> None:

@@ -16,7 +16,7 @@ import pytest
 from conftest import Running
 
 from tui import garbage
-from tui.garbage import QUIET, Collections, keep_collections_short
+from tui.garbage import BETWEEN_KEYS, DUE, OVERDUE, QUIET, Collections, keep_collections_short
 
 
 class Cycle:
@@ -81,6 +81,46 @@ def test_whoever_opened_the_app_a_moment_ago_is_there(
     assert collected == [], "no key is pressed yet, and the first will come soon"
     collections.tick(1001.0 + QUIET)
     assert len(collected) == 1
+
+
+def survivors(times: int) -> None:
+    """Have objects survive collections, as often as that."""
+    for _ in range(times):
+        gc.collect(1)
+
+
+def test_what_survived_twice_is_looked_through_between_two_keys(
+    collections: Collections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(garbage, "LONG", float("inf"))
+    gc.collect()
+    collections.key_pressed(100.0)
+    cycle = Cycle()
+    gone = weakref.ref(cycle)
+    survivors(DUE + 1)
+    del cycle
+    made = [[n] for n in range(10_000)]  # enough for Python to look through everything by itself
+    assert made and gone() is not None, "Python does not, for it would while a key is answered"
+    collections.tick(100.0 + BETWEEN_KEYS / 2)
+    assert gone() is not None
+    collections.tick(100.0 + 2 * BETWEEN_KEYS)
+    assert gone() is None
+
+
+def test_it_is_set_aside_where_one_key_follows_another(collections: Collections) -> None:
+    gc.collect()
+    collections.key_pressed(100.0)
+    cycle = Cycle()
+    gone = weakref.ref(cycle)
+    survivors(OVERDUE + 1)
+    before = gc.get_freeze_count()
+    collections.tick(100.1)
+    assert gc.get_freeze_count() > before and gc.get_count()[2] == 0
+    del cycle
+    gc.collect()
+    assert gone() is not None
+    collections.tick(101.0 + QUIET)
+    assert gone() is None
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library is not glibc")

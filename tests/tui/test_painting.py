@@ -86,20 +86,28 @@ async def test_a_large_change_is_painted_in_parts_and_a_key_before_the_rest(
         assert isinstance(app, PaperdeskApp) and isinstance(screen, PaintsInParts)
         terminal = Terminal(monkeypatch)
         await _all_is_painted(pilot)
-        chart, status = screen.query_one(CandleChart).region, screen.query_one(StatusBar)
+        chart_widget, status = screen.query_one(CandleChart), screen.query_one(StatusBar)
+        chart = chart_widget.region
         screen._compositor._dirty_regions.update({chart, *(pane.region for pane in screen.query(".pane"))})
         screen._compositor_refresh()
         assert terminal.painted[-1] == {chart} and screen._unpainted
 
-        app._pressed, app._unanswered = float("inf"), True  # a key has come, and is not answered yet
+        monkeypatch.setattr("tui.key_first.FIRST", float("inf"))
+        app.key_first.read()
         left, paintings = list(screen._unpainted), len(terminal.painted)
         screen._paint_rest()
-        assert app.key_waits and screen._unpainted == left and len(terminal.painted) == paintings
-
-        screen._dirty_widgets.add(status)  # its answer
+        screen._dirty_widgets.add(status)
         status._set_dirty()
-        app._unanswered = False
+        screen._on_timer_update()
+        assert len(terminal.painted) == paintings, "nothing is painted before the key's action has begun"
+        assert set(screen._unpainted) == {*left, status.region}, "nothing is forgotten"
+
+        app.key_first.begun()
         screen._paint_rest()
-        assert status.region in terminal.painted[-1], "what changed last comes first, and is not forgotten"
+        assert len(terminal.painted) == paintings
+        screen._dirty_widgets.add(chart_widget)
+        chart_widget._set_dirty()
+        screen._on_timer_update()
+        assert terminal.painted[-1] == {chart}, "its answer"
         await _all_is_painted(pilot)
         assert set(left) <= set[Region]().union(*terminal.painted[paintings:])

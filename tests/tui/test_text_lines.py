@@ -129,6 +129,19 @@ async def test_a_long_text_comes_a_part_at_a_time() -> None:
         assert in_sight(app)[-1] == f"last {count - 1}" and text.as_text() == last.plain
 
 
+async def test_the_scrollbar_is_not_painted_with_each_part_of_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Page()
+    async with app.run_test(size=(80, 20)) as pilot:
+        text = app.query_one(TextLines)
+        await pilot.pause()
+        heights: list[int] = []
+        monkeypatch.setattr(TextLines, "_set_rows", lambda pane, rows: heights.append(rows))
+        lines = [f"line {number} of a long answer" for number in range(2 * CHARACTERS)]
+        text.show_blocks([Content("\n".join(lines))])
+        await until(pilot, lambda: heights[-1] == len(lines), 20)
+        assert heights == sorted(heights) and len(heights) < 10, "of 50 parts"
+
+
 async def test_a_long_text_comes_whole_where_the_same_is_shown_again_meanwhile() -> None:
     words = "\n".join(f"line {number} of a long answer" for number in range(CHARACTERS // 2))
     app = Page()

@@ -40,6 +40,13 @@ class PaintsInParts(SnapshotScreen):
         changed = self._compositor._dirty_regions
         if self.app.is_headless or self is not self.app.screen or self._compositor.size.region in changed:
             self._unpainted = []  # nobody waits, or all of it is painted
+        elif self.desk_app.key_first.comes:
+            self._compositor.update_widgets(self._dirty_widgets)
+            self._dirty_widgets.clear()
+            self._unpainted = list({*changed, *self._unpainted})
+            changed.clear()
+            self._paint_soon()
+            return
         else:
             now = first_part(changed or self._unpainted)
             self._unpainted = [one for one in {*changed, *self._unpainted} if one not in now]
@@ -58,7 +65,7 @@ class PaintsInParts(SnapshotScreen):
         if not self._unpainted or not self.is_current:
             return
         # In a batch of changes what is painted is dropped.
-        if self.desk_app.key_waits or self.app._batch_count:
+        if self.desk_app.key_first.waits or self.app._batch_count:
             self._paint_soon()
         else:
             self._compositor.update_widgets(self._dirty_widgets)  # painting forgets them

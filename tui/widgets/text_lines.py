@@ -44,6 +44,9 @@ class TextLines(ScrollView, can_focus=True):
         self._starts: list[int] = []
         """The first row of each of these lines."""
         self._width = 0
+        self._rows_noted = 0
+        """The rows that Textual knows of: not each part's while the rest is wrapped, for it paints the scrollbar anew
+        each time, which takes longer than to wrap it."""
 
     # Content
 
@@ -107,6 +110,7 @@ class TextLines(ScrollView, can_focus=True):
         before, self._rows = self._rows, self._rows[: self._starts[line]] if line < len(self._starts) else self._rows[:]
         del self._starts[line:]
         self._wrap_some()
+        self._note_rows()
         top = self.scroll_offset.y
         self._draw(row for row in range(top, top + self.size.height) if not _same(before, self._rows, row))
         self._wrap_rest(self._lines)
@@ -119,7 +123,10 @@ class TextLines(ScrollView, can_focus=True):
             before = len(self._rows)
             self._wrap_some()
             self._draw(range(before, len(self._rows)))
-        if len(self._starts) < len(lines):
+        whole = len(self._starts) == len(lines)
+        if whole or len(self._rows) > 2 * self._rows_noted:
+            self._note_rows()
+        if not whole:
             self.call_after_refresh(self._wrap_rest, lines, now=True)
 
     def _wrap_some(self) -> None:
@@ -134,7 +141,10 @@ class TextLines(ScrollView, can_focus=True):
                 self._rows.append(_Row(text, begins, number))
                 begins += len(text)
             characters += len(line)
-        self._set_rows(len(self._rows))
+
+    def _note_rows(self) -> None:
+        self._rows_noted = len(self._rows)
+        self._set_rows(self._rows_noted)
 
     def _set_rows(self, rows: int) -> None:
         """Note the number of rows, with a layout of the screen."""
