@@ -77,7 +77,7 @@ class Bridge:
         """Open the desk in a thread; after a failure, try again."""
         if self._thread is not None and self._thread.is_alive():
             return
-        self._follower.trouble = self._follower.dismissed = ""
+        self._follower.trouble, self._follower.dismissed = "", frozenset()
         self._thread = Thread(target=self._follower.run, args=(self._open_desk,), name="desk", daemon=True)
         self._thread.start()
 
@@ -201,7 +201,7 @@ class Bridge:
         if self.playback is not None:
             self.playback.trouble = ""
         else:
-            self._follower.dismissed = self._follower.trouble or self._follower.desk.error
+            self._follower.dismissed |= {self.present().trouble}
 
     def log_failure(self, text: str) -> None:
         """Add a line to the log about what failed in the app itself; before the desk is open there is none."""
@@ -256,7 +256,7 @@ class Bridge:
         follower = self._follower
         runner, services, board = follower.runner, follower.services, follower.board
         desk, market = follower.moment
-        trouble, live = follower.trouble or desk.error, None
+        troubles, live = (follower.trouble, desk.error, desk.refusal), None
         now = None if services is None else services.clock.now()
         market = market if services is not None else None  # read before the desk is open: screens count from a time
         if board is not None and services is not None:
@@ -275,7 +275,7 @@ class Bridge:
             now=now,
             busy=runner is not None and runner.busy,
             starting=follower.starting and runner is not None and runner.busy,
-            trouble="" if trouble == follower.dismissed else trouble,
+            trouble=next((trouble for trouble in troubles if trouble and trouble not in follower.dismissed), ""),
             own_orders=() if runner is None else runner.own_orders.waiting,
             cycle_seconds=None if follower.began is None else time.monotonic() - follower.began,
             backtests=self._backtest_states(),

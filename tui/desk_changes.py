@@ -109,7 +109,7 @@ def _run_started(state: DeskState, event: RunStarted) -> DeskState:
     symbols = ", ".join(event.symbols[:4]) or "no symbol, for all are decided,"
     text = f"{kind} of {symbols}{more} {'goes on' if goes_on else 'begins'}"
     state = _logged(state, event, "info", text)
-    state = replace(state, running=True, done=False, symbols=event.symbols, at="", error="")
+    state = replace(state, running=True, done=False, symbols=event.symbols, at="", error="", refusal="")
     if goes_on:
         return state
     return replace(
@@ -221,6 +221,11 @@ def _noticed(state: DeskState, event: events.Noticed) -> DeskState:
     return replace(state, error=one_line(event.text)) if event.level == "error" else state
 
 
+def _command_ended(state: DeskState, event: events.CommandEnded) -> DeskState:
+    state = _logged(state, event, event.level, event.text)
+    return replace(state, refusal=one_line(event.text) if event.level == "error" else "")
+
+
 def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     failed = event.outcome is RunOutcome.FAILED
     if event.run.startswith(f"{RunKind.ORDER}-"):
@@ -244,5 +249,6 @@ _CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {
     events.OrderFilled: _order_filled,
     events.SessionSettled: _session_settled,
     events.Noticed: _noticed,
+    events.CommandEnded: _command_ended,
     events.RunFinished: _run_finished,
 }

@@ -83,7 +83,7 @@ class DeskFollower:
     prices: the market's data behind them.
     board: the live feed; None where there is none.
     trouble: an error to show; empty for none.
-    dismissed: the error that was read and is not shown any more.
+    dismissed: the errors that were read and are not shown any more.
     began: when the running cycle was asked for, or began, by the monotonic clock.
     starting: True from the request for a cycle until its run begins.
     unbegun: the reason why the cycle that was asked for last did not begin; empty for none.
@@ -100,7 +100,8 @@ class DeskFollower:
         self.answers: dict[str, bool] = {}
         self.prices: Market | None = None
         self.board: LiveBoard | None = None
-        self.trouble = self.dismissed = ""
+        self.trouble = ""
+        self.dismissed = frozenset[str]()
         self.began: float | None = None
         self.starting = False
         self.unbegun = ""
@@ -267,7 +268,7 @@ class DeskFollower:
         else:
             if not stored.run:
                 stored = replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
-            desk = stored if another else replace(stored, error=self.desk.error)
+            desk = stored if another else replace(stored, error=self.desk.error, refusal=self.desk.refusal)
             if self._tail is not None:
                 self._tail.last_event = opening.last_event
         if market is None:
@@ -380,10 +381,11 @@ class DeskFollower:
         if (session := self._begins(event)) and session > max(self._closed, default=session):
             # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
             await self._try_to_read(services)
-        if self.desk.error != (desk := after(self.desk, event)).error or _is_error(event):
-            self.dismissed = ""  # the same error again is news again
-        self.desk = desk
-        if _is_error(event):
+        before, self.desk = self.desk, after(self.desk, event)
+        if self.desk.error != before.error:
+            self.dismissed -= {self.desk.error}
+        if isinstance(event, Noticed) and event.level == "error":
+            self.dismissed -= {one_line(event.text)}  # the same error again is news again
             self.answers.clear()  # it may not have been written: what the journal has holds
         if self.starting and isinstance(event, Noticed) and event.run and event.level == "info":
             self.unbegun, self.starting = event.text, False
@@ -399,7 +401,3 @@ class DeskFollower:
         if isinstance(event, SessionSettled):
             return event.session
         return event.last if isinstance(event, RunStarted) and self.desk.books is None else None
-
-
-def _is_error(event: Event) -> bool:
-    return isinstance(event, Noticed) and event.level == "error"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.app.booking_queue import BookingQueue
 from engine.app.gated_model import PAUSE_SECONDS, Gate
-from engine.app.own_order_queue import OwnOrderQueue
+from engine.app.own_order_queue import Notice, OwnOrderQueue
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
 from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater
@@ -35,7 +35,7 @@ from engine.messages.commands import (
     Unpause,
     Veto,
 )
-from engine.messages.events import Noticed, Publish
+from engine.messages.events import CommandEnded, Noticed, Publish
 from engine.ports import Clock
 from engine.reports.documents.own_order import Ticket
 
@@ -71,7 +71,7 @@ class DeskRunner:
         self._journal = journal
         self._submit = submit
         self._edit, self._undo_seconds = edit, undo_seconds
-        self.own_orders = OwnOrderQueue(lambda wanted: place(wanted, bus.publish), undo_seconds, self._notice)
+        self.own_orders = OwnOrderQueue(lambda wanted: place(wanted, bus.publish), undo_seconds, self._answer)
         """The operator's own orders, until they are on their way."""
         self._answers = 0
         """Answers so far: the orders that were answered are sent some seconds after the last one."""
@@ -130,7 +130,7 @@ class DeskRunner:
                 self._notice("info", "a cycle is running already")
             case RunCycle(symbol):
                 work = self._whole_cycle(lambda gate: self._run_cycle(self._bus.publish, gate, symbol))
-                self._cycle = asyncio.create_task(self._guarded(work), name="cycle")
+                self._cycle = asyncio.create_task(self._guarded(work, self._notice), name="cycle")
             case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
                 self._begin_control(self._control(command))
             case PlaceOrder():
@@ -141,7 +141,7 @@ class DeskRunner:
                 raise InvariantBroken(f"the desk does not know what to do with {type(command).__name__}")
 
     def _begin_control(self, work: Coroutine[None, None, None]) -> None:
-        control = asyncio.create_task(self._guarded(work), name="control")
+        control = asyncio.create_task(self._guarded(work, self._answer), name="control")
         self._controls.add(control)
         control.add_done_callback(self._controls.discard)
 
@@ -172,7 +172,7 @@ class DeskRunner:
             done = await asyncio.to_thread(self._write, command)
         if isinstance(command, Approve | Veto) and self._undo_seconds and not self._leaving.is_set():
             done += f"; it can be undone for {self._undo_seconds:g} s"
-        self._notice("warning" if isinstance(command, Halt | Pause) else "info", done)
+        self._answer("warning" if isinstance(command, Halt | Pause) else "info", done)
         self._unpaused.set()
         if isinstance(command, Approve | Veto):
             self._unsent = True
@@ -203,13 +203,13 @@ class DeskRunner:
                 self._unsent = True
                 self._notice("warning", f"the answer is recorded, and nothing was sent yet: {error}")
 
-    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+    async def _guarded(self, work: Coroutine[None, None, None], notice: Notice) -> None:
         try:
             await work
         except PaperdeskError as error:
-            self._notice("error", str(error))
+            notice("error", str(error))
         except Exception as error:  # a bug must be seen, and must not take the desk down
-            self._notice("error", f"a bug: {type(error).__name__}: {error}")
+            notice("error", f"a bug: {type(error).__name__}: {error}")
 
     async def _gate(self) -> None:
         # A model that answers without waiting (the rules) would else keep the loop to itself.
@@ -234,3 +234,6 @@ class DeskRunner:
 
     def _notice(self, level: str, text: str) -> None:
         self._bus.publish(Noticed("", self._clock.now(), level, text))
+
+    def _answer(self, level: str, text: str) -> None:
+        self._bus.publish(CommandEnded("", self._clock.now(), level, text))

@@ -6,7 +6,7 @@ fields are those of the journals on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 from decimal import Decimal
@@ -185,6 +185,11 @@ class Noticed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CommandEnded(Noticed):
+    """The notice of an operator's command that was carried out; level `error` where it was refused."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished(Event):
     """A run ended; `detail` is the reason."""
 
@@ -193,7 +198,13 @@ class RunFinished(Event):
     detail: str
 
 
-TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in Event.__subclasses__()}
+def _kinds_of(kind: type[Event]) -> Iterator[type[Event]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _kinds_of(one)
+
+
+TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in _kinds_of(Event)}
 
 
 def to_plain(event: Event) -> dict[str, Any]:

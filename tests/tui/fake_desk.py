@@ -191,7 +191,9 @@ class FakeDesk:
     def edit(self, order_id: str, size: OrderSize) -> Edit:
         """At a price of 50, up to 10,000 dollars."""
         with JournalReader(self.journal) as reader:
-            order = next(entry.order for entry in reader.orders() if entry.order.id == order_id)
+            orders = {entry.order.id: entry.order for entry in reader.orders()}
+        if (order := orders.get(order_id)) is None:
+            raise UsageError(f"there is no order {order_id}")
         edit = edit_of(order, size, Decimal(50))
         if cost(edit.applied(order), Decimal(50)) > 10_000:
             raise UsageError("too much")

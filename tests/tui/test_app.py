@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from textual.widgets import Input, Static
 
 from engine.app.desk_runner import Gate, Publish
 from engine.app.open_desk import OpenDesk
+from engine.domain.order import OrderSize
 from engine.errors import ConfigError
+from engine.messages.commands import ResizeOrder
 from tui.keys import KEYS
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
@@ -220,6 +223,33 @@ async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Run
         await until(pilot, lambda: bool(strip.text))
         await pilot.press("escape")
         assert not strip.text and not strip.display
+
+
+async def test_a_refused_command_is_a_strip_until_the_next_is_carried_out(running: Running, tmp_path: Path) -> None:
+    """An error of the desk stays, whatever the operator does meanwhile."""
+    edit = ResizeOrder("of-yesterday", OrderSize(Decimal(5)))
+    async with running(desk=FakeDesk(tmp_path, breaks=True)) as pilot:
+        bridge, strip = pilot.app.bridge, pilot.app.screen.query_one(ErrorBar)  # type: ignore[attr-defined]
+        await pilot.press("p")
+        await until(pilot, lambda: bridge.snapshot().controls.paused is not None)
+        bridge.send(edit)
+        await until(pilot, lambda: "of-yesterday" in strip.text)
+        await pilot.press("p")
+        await until(pilot, lambda: not strip.text and bridge.snapshot().controls.paused is None)
+
+        await pilot.press("r")
+        await until(pilot, lambda: "the bars end on 2024-04-01" in strip.text)
+        bridge.send(edit)
+        await until(pilot, lambda: "of-yesterday" in bridge.snapshot().desk.refusal)
+        assert "the bars end on 2024-04-01" in strip.text, "the desk's own error comes first"
+        await pilot.press("escape")
+        await until(pilot, lambda: "of-yesterday" in strip.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: not strip.text)
+        bridge.send(edit)
+        await until(pilot, lambda: "of-yesterday" in strip.text)
+        await pilot.press("p")
+        await until(pilot, lambda: not strip.text)
 
 
 async def test_a_desk_that_does_not_open_says_why_and_opens_on_retry(running: Running, tmp_path: Path) -> None:
