@@ -171,7 +171,7 @@ async def test_halted_cannot_be_missed_at_any_size(running: Running, asking: Fak
 async def test_waiting_orders_come_first_and_say_how_long_they_stay(running: Running, asking: FakeDesk) -> None:
     async with running(desk=asking) as pilot:
         await until(pilot, lambda: len(orders(pilot).rows) == 3)
-        assert stands(pilot) == ["AAA-USD waits 24h00m", "BBB-USD waits 24h00m", "CCC-USD sent"]
+        assert stands(pilot) == ["AAA-USD waits 24h00m", "BBB-USD waits 24h00m", "CCC-USD acknowledged"]
         assert "2 to approve" in bar(pilot)
         assert orders(pilot).border_subtitle == "a approve  x veto  e edit"
 
@@ -185,7 +185,9 @@ async def test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended(running: Ru
         await pilot.press("y")
         await until(pilot, lambda: state_of(asking, BOUGHT) is OrderState.ACKNOWLEDGED)
         assert words(asking) == {BOUGHT.id: True}
-        await until(pilot, lambda: stands(pilot)[0] == "BBB-USD waits 24h00m" and "AAA-USD sent" in stands(pilot))
+        await until(
+            pilot, lambda: stands(pilot)[0] == "BBB-USD waits 24h00m" and "AAA-USD acknowledged" in stands(pilot)
+        )
         assert "1 to approve" in bar(pilot)
         await pilot.press("x")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))

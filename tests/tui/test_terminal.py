@@ -285,7 +285,7 @@ def test_an_open_app_follows_the_daily_runs_of_another_process(
     daily(paperdesk_home, "--session", first)
     # Header, list, orders, agents and events of the first run; its orders fill in the second.
     terminal.until(lambda text: "run done" in text and "Equity 100,000.00" in text and f"close of {first}" in text)
-    sent = terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text and "sent" in text)
+    sent = terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text and "acknowledged" in text)
     assert re.search(r"(ORVL|BXWD|HLXM|WRNN-USD).*(BUY|SELL|HOLD)", sent) and "\N{CHECK MARK}" in sent
     daily(paperdesk_home)
     filled = terminal.until(lambda text: "8 decisions, " in text and f"close of {second}" in text)

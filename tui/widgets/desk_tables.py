@@ -39,7 +39,7 @@ ORDERS = (
     Column(title="SYM", max_width=9),
     Column(title="SIDE", max_width=4),
     Column(title="AMOUNT", right=True, max_width=10),
-    Column(title="STATE", max_width=14),
+    Column(title="STATE", max_width=20),
 )
 ACTION_INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
 _STATE_INKS = {Waiting.APPROVAL: "mark", Waiting.APPROVED: "up", Waiting.SENT: "muted"}
@@ -117,13 +117,16 @@ def _held(held: Held) -> Row:
 
 
 def order_rows(controls: ControlState, now: datetime) -> list[Row]:
-    """Build a row per open order; one that waits for approval shows the time until it expires."""
+    """Build a row per open order: one that waits for approval shows the time until it expires, one that was sent its
+    state at the broker."""
     return [_open_order(order, now) for order in controls.orders]
 
 
 def _open_order(open_order: OpenOrder, now: datetime) -> Row:
     order, state = open_order.order, open_order.state.value
-    if open_order.waits and open_order.until is not None:
+    if open_order.state is Waiting.SENT:
+        state = order.state.value
+    elif open_order.waits and open_order.until is not None:
         state = f"waits {amounts.about(open_order.until - now)}"
     amount = f"${amounts.money(order.notional, 0)}" if order.quantity is None else amounts.quantity(order.quantity)
     return Row(

@@ -120,6 +120,7 @@ def test_a_backtest_has_sessions_and_no_events(run: Run, backtested: Path) -> No
         assert all((order["state"] == "filled") == bool(order["fills"]) for order in orders)
         assert max(made["session"] for made in run("decisions", *at, "--json").json["decisions"]) <= row["session"]
     assert run("status", "--run", BACKTEST, "--at", whole[3]["session"], "--json").json["last_run"]["outcome"] is None
+    assert "not finished then (" in " ".join(run("status", "--run", BACKTEST, "--at", whole[3]["session"]).out.split())
     ended = run("status", "--run", BACKTEST, "--at", whole[-1]["session"], "--json").json
     assert ended["last_run"]["outcome"] == "done"
     refused = run("status", "--run", BACKTEST, "--at", "3")

@@ -47,11 +47,15 @@ async def test_commands_of_other_programs_and_of_this_one_are_logged_once(run: R
         await asyncio.to_thread(resume_desk, "demo", NOW)
         await until(pilot, lambda: logged(pilot)["the desk goes on"] == 3)
         assert logged(pilot)[HALTED] == 2, "once before it was opened, as the journal has it"
-        # In the past the halt of now is named.
+        # In the past the halt and the pause of now are named.
         await pilot.press("K", "y", "less_than_sign")
         await until(pilot, lambda: "HALTED now" in drawn(pilot))
         await pilot.press("backslash")
         await until(pilot, lambda: " HALTED " in drawn(pilot) and "HALTED now" not in drawn(pilot))
+        await pilot.press("K", "y", "p")
+        await until(pilot, lambda: "PAUSED" in drawn(pilot) and "HALTED" not in drawn(pilot).split("\n")[0])
+        await pilot.press("less_than_sign")
+        await until(pilot, lambda: "PAUSED now" in drawn(pilot))
 
 
 async def test_each_undo_names_what_it_took_back_and_those_of_this_app_are_logged_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,21 @@ async def test_every_decision_begins_with_one_screen_that_fits(run: Run, recorde
     printed = (await asyncio.to_thread(run, "why", last["symbol"], last["session"])).out.splitlines()
     shown = seen[f"{last['symbol']} {last['session']}"]
     assert printed[0] == shown[0] and labels(printed)[: len(labels(shown))] == labels(shown)
+
+
+def test_a_move_after_a_decision_is_counted_from_the_close_that_is_named(run: Run, desk: Path) -> None:
+    """The closes of a coin are those of its own days, and its price at the decision is another one."""
+    named = set[bool]()
+    for one in run("decisions", "--json", "--limit", "0").json["decisions"]:
+        (made,) = run("why", one["symbol"], one["session"], "--json").json["decisions"]
+        known = {close["sessions"]: close for close in made["closes_since"]}
+        text = " ".join(run("why", one["symbol"], one["session"]).out.split())
+        words = f"from {Decimal(str(made['close'])):,.2f} at the close of {one['session']}"
+        assert (words in text) is (1 in known)
+        if 1 in known:
+            assert known[1]["change"] == pytest.approx(known[1]["close"] / made["close"] - 1)
+        named.add(1 in known)
+    assert named == {True, False}
 
 
 async def test_n_and_p_follow_the_table_with_its_filter_and_the_cursor_follows_them(desk: Path) -> None:
