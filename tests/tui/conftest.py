@@ -132,6 +132,11 @@ def asking(tmp_path: Path) -> Any:
     return asking_desk(tmp_path)
 
 
+def _without_bugs(app: PaperdeskApp) -> None:
+    """Fails where the app has said that it has a bug: a worker that breaks ends no app, and no test by itself."""
+    assert [line.text for line in app.bridge.snapshot().desk.lines if "a bug: " in line.text] == []
+
+
 @asynccontextmanager
 async def opened(
     size: tuple[int, int] = (120, 40), *, link: Any = None, settings: Any = None, history: bool = False
@@ -158,6 +163,7 @@ async def opened(
         yield pilot
         app.bridge.stop()
         assert app.bridge.wait(600)
+        _without_bugs(app)
 
 
 @pytest.fixture
@@ -190,5 +196,6 @@ def running(tmp_path: Path) -> Running:
             yield pilot
             app.bridge.stop()
             assert app.bridge.wait(600)
+            _without_bugs(app)
 
     return run

@@ -56,3 +56,4 @@ async def test_what_a_worker_fails_with_is_told(
         await until(pilot, lambda: any(one.message == told for one in pilot.app._notifications), seconds=20)
         view = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
         assert [(line.level, line.text) for line in view.desk.lines if line.text == told] == [("error", told)]
+        pilot.app.bridge._failures = ()  # type: ignore[attr-defined]

@@ -30,6 +30,9 @@ from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
 
 Document = Mapping[str, Any]
+Moment = tuple[str | None, date | None, bool]
+"""A run, None for the desk's own record; a session of it, None for its end; and True for the time before that session
+was decided."""
 SHORT_ID = 8
 """Characters of an id that name a memory in a command."""
 NONE_CHOSEN = "no memory is chosen: nothing is remembered here yet"
@@ -45,7 +48,8 @@ class MemoryScreen(FramedScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: tuple[object, ...] = ()
+        self._shown: tuple[Moment, int] | None = None
+        """The moment whose memories are listed, and the version of its record."""
         self._document: Document = {}
         self._undecided = False
         """True where the list is as it was while its session was decided."""
@@ -71,10 +75,10 @@ class MemoryScreen(FramedScreen):
             return
         session = None if view.place is None else view.place.session
         undecided = session is not None and view.desk.running
-        shown = (view.sources[0].run, session, undecided, view.sources[0].version)
-        if shown != self._shown:
-            self._shown = shown
-            self._read(view.sources[0].run, session, undecided)
+        moment = view.sources[0].run, session, undecided
+        if (moment, view.sources[0].version) != self._shown:
+            self._shown = moment, view.sources[0].version
+            self._read(*moment)
 
     @work(exclusive=True, exit_on_error=False)
     async def _read(self, run: str | None, session: date | None, undecided: bool) -> None:
@@ -205,7 +209,8 @@ class MemoryScreen(FramedScreen):
         text = DONE[change][0] if done["applied"] else f"{DONE[change][0]}, once the run that holds it has ended"
         why = ("--reason", reason) if reason else ()
         report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
-        self._read(None, None)
+        if self._shown is not None:
+            self._read(*self._shown[0])
 
 
 def _some_reason(text: str) -> None:

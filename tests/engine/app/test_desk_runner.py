@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -44,7 +45,7 @@ from engine.reports.documents.own_order import Ticket
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
 
-NOWHERE = Path("nowhere.db")
+NOWHERE = Path(os.devnull) / "nowhere.db"
 
 
 async def nothing(publish: Publish) -> None:

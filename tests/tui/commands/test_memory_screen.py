@@ -35,6 +35,20 @@ async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: p
         assert "None" not in drawn(pilot)
 
 
+async def test_a_memory_is_pinned_and_forgotten_and_the_list_says_so(run: Run, fresh: Path) -> None:
+    await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[0]))
+    async with opened() as pilot:
+        await pilot.press("6")
+        await until(pilot, lambda: bool(cells(pilot, "memories")))
+        await pilot.press("P")
+        await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])
+        await pilot.press("P")
+        await until(pilot, lambda: "pin" not in cells(pilot, "memories")[0])
+        await pilot.press("F", *"stale", "enter")
+        await until(pilot, lambda: cells(pilot, "memories")[-1][2] == "forgotten")
+    assert len((await asyncio.to_thread(run, "memory", "list", "--json")).json["forgotten"]) == 1
+
+
 @pytest.mark.slow
 async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) -> None:
     config = load_config(None).config
