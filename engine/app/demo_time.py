@@ -170,8 +170,9 @@ class DemoTime:
         if not ahead:
             return self._services.clock.now()
         decided = previous_session(self._calendar, ahead[0])
-        # One that was left midway has its prices on the screen and its events in the journal: the desk was there.
-        runs = reader.runs(RunKind.DAILY) if reader is not None else ()
+        # One that was left midway, or decided for some symbols, has its books and events in the journal: the desk was
+        # there.
+        runs = () if reader is None else (*reader.runs(RunKind.DAILY), *reader.runs(RunKind.SYMBOL))
         last = max([decided, *(run.session for run in runs if run.session and run.session in ahead)])
         return _last_recorded(self._calendar, self._services.symbols, last, reader)
 

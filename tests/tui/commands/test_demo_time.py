@@ -253,6 +253,23 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         await until(pilot, lambda: f"session {SESSIONS[0]} is decided" in screen(pilot))
 
 
+async def test_a_desk_that_decided_one_symbol_shows_the_prices_of_that_session(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its books are of that close, and its other symbols are still to be decided."""
+    few_sessions(monkeypatch, 2)
+    demo_time.begin(services(load_config(None).config))
+    assert (await asyncio.to_thread(run, "--daily", "--symbol", "ORVL")).code == 0
+    value = (await asyncio.to_thread(run, "positions", "--json")).json
+    assert value["session"] == str(SESSIONS[-1])
+    async with opened() as pilot:
+        await until(pilot, lambda: view(pilot).market is not None and view(pilot).desk.books is not None)
+        assert {quote.session for quote in view(pilot).market.quotes} == {SESSIONS[-1]}  # type: ignore[union-attr]
+        assert view(pilot).desk.books.as_of == f"close of {SESSIONS[-1]}"  # type: ignore[union-attr]
+        await pilot.press("n")
+        await until(pilot, lambda: (SESSIONS[-1], RunOutcome.DONE) == decided()[-1] and len(decided()) == 3)
+
+
 def run_elsewhere(of: Services, session: date) -> None:
     """A daily run that this app does not publish: only the journal tells of it."""
     asyncio.run(run_daily(of, session))
