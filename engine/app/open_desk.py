@@ -41,6 +41,7 @@ from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
+from engine.market.trading_hours import session_to_decide
 from engine.messages.commands import (
     Edit,
     MemoryChange,
@@ -229,10 +230,17 @@ class OpenDesk:
         reason why it cannot, or an empty text. Raises what JournalReader raises."""
         if self._demo is None:
             if self.is_demo:
-                return "a headless run began this desk, which goes by this machine's clock: r decides what is due"
+                return "this demo desk goes by this machine's clock: r decides what is due"
             return "only a demo desk goes on by a key: this one goes by the sessions of its market"
         with DeskJournal(self.desk) as journal:
             return self._demo.go_on(journal.reader)
+
+    @property
+    def own_session(self) -> date | None:
+        """The session that a cycle decides by the clock of a demo desk; None for a desk without a clock of its own."""
+        if self._demo is None:
+            return None
+        return session_to_decide(self._services.desk_calendar(self.symbols), self.symbols, None, self.clock.now())
 
     async def run_cycle(self, publish: Publish, gate: Gate, only: Symbol | None = None) -> None:
         """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from

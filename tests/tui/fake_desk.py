@@ -120,6 +120,7 @@ class FakeDesk:
         self.rehearsal = SimpleNamespace(reason="")
         self.history: DemoHistory | None = None
         self.watches = self.is_demo = self.has_own_clock = self.has_next_session = self.books_fills = False
+        self.own_session: date | None = None
         self.booked: list[datetime] = []
         self.undo_seconds, self.notify = 0.0, True
         self.usd_per_day = Decimal(5)

@@ -266,6 +266,12 @@ async def test_a_desk_that_decided_one_symbol_shows_the_prices_of_that_session(
         await until(pilot, lambda: view(pilot).market is not None and view(pilot).desk.books is not None)
         assert {quote.session for quote in view(pilot).market.quotes} == {SESSIONS[-1]}  # type: ignore[union-attr]
         assert view(pilot).desk.books.as_of == f"close of {SESSIONS[-1]}"  # type: ignore[union-attr]
+        await shown(pilot)
+        await pilot.press("C")
+        # Without the session the command would decide every session that is over.
+        twin = f"paperdesk --daily --symbol ORVL --session {SESSIONS[-1]}"
+        assert pilot.app.last_command == twin  # type: ignore[attr-defined]
+        await until(pilot, lambda: "is decided already" in screen(pilot) and not view(pilot).busy)
         await pilot.press("n")
         await until(pilot, lambda: (SESSIONS[-1], RunOutcome.DONE) == decided()[-1] and len(decided()) == 3)
 
