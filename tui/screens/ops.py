@@ -47,7 +47,8 @@ class OpsScreen(FramedScreen):
         super().__init__()
         self._shown: tuple[object, ...] = ()
         self._operations = Operations()
-        self._checked = False
+        self._checked: str | None = None
+        """The run after which the desk was checked; empty for the time before the first."""
         self._scheduled = ""
         self._logged: tuple[Line, ...] | None = None
         self._earlier: tuple[str, tuple[Line, ...]] = "", ()
@@ -83,7 +84,7 @@ class OpsScreen(FramedScreen):
         return {"rates": tall, "durations": tall and self.form is Layout.WIDE}.get(str(pane.id), True)
 
     def show_body(self, view: Snapshot) -> None:
-        """Read again where something was written; check once, and again with R."""
+        """Read again where something was written; check once, after each run, and again with R."""
         if not view.sources or view.now is None:
             return
         if view.desk.run != self._earlier[0]:
@@ -103,8 +104,10 @@ class OpsScreen(FramedScreen):
         if shown != self._shown:
             self._shown = shown
             self._read(view, view.now)
-        if not self._checked and view.services is not None:
-            self._checked = True
+        present = self.desk_app.bridge.present().desk
+        ran = self._checked is not None and (present.running or present.run == self._checked)
+        if not ran and view.services is not None:
+            self._checked = present.run
             self._check()
 
     def action_refresh(self) -> None:

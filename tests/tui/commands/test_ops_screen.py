@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -78,3 +79,14 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
     # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks.
     assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free")}
     assert all(0 <= int(row[1]) <= model["calls"] for row in rates)
+
+
+async def test_the_desk_is_checked_again_after_a_run(run: Run, fresh: Path) -> None:
+    def journals() -> str:
+        return " ".join(row[3] for row in cells(pilot, "checks") if row[1] == "Journals")
+
+    async with opened() as pilot:
+        await pilot.press("9")
+        await until(pilot, lambda: journals() == "has not run yet")
+        await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[0]))
+        await until(pilot, lambda: bool(cells(pilot, "runs")) and "has not run yet" not in journals())
