@@ -68,6 +68,10 @@ QUIET_SECONDS = 300.0
 killed, and a model's answer takes less."""
 
 
+WATCHED = 60.0
+"""Seconds from the request for a cycle within which its end is seen by the person who asked for it."""
+
+
 DeskOpener = Callable[[], "OpenDesk"]
 
 
@@ -114,6 +118,10 @@ class DeskFollower:
         self._tail: JournalTail | None = None
         self._heard = 0.0
         """The time of the last event, by the monotonic clock."""
+        self._asked_at: float | None = None
+        """When a person asked for the cycle that is at work, by the monotonic clock."""
+        self._watched = False
+        """True from the end of such a cycle until the journal is read up to it."""
         self._calendars: tuple[Calendar, ...] = ()
         self._closed: tuple[date, ...] = ()
         """The last completed sessions that the desk was read for."""
@@ -142,6 +150,7 @@ class DeskFollower:
         if isinstance(command, RunCycle) and not runner.busy:
             self.asked = command
             self.starting, self.began, self.unbegun = True, time.monotonic(), ""
+            self._asked_at = self.began
         if isinstance(command, Approve | Veto):
             self.answers[command.order_id] = isinstance(command, Approve)
         if isinstance(command, Undo):
@@ -318,7 +327,10 @@ class DeskFollower:
     async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
         """Show what other processes have written since the last look."""
         assert self._tail is not None
+        watched, self._watched = self._watched, False
         growth: Growth = await asyncio.to_thread(self._tail.growth)
+        if watched:
+            self.visited()
         foreign = bus.foreign(growth.events, at_work=self.runner is not None and self.runner.busy)
         for event in foreign:
             if isinstance(event, StepStarted | AgentAnswered) and event.run == self.desk.run:
@@ -374,6 +386,9 @@ class DeskFollower:
             if self._touched is not None and isinstance(event, TOUCHING):
                 self._touched.set()
             await self._take(event, services)
+            if isinstance(event, RunFinished) and self._asked_at is not None:
+                self._watched = time.monotonic() - self._asked_at < WATCHED
+                self._asked_at = None
 
     async def _take(self, event: Event, services: OpenDesk) -> None:
         """Show an event, of this process or another; after a run read the desk anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -53,6 +53,27 @@ async def test_opening_again_says_what_changed_since_the_last_look(running: Runn
     async with running(open_desk=desk) as pilot:  # closed without another key: those changes are still news
         await until(pilot, lambda: desk_is_open(pilot))
         await until(pilot, lambda: greetings(pilot) == [f"{when}: {said}"])
+
+
+async def test_a_cycle_that_was_asked_for_by_a_key_is_seen_at_its_end(
+    running: Running,
+    config: Config,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times = [datetime(2025, 3, 13, 12, tzinfo=UTC)]
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: times[-1])
+    await run_elsewhere(config, FIRST)
+    async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        follower = pilot.app.bridge._follower  # type: ignore[attr-defined]
+        before = follower.visit.event
+        await pilot.press("r")
+        await until(pilot, lambda: any("run done" in line for line in log(pilot)) and not follower.runner.busy)
+        await until(pilot, lambda: follower.visit.event > before and follower.visit.event == follower._tail.last_event)
+        times.append(times[-1] + timedelta(days=1))
+        await run_elsewhere(config, THIRD)
+        await until(pilot, lambda: bool(greetings(pilot)))
+        assert ": 4 decisions" in greetings(pilot)[0], "those of the other run alone"
 
 
 LOST = '{"last visits": {"test": {"event": 99, "time": "2024-01-01T00:00:00+00:00"}}}'
