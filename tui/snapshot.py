@@ -113,6 +113,13 @@ def circumstances(view: Snapshot) -> frozenset[str]:
     return frozenset(name for name, holds in found.items() if holds)
 
 
+def first_cycle_hint(view: Snapshot) -> str:
+    """The key that runs the first cycle; empty in the past, where none does."""
+    if view.place is not None:
+        return ""
+    return f":\npress {'n' if 'demo' in circumstances(view) else 'r'} to run the first cycle"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """A place in a recorded history.

@@ -423,7 +423,7 @@ async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Runn
         await pilot.press("5")
         await until(pilot, lambda: "nothing has been decided yet" in text_of(pilot))
         await pilot.press("1", "d")
-        await until(pilot, lambda: "press r on the desk" in text_of(pilot))
+        await until(pilot, lambda: "run a cycle first" in text_of(pilot))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, DeskScreen)
 

@@ -24,7 +24,7 @@ from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line
 from tui.run_text import reason_words
 from tui.screens.frame import TALL, FramedScreen, Layout
-from tui.snapshot import Snapshot, Source
+from tui.snapshot import Snapshot, Source, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ACTION_INKS, signed
@@ -237,7 +237,7 @@ class DecisionsScreen(FramedScreen):
             return "nothing has been decided yet:\nthe cycle is at work"
         if self._view.desk.run and self._at == 0:
             return "nothing has been decided yet:\nr goes on with the last run where it was cut short"
-        return "nothing has been decided yet:\npress r to run the first cycle"
+        return f"nothing has been decided yet{first_cycle_hint(self._view)}"
 
     def _place(self) -> str:
         return f"  {self._at + 1}/{len(self._sources)}" if len(self._sources) > 1 else ""

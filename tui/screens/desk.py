@@ -21,7 +21,7 @@ from tui.keys import DESK, bindings
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import Snapshot, circumstances, moment_of
+from tui.snapshot import Snapshot, first_cycle_hint, moment_of
 from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -126,8 +126,7 @@ class DeskScreen(OrderActions):
         self._draw_equity(view)
         positions, books = self.query_one("#positions", Table), view.desk.books
         first = view.services is not None and books is None and not view.busy
-        key = "n" if "demo" in circumstances(view) else "r"
-        empty = f"no positions:\npress {key} to run the first cycle" if first else "no positions yet"
+        empty = f"no positions{first_cycle_hint(view)}" if first else "no positions yet"
         positions.show(position_rows(view.desk), empty)
         set_subtitle(positions, "" if books is None else books.as_of)
         self._show_orders(view)

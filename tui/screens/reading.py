@@ -22,7 +22,7 @@ from tui.worker_failures import ShowsFailures
 def log_text(lines: Sequence[Line]) -> Content:
     """The log, newest first."""
     if not lines:
-        return Content("Nothing has happened yet: press r on the desk to run the first cycle.")
+        return Content("Nothing has happened yet.")
     texts = (
         Content.assemble(
             (f"{line.time:%Y-%m-%d %H:%M:%S}  ", "$foreground 45%"), (line.text, LEVEL_INKS.get(line.level, ""))

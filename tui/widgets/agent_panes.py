@@ -188,7 +188,7 @@ def decision_summary(desk: DeskState, symbol: str) -> Content:
     """Describe the latest decision: action, size, changes by the limits, opinions, reason, agents that abstained."""
     signals, opinions = desk.signals.get(symbol, {}), desk.opinions.get(symbol, {})
     if not signals:
-        return Content.styled("No decision yet.\nPress r to run the cycle.", MUTED)
+        return Content.styled("No decision yet.", MUTED)
     parts: list[Part] = []
     for owner, signal in signals.items():
         parts += ["\n\n"] if parts else []

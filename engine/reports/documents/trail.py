@@ -51,7 +51,7 @@ def latest(records: Records, symbol: str) -> Sequence[Decision]:
     """The decisions of the last cycle for a symbol, one per owner. Raises MissingData where there is none."""
     made = () if records.reader is None else records.reader.decisions(records.run, symbol)
     if not made:
-        raise MissingData(f"there is no decision for {symbol} yet: press r on the desk to run the cycle")
+        raise MissingData(f"there is no decision for {symbol} yet: run a cycle first")
     last = made[-1].key
     return [
         one for one in made if (one.key.run, one.key.session, one.key.cycle) == (last.run, last.session, last.cycle)

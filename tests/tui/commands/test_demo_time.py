@@ -75,6 +75,14 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
         assert view(pilot).now == datetime(2025, 3, 8, 0, 0, 1, tzinfo=UTC)
         assert {quote.session for quote in view(pilot).market.quotes} == {BEGAN}  # type: ignore[union-attr]
         assert "next session" in str(pilot.app.screen.query_one(Hints).render())
+        for key in ("5", "1"):
+            await pilot.press(key)
+            await until(pilot, lambda: "press n to run the first cycle" in screen(pilot))
+            assert "press r" not in screen(pilot).lower()
+        await pilot.press("less_than_sign")
+        await until(pilot, lambda: view(pilot).place is not None and "press n" not in screen(pilot))
+        await pilot.press("backslash")
+        await until(pilot, lambda: view(pilot).place is None)
         moments = set[tuple[date, date]]()
 
         def ended(session: date) -> bool:
