@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
-from textual import events, on, work
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -17,6 +17,7 @@ from engine.reports.documents.questions import Questions
 from tui.debate_columns import owner_columns
 from tui.keys import AGENTS, bindings
 from tui.screens.frame import FramedScreen
+from tui.screens.newest_reading import newest_reading
 from tui.snapshot import Snapshot
 from tui.state import Pane
 from tui.widgets import question_text
@@ -83,7 +84,7 @@ class AgentsScreen(FramedScreen):
             self._shown = shown
             self._read(view, self.symbol)
 
-    @work(exclusive=True, exit_on_error=False, description="questions")
+    @newest_reading
     async def _read(self, view: Snapshot, symbol: str) -> None:
         from engine.reports.documents.questions import questions_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -15,6 +14,7 @@ from engine.reports.documents.book import Book
 from tui import amounts, book_curves
 from tui.keys import BOOK, bindings
 from tui.screens.frame import TALL, Layout
+from tui.screens.newest_reading import newest_reading
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
@@ -72,7 +72,7 @@ class BookScreen(OwnOrderKeys):
             self._read(view)
 
     # With a description: Textual would write down a whole snapshot for one.
-    @work(exclusive=True, exit_on_error=False, description="books")
+    @newest_reading
     async def _read(self, view: Snapshot) -> None:
         try:
             book = await book_curves.read_book(self.desk_app.bridge, view)

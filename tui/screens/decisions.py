@@ -24,6 +24,7 @@ from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line
 from tui.run_text import reason_words
 from tui.screens.frame import TALL, FramedScreen, Layout
+from tui.screens.newest_reading import newest_reading
 from tui.snapshot import Snapshot, Source, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
@@ -165,7 +166,7 @@ class DecisionsScreen(FramedScreen):
         if self._source is not None:
             (self._read if self._part == PARTS[0] else self._read_calibration)(self._source)
 
-    @work(exclusive=True, exit_on_error=False)
+    @newest_reading
     async def _read(self, source: Source) -> None:
         table = self.query_one("#decisions", Table)
         try:
@@ -216,7 +217,7 @@ class DecisionsScreen(FramedScreen):
             (shown,) = trail["decisions"]
             self.query_one(CandleChart).show(view.market.charts.get(shown["symbol"], NO_CHART))
 
-    @work(exclusive=True, exit_on_error=False)
+    @newest_reading
     async def _read_calibration(self, source: Source) -> None:
         table = self.query_one("#calibration", Table)
         try:

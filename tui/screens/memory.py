@@ -21,6 +21,7 @@ from tui.memory_lines import DONE
 from tui.plain_text import one_line
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
+from tui.screens.newest_reading import newest_reading
 from tui.snapshot import PAST, Snapshot
 from tui.twins import report_action
 from tui.widgets import memory_text
@@ -80,7 +81,7 @@ class MemoryScreen(FramedScreen):
             self._shown = moment, view.sources[0].version
             self._read(*moment)
 
-    @work(exclusive=True, exit_on_error=False)
+    @newest_reading
     async def _read(self, run: str | None, session: date | None, undecided: bool) -> None:
         services, table = self._view.services, self.query_one("#memories", Table)
         assert services is not None

@@ -25,6 +25,7 @@ from tui.keys import OPS, bindings
 from tui.market_reading import last_to_decide
 from tui.run_text import halt_words
 from tui.screens.frame import TALL, FramedScreen, Layout
+from tui.screens.newest_reading import newest_reading
 from tui.screens.reading import ReadingScreen, log_text
 from tui.snapshot import Snapshot
 from tui.state import Line
@@ -152,7 +153,7 @@ class OpsScreen(FramedScreen):
         if notify:
             self.notify(f"checked: {len(findings)}, {failed} failed", timeout=3)
 
-    @work(exclusive=True, exit_on_error=False, description="checks")
+    @newest_reading
     async def _read(self, view: Snapshot, now: datetime) -> None:
         from engine.reports.documents.operations import operations_of
 

@@ -27,7 +27,7 @@ _INKS = {
     Progress.ANSWERED: "up",
     Progress.ABSTAINED: "warn",
 }
-_LATER = "it can be read here once the symbol is decided"
+_LATER = "it is kept once the symbol is decided"
 
 
 def steps(panes: Sequence[Pane], *, plain: bool) -> list[Row]:

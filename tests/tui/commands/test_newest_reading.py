@@ -1,0 +1,93 @@
+"""Readings of a screen: one at a time, the newest of those that were asked for meanwhile next."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.app import App
+from textual.widgets import Static
+from textual.worker import Worker, WorkerState
+
+from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import opened, until
+from tui.readings import Readings
+from tui.screens.newest_reading import newest_reading
+
+
+class Reader(Static):
+    """Reads a number once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.ended, self.failed = list[int](), list[int](), list[BaseException]()
+        self.may_end = asyncio.Event()
+
+    @newest_reading
+    async def read(self, number: int) -> None:
+        """Take as long as it takes."""
+        self.begun.append(number)
+        await self.may_end.wait()
+        if number < 0:
+            raise ValueError(number)
+        self.ended.append(number)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Note an error."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.failed.append(event.worker.error)
+
+
+async def test_the_newest_call_follows_the_one_at_work() -> None:
+    app, reader = App[None](), Reader()
+    async with app.run_test() as pilot:
+        await app.mount(reader)
+        reader.read(1)
+        await until(pilot, lambda: reader.begun == [1])
+        for number in (2, 3, 4):
+            reader.read(number)
+        await pilot.pause()
+        assert reader.begun == [1] and reader.ended == []
+        reader.may_end.set()
+        await until(pilot, lambda: reader.ended == [1, 4])
+        reader.read(5)
+        await until(pilot, lambda: reader.ended == [1, 4, 5])
+
+
+async def test_a_call_comes_after_one_that_failed() -> None:
+    app, reader = App[None](), Reader()
+    async with app.run_test() as pilot:
+        await app.mount(reader)
+        reader.may_end.set()
+        reader.read(-1)
+        await until(pilot, lambda: bool(reader.failed))
+        reader.read(2)
+        await until(pilot, lambda: reader.ended == [2])
+
+
+async def test_decisions_are_shown_while_the_places_come_faster_than_they_are_read(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Readings.decisions
+    ended: list[Any] = []
+
+    async def slowly(readings: Readings, source: Any) -> Any:
+        await asyncio.sleep(0.3)
+        found = await read(readings, source)
+        ended.append(source)
+        return found
+
+    monkeypatch.setattr(Readings, "decisions", slowly)
+    async with opened() as pilot:
+        await pilot.press("5")
+        await until(pilot, lambda: bool(ended))
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        ended.clear()
+        while len(ended) < 3:
+            before = pilot.app.bridge.snapshot().sources[0]  # type: ignore[attr-defined]
+            await pilot.press("greater_than_sign" if len(ended) % 2 else "less_than_sign")
+            await until(pilot, lambda: pilot.app.bridge.snapshot().sources[0] != before)  # type: ignore[attr-defined]  # noqa: B023
+        await until(pilot, lambda: ended[-1] == pilot.app.bridge.snapshot().sources[0])  # type: ignore[attr-defined]
