@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -224,6 +225,9 @@ class RateLimitedClient:
             raise _Fault(f"no answer within {self.timeout:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
             raise ConfigError(f"the address of {self.service} is no http:// or https:// address; correct it") from None
+        except httpx.ConnectError as error:
+            reason = re.sub(r"^\[Errno -?\d+\] ", "", str(error)) or "no reason given"
+            raise _Fault(f"no connection ({reason})") from None
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise _Fault(f"{type(error).__name__}: {str(error) or 'no reason given'}") from None
         except OSError as error:

@@ -17,6 +17,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.desk_app import DeskApp
 from tui.first_configuration import symbols_of
@@ -195,9 +196,11 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
         self._say("reaching the account", "")
         found = await self._command(options, "doctor", "--connect", answers=(0, 1))
         wrong = [one for one in found["checks"] if one["state"] == "fail" and one["area"] != LATER]
-        if wrong:
-            raise SetUpRefused("; ".join(f"{one['name']}: {one['detail']}" for one in wrong))
         self._lines.pop()
+        if wrong:
+            first, *others = wrong
+            more = f" (and {counted(len(others), 'other check')})" if others else ""
+            raise SetUpRefused(f"{first['name']}: {first['detail']}{more}")
         self._say("the account answers", "$success")
 
     async def _fetch(self, options: tuple[str, ...]) -> None:

@@ -69,6 +69,8 @@ async def test_a_paper_account_is_set_up_in_the_app(
             assert "wrong" not in text_of(pilot, "answers") and key not in text_of(pilot, "answers")
             await pilot.press("enter")
             await until(pilot, lambda: "Nothing was written" in text_of(pilot, "done"))
+            refused, nothing, *_ = text_of(pilot, "done").splitlines()
+            assert ": " in refused and "reaching" not in refused and nothing.startswith("Nothing was written")
             assert not file.exists() and not (fresh / "keys.env").exists()
             await pilot.press("escape", "escape", "escape", "escape")
             await answer(pilot, secret)
