@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from textual.app import App
 
+from engine.domain.text import counted
+
 if TYPE_CHECKING:
+    from engine.messages.commands import Command
     from tui.desk_app import DeskApp
 
 
@@ -16,3 +20,18 @@ def report_action(app: App[str], text: str, *arguments: str) -> None:
     desk_app = cast("DeskApp", app)
     desk_app.last_command = shlex.join(("paperdesk", *desk_app.options, *arguments))
     app.notify(f"{text}\nsame as: {desk_app.last_command}", markup=False, timeout=6)
+
+
+def report_answers(app: App[str], commands: Sequence[Command]) -> None:
+    """Say which orders were answered, all of them alike, and by which command; of an edit alone there is none."""
+    from engine.messages.commands import Approve, Undo, Veto
+
+    orders = [command.order_id for command in commands if isinstance(command, Approve | Undo | Veto)]
+    count = counted(len(orders), "order")
+    match commands:
+        case [Approve(), *_]:
+            report_action(app, f"{count} approved", "approve", *orders)
+        case [Veto(reason=reason), *_]:
+            report_action(app, f"{count} vetoed", "veto", *orders, *(("--reason", reason) if reason else ()))
+        case [Undo(), *_]:
+            report_action(app, "the last answer is taken back", "undo", *orders)

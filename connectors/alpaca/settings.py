@@ -130,8 +130,8 @@ def _checked_key(variable: str, key: str) -> str:
     key = key.strip()
     if not key:
         raise CredentialsRefused(
-            f"{variable} is not set: the paper account's keys come from {places.keys_file()}, or from the environment, {KEY_ID} "
-            f"and {SECRET_KEY}"
+            f"{variable} is not set: the paper account's keys come from {places.keys_file()}, or from the environment, "
+            f"{KEY_ID} and {SECRET_KEY}"
         )
     # An HTTP library that gets such a header quotes it in its error.
     if not (key.isascii() and key.isprintable()) or " " in key:

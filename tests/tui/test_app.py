@@ -279,6 +279,9 @@ async def test_a_key_that_comes_while_the_desk_opens_is_kept(running: Running, t
     async with running(open_desk=open_desk) as pilot:
         await pilot.press("r")
         assert desk.cycles == 0
+        await pilot.press("x")
+        notes = [str(note.message) for note in pilot.app._notifications]
+        assert "the desk is still opening" in notes and not any("no order" in note for note in notes)
         pressed.set()
         await until(pilot, lambda: "run done" in text_of(pilot))
         assert desk.cycles == 1

@@ -185,6 +185,7 @@ async def test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended(running: Ru
         await pilot.press("y")
         await until(pilot, lambda: state_of(asking, BOUGHT) is OrderState.ACKNOWLEDGED)
         assert words(asking) == {BOUGHT.id: True}
+        assert pilot.app.last_command == f"paperdesk approve {BOUGHT.id}"  # type: ignore[attr-defined]
         await until(
             pilot, lambda: stands(pilot)[0] == "BBB-USD waits 24h00m" and "AAA-USD acknowledged" in stands(pilot)
         )
@@ -204,6 +205,7 @@ async def test_the_order_under_the_cursor_is_meant(running: Running, asking: Fak
         pilot.app.screen.focus_pane("orders")  # type: ignore[attr-defined]
         await pilot.press("j", "x", "y")
         await until(pilot, lambda: words(asking) == {SOLD.id: False})
+        assert pilot.app.last_command == f"paperdesk veto {SOLD.id}"  # type: ignore[attr-defined]
         await until(pilot, lambda: len(orders(pilot).rows) == 2)
         await pilot.press("G", "x")
         await shown(pilot)
@@ -215,6 +217,7 @@ async def test_all_that_wait_are_approved_at_once(running: Running, asking: Fake
         await until(pilot, lambda: len(orders(pilot).rows) == 3)
         await pilot.press("a", "A")
         await until(pilot, lambda: words(asking) == {BOUGHT.id: True, SOLD.id: True})
+        assert pilot.app.last_command == f"paperdesk approve {BOUGHT.id} {SOLD.id}"  # type: ignore[attr-defined]
         await until(pilot, lambda: state_of(asking, SOLD) is OrderState.ACKNOWLEDGED)
         assert asking.submissions <= 2
 

@@ -106,6 +106,7 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         await pilot.press("a", "y")
         await until(pilot, lambda: f"{BOUGHT.symbol} approved" in stands(pilot))
         await pilot.press("u")
+        assert pilot.app.last_command == f"paperdesk undo {BOUGHT.id}"  # type: ignore[attr-defined]
         await until(
             pilot, lambda: answer(asking, BOUGHT) is None and stands(pilot)[0].startswith(f"{BOUGHT.symbol} waits")
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import PAST
+from tui.twins import report_answers
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -106,9 +107,9 @@ class OrderActions(OwnOrderKeys):
         self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=SIZE_NOTE), answered)
 
     def _give(self, *commands: OrderCommand | ResizeOrder) -> None:
-        for command in commands:
-            self._send(command)
+        taken = [command for command in commands if self._send(command)]
         self.show_at_once()
+        report_answers(self.app, taken)
 
     def show_at_once(self) -> None:
         """Show the snapshot after a command."""
@@ -119,6 +120,9 @@ class OrderActions(OwnOrderKeys):
         none waits, and in the past, the user is told."""
         if not self._in_present():
             self.notify(PAST, markup=False, timeout=3)
+            return None
+        if self._view.services is None:
+            self.notify("the desk is still opening", timeout=3)
             return None
         waiting, table = self._view.controls.waiting, self.query_one("#orders", Table)
         under = next((one for one in waiting if one.order.id == table.cursor_key), None)
