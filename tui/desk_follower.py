@@ -393,9 +393,21 @@ class DeskFollower:
     async def _take(self, event: Event, services: OpenDesk) -> None:
         """Show an event, of this process or another; after a run read the desk anew."""
         self._heard = time.monotonic()
-        if (session := self._begins(event)) and session > max(self._closed, default=session):
-            # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
+        # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
+        if isinstance(event, SessionSettled) and self._is_later(event.session):
             await self._try_to_read(services)
+        first = self.desk.books is None
+        self._show(event)
+        if isinstance(event, RunStarted):
+            self.began = self.began if self.starting else time.monotonic()
+            self.starting = False
+            if first and self._is_later(event.last):  # its books come at its end
+                await self._try_to_read(services)
+        elif isinstance(event, RunFinished):
+            self.began = None
+            await self._try_to_read(services)
+
+    def _show(self, event: Event) -> None:
         before, self.desk = self.desk, after(self.desk, event)
         if self.desk.error != before.error:
             self.dismissed -= {self.desk.error}
@@ -404,15 +416,7 @@ class DeskFollower:
             self.answers.clear()  # it may not have been written: what the journal has holds
         if self.starting and isinstance(event, Noticed) and event.run and event.level == "info":
             self.unbegun, self.starting = event.text, False
-        if isinstance(event, RunStarted):
-            self.began = self.began if self.starting else time.monotonic()
-            self.starting = False
-        elif isinstance(event, RunFinished):
-            self.began = None
-            await self._try_to_read(services)
 
-    def _begins(self, event: Event) -> date | None:
-        """The session whose books an event brings; before there are any, the one that a run decides on."""
-        if isinstance(event, SessionSettled):
-            return event.session
-        return event.last if isinstance(event, RunStarted) and self.desk.books is None else None
+    def _is_later(self, session: date | None) -> bool:
+        """True for a session that closed after the last one that the market was read for."""
+        return session is not None and session > max(self._closed, default=session)
