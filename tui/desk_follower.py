@@ -31,6 +31,7 @@ from engine.messages.events import (
     StepStarted,
 )
 from engine.reports.documents.control_state import ControlState
+from tui.closed_sessions import ClosedSessions
 from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
 from tui.journal_tail import Growth, JournalTail
@@ -44,12 +45,9 @@ from tui.state import DeskState, Line, with_line
 from tui.visits import Visit, greeted_since, greeting, last_visit, offers_tour
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from engine.app.desk_runner import DeskRunner
     from engine.app.open_desk import OpenDesk
     from engine.market.as_of import Market
-    from engine.ports import Calendar
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the journal for what other processes write."""
@@ -122,9 +120,7 @@ class DeskFollower:
         """When a person asked for the cycle that is at work, by the monotonic clock."""
         self._watched = False
         """True from the end of such a cycle until the journal is read up to it."""
-        self._calendars: tuple[Calendar, ...] = ()
-        self._closed: tuple[date, ...] = ()
-        """The last completed sessions that the desk was read for."""
+        self._closed = ClosedSessions()
 
     @property
     def desk(self) -> DeskState:
@@ -283,10 +279,9 @@ class DeskFollower:
         if market is None:
             self.desk = desk
         else:
-            self._calendars = tuple(market.calendars.values())
-            self._closed = self._last_closes(services)
-            self.prices = market
             now, made = services.clock.now(), opening.decisions
+            self._closed.were_read(market.calendars.values(), now)
+            self.prices = market
             self.moment = desk, market_view(market, services.symbols, now, opening.fills, made)
         self.version += 1
         if fault is not None:
@@ -309,8 +304,7 @@ class DeskFollower:
             await services.sync()
             if services.has_own_clock and self.runner is not None and self.runner.busy:
                 continue  # a run takes the demo to its next session: prices come with the books that it settles
-            if self._closed != (closed := self._last_closes(services)):
-                self._closed = closed  # once, also where the data of that session cannot be read
+            if self._closed.have_changed(services.clock.now()):
                 await self._try_to_read(services)
 
     async def _try_to_read(self, services: OpenDesk) -> None:
@@ -318,11 +312,6 @@ class DeskFollower:
             await self._read_desk(services)
         except PaperdeskError as error:
             self.trouble = one_line(str(error))
-
-    def _last_closes(self, services: OpenDesk) -> tuple[date, ...]:
-        """The last completed session of every symbol's calendar."""
-        now = services.clock.now()
-        return tuple(calendar.last_closed(now) for calendar in self._calendars)
 
     async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
         """Show what other processes have written since the last look."""
@@ -394,14 +383,14 @@ class DeskFollower:
         """Show an event, of this process or another; after a run read the desk anew."""
         self._heard = time.monotonic()
         # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
-        if isinstance(event, SessionSettled) and self._is_later(event.session):
+        if isinstance(event, SessionSettled) and self._closed.are_before(event.session):
             await self._try_to_read(services)
         first = self.desk.books is None
         self._show(event)
         if isinstance(event, RunStarted):
             self.began = self.began if self.starting else time.monotonic()
             self.starting = False
-            if first and self._is_later(event.last):  # its books come at its end
+            if first and self._closed.are_before(event.last):  # its books come at its end
                 await self._try_to_read(services)
         elif isinstance(event, RunFinished):
             self.began = None
@@ -416,7 +405,3 @@ class DeskFollower:
             self.answers.clear()  # it may not have been written: what the journal has holds
         if self.starting and isinstance(event, Noticed) and event.run and event.level == "info":
             self.unbegun, self.starting = event.text, False
-
-    def _is_later(self, session: date | None) -> bool:
-        """True for a session that closed after the last one that the market was read for."""
-        return session is not None and session > max(self._closed, default=session)

@@ -96,7 +96,9 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
             await until(pilot, lambda session=session: ended(session))  # type: ignore[misc]
         assert moments == {(session, session) for session in SESSIONS[:2]}, "no prices beside older books"
         told = [line.text for line in view(pilot).desk.lines]
-        assert sum(text.endswith(" begins") for text in told) == 2 and not any(text.endswith("goes on") for text in told)
+        assert sum(text.endswith(" begins") for text in told) == 2 and not any(
+            text.endswith("goes on") for text in told
+        )
         books = view(pilot).desk.books
         assert books is not None and books.session == SESSIONS[1]
         await until(pilot, lambda: view(pilot).market.quotes[0].session == SESSIONS[1])  # type: ignore[union-attr]
