@@ -19,7 +19,7 @@ from tui.market_view import MarketView
 from tui.screens.frame import TALL
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import Snapshot, Source
-from tui.symbol_chart import INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
+from tui.symbol_chart import COMPARE, INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
@@ -165,7 +165,15 @@ class ChartScreen(OwnOrderKeys):
         plot.show(PlotData(curves, days))
         names = "  ".join(name.upper() if name == self._indicator else name.lower() for name in INDICATORS)
         plot.border_title = names
-        plot.border_subtitle = "i next   c compare with another"
+        plot.border_subtitle = f"{self._hundred()}i next   c compare with another"
+
+    def _hundred(self) -> str:
+        """The day on which the curves of a comparison are 100, which may be before all that is in view."""
+        if self._indicator != COMPARE:
+            return ""
+        bars = zip(self._chart.data.days, *self._chart.panes[COMPARE].values(), strict=True)
+        first = next((day for day, *values in bars if any(value is not None for value in values)), None)
+        return "" if first is None else f"100 on {first}   "
 
     def _show_bar(self) -> None:
         chart, pane = self.query_one(CandleChart), self.query_one("#bar", TextPane)
@@ -196,8 +204,8 @@ class ChartScreen(OwnOrderKeys):
 
     def action_compare(self) -> None:
         """Compare with the next symbol."""
-        self._beside += self._indicator == "compare"
-        self._indicator = "compare"
+        self._beside += self._indicator == COMPARE
+        self._indicator = COMPARE
         self.show_view(self._view)
 
     def show_symbol(self, symbol: str) -> None:
