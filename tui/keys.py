@@ -40,7 +40,8 @@ class Key:
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
     when: where the key works: in the `present`, in the `past`, where `orders` wait or `answered` ones can be undone, on
-        a `demo` desk that has another session, while a backtest is `running`; empty: always.
+        a `demo` desk that has another session, while a backtest is `running`, on a table that has a
+        `row`, where two `runs` can be compared; empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 

@@ -11,6 +11,7 @@ from textual.widgets import Input, Static
 
 from tests.tui.conftest import Running, until
 from tui.screens.ask import AskScreen
+from tui.screens.confirm import ConfirmScreen
 from tui.screens.first_run import FirstRunScreen
 from tui.screens.order_ticket import OrderTicket
 from tui.screens.symbol_search import SymbolSearchScreen
@@ -45,3 +46,13 @@ async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tupl
         await until(pilot, lambda: "model" in str(complaint.render()))
         await until(pilot, lambda: complaint in app.screen._compositor.visible_widgets)
         assert wholly_seen(pilot, app.focused)
+
+
+async def test_a_message_does_not_lie_over_the_answers_of_a_dialog(running: Running) -> None:
+    async with running((30, 8)) as pilot:
+        pilot.app.notify("a message of several lines, which are as wide as half of the terminal", timeout=60)
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await until(pilot, lambda: not pilot.app._notifications, 20)
+        drawn = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+        assert "y halt" in drawn and "esc back" in drawn

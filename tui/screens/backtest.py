@@ -89,6 +89,10 @@ class BacktestScreen(FramedScreen):
         self._show_results(())
         self.focus_pane("results")
 
+    def own_circumstances(self) -> frozenset[str]:
+        """Runs that can be compared."""
+        return frozenset({"runs"} if len(self._runs) > 1 else ())
+
     def has_room_for(self, pane: Widget) -> bool:
         """True for the form, the results and the part that is chosen, and for the drawdown on a large screen."""
         if pane.id == "run-fall":
@@ -338,9 +342,11 @@ class BacktestScreen(FramedScreen):
     def action_compare(self) -> None:
         """Open the comparison of the chosen run with those that are marked, else with the run before it."""
         names = [run.name for run in self._runs]
-        if self._chosen not in names:
+        before = names[: names.index(self._chosen)][-1:] if self._chosen in names else []
+        beside = [name for name in self._marked if name != self._chosen] or before
+        if self._chosen not in names or not beside:
+            self.notify("choose a run, and mark another with space", timeout=3)
             return
-        beside = [name for name in self._marked if name != self._chosen] or names[: names.index(self._chosen)][-1:]
         runs = {run.name: run.spec.run for run in self._runs}
         self._in_background(
             lambda services: services.backtests.comparison([runs[name] for name in (*beside, self._chosen)]),

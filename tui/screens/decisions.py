@@ -140,6 +140,10 @@ class DecisionsScreen(FramedScreen):
             "bands": not listed and stated,
         }.get(str(pane.id), not listed)
 
+    def own_circumstances(self) -> frozenset[str]:
+        """A row whose trail can be opened."""
+        return frozenset({"row"} if self._part == PARTS[0] and self._decided else ())
+
     def place_panes(self) -> None:
         """Show the panes of the part that is shown."""
         super().place_panes()

@@ -10,8 +10,17 @@ from textual.screen import ModalScreen
 Result = TypeVar("Result")
 
 
+LOW = 16
+"""Rows of a terminal in which a message would lie over the answers of a dialog."""
+
+
 class Dialog(ModalScreen[Result]):
     """A page over another screen."""
+
+    def on_mount(self) -> None:
+        """Remove older messages from a low terminal."""
+        if self.app.size.height < LOW:
+            self.app.clear_notifications()
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """End with a result; nothing happens where it has ended. Textual would end the screen below it, too."""

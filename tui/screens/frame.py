@@ -112,7 +112,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             self.query_one(StatusBar).show(view)
             self.query_one(ErrorBar).show(view.trouble)
             self.query_one(TimeBar).show(view.place)
-            self.query_one(Hints).show(view)
+            self.query_one(Hints).show(view, self.own_circumstances())
             self.show_body(view)
 
     def show_body(self, view: Snapshot) -> None:
@@ -158,6 +158,10 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             pane.display = alone if self.single else self.has_room_for(pane)
         for column in self.query(".column"):
             column.display = not self.single or any(pane.display and column in pane.ancestors for pane in panes)
+
+    def own_circumstances(self) -> frozenset[str]:
+        """Circumstances that keys of this screen alone depend on, as their table names them."""
+        return frozenset()
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for a pane that is shown when none stands alone."""

@@ -142,9 +142,9 @@ class Hints(ActionBar):
         self._keys = keys
         self._works: frozenset[str] = frozenset({"present"})
 
-    def show(self, view: Snapshot) -> None:
-        """Show the keys that work at a snapshot."""
-        works = circumstances(view)
+    def show(self, view: Snapshot, own: frozenset[str] = frozenset()) -> None:
+        """Show the keys that work at a snapshot, in the circumstances of their own screen."""
+        works = circumstances(view) | own
         if works != self._works:
             self._works = works
             self.on_resize()
