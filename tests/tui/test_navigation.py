@@ -143,9 +143,11 @@ async def test_the_time_bar_of_nothing_has_its_text_and_the_way_back(running: Ru
     text = "nothing has happened yet"
     async with running((100, 30)) as pilot:
         bar = pilot.app.screen.query_one(TimeBar)
+        await shown(pilot)
+        pilot.app.screen.show_view = lambda view: None  # type: ignore[attr-defined]  # which would show the present
         for number, count, part in ((0, 0, 0.0), (1, 1, 1.0), (1, 3, 0.0), (2, 3, 0.5), (999, 1000, 0.99), (3, 3, 1.0)):
-            # Without a pause: a refresh of the app would show the present again.
             bar.show(Place(name="x", number=number, count=count, session=None, text=text, speed=0))
+            await until(pilot, lambda: bar.size.width == 100)
             bar.on_resize()
             drawn = str(bar.render())
             assert drawn.endswith("\\ present ") and len(drawn) <= 100 and "nothing has happened" in drawn
