@@ -11,6 +11,7 @@ from textual.app import SystemCommand
 
 from tui.keys import works
 from tui.pace import SPEEDS
+from tui.screens.frame import FramedScreen
 from tui.snapshot import circumstances
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
     """List what can be run now; `desk` is the same app, as its screens know it."""
     frame, view = app.screen_stack[0], desk.snapshot()
-    for key in works(app.current_mode, circumstances(view), desk.settings.keys):
+    own = frame.own_circumstances() if isinstance(frame, FramedScreen) else frozenset[str]()
+    for key in works(app.current_mode, circumstances(view) | own, desk.settings.keys):
         run = partial(app.call_later, app.run_action, key.action, frame)
         yield SystemCommand(key.meaning, f"key {key.shown}", run)
     for speed in SPEEDS if view.place is not None else ():

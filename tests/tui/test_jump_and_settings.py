@@ -11,8 +11,9 @@ from textual.events import Key
 from tui.app_settings import AppSettings
 from tui.keys import KEYS, SCREENS
 
-NEVER = {"desk.next-session", "backtest.stop"}
-"""Keys of circumstances that this desk never comes into: it is no demo desk, and runs no backtest."""
+NEVER = {"desk.next-session", "backtest.stop", "backtest.compare", "table.open"}
+"""Keys of circumstances that this desk never comes into: it is no demo desk, runs no backtest, and has decided
+nothing."""
 
 
 async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: Running) -> None:
