@@ -35,7 +35,8 @@ class OwnOrderKeys(FramedScreen):
 
         def answered(key: str | None) -> None:
             if key and self._send(RunCycle(symbol)):
-                at = () if services.own_session is None else ("--session", str(services.own_session))
+                session = services.own_session
+                at = () if session is None else ("--session", str(session))
                 report_action(self.app, f"a cycle for {symbol} alone is asked for", "--daily", "--symbol", symbol, *at)
 
         question = cycle_confirmation(symbol, services.label, services.usd_per_day)
