@@ -25,8 +25,16 @@ def load_keys(environ: MutableMapping[str, str] = os.environ, file: Path | None 
     Does nothing where there is no such file. Raises CredentialsRefused for a file that others can read, ConfigError
     naming the line for one that has no meaning.
     """
+    added = {name: value for name, value in kept_keys(file).items() if not environ.get(name)}
+    environ.update(added)
+    return tuple(added)
+
+
+def kept_keys(file: Path | None = None) -> dict[str, str]:
+    """The keys in the file that have a value, the first of each name; none where there is no such file. Raises as
+    `load_keys` does."""
     path = places.keys_file() if file is None else file
-    added: list[str] = []
+    found: dict[str, str] = {}
     for number, line in enumerate(_private_lines(path), 1):
         text = line.strip()
         if not text or text.startswith("#"):
@@ -37,10 +45,9 @@ def load_keys(environ: MutableMapping[str, str] = os.environ, file: Path | None 
         name, value = match.group(1), _unquoted(match.group(2))
         if name.startswith(_SETTINGS):
             raise ConfigError(f"{path}, line {number}: {name} is a setting: write it into the configuration")
-        if value and not environ.get(name):
-            environ[name] = value
-            added.append(name)
-    return tuple(added)
+        if value:
+            found.setdefault(name, value)
+    return found
 
 
 def keep_keys(keys: Mapping[str, str], file: Path | None = None) -> None:

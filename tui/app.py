@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tui.demo_opening import DemoOpening
     from tui.desk_follower import DeskOpener
     from tui.garbage import Collections
+    from tui.set_up_offer import SetUpOffer
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
@@ -100,7 +101,7 @@ class PaperdeskApp(App[str]):
         images: Path,
         plain: bool = False,
         options: Sequence[str] = (),
-        set_up: Path | None = None,
+        set_up: SetUpOffer | None = None,
         cycle: bool = False,
         link: Link | None = None,
         settings: AppSettings | None = None,
@@ -116,7 +117,7 @@ class PaperdeskApp(App[str]):
         self._ended = False
         self.settings = settings = settings or AppSettings()
         self.set_up = None if settings.read_only else set_up
-        """The configuration that the first run may write; None where nothing is to be set up."""
+        """The set-up that the palette offers."""
         self._cycle = cycle
         self._arrival: Arrival | None = None
         if link is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tui.bridge import Bridge
     from tui.demo_opening import DemoOpening
     from tui.key_first import KeyFirst
+    from tui.set_up_offer import SetUpOffer
     from tui.snapshot import Snapshot
 
 
@@ -33,7 +34,7 @@ class DeskApp(Protocol):
     options: Sequence[str]
     last_command: str
     settings: AppSettings
-    set_up: Path | None
+    set_up: SetUpOffer | None
 
     def snapshot(self) -> Snapshot:
         """Everything that screens show now."""

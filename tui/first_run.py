@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,38 +18,69 @@ from tui.first_configuration import (
     model_spec,
     symbols_of,
 )
+from tui.set_up import Question, checked_key, keys_of
 
 KEY_ID, SECRET = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY"
+ACCOUNT_KEYS = (
+    Question(
+        key=KEY_ID,
+        name="Alpaca key",
+        text="Key of your Alpaca PAPER account, from its page under API Keys. A live account is refused.",
+        check=checked_key,
+    ),
+    Question(key=SECRET, name="Alpaca secret", text="The secret that belongs to the key.", check=checked_key),
+)
 MODES = ("ask", "auto", "observe")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One question.
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """The set-up of a paper account where nothing is configured; `file` is the configuration that it writes."""
 
-    key: the setting (`section.key`), or the environment variable of a key.
-    name: in the list of answers.
-    text: the question, with what the answer is for.
-    proposed: the answer that enter gives.
-    check: returns the answer as it is kept, or raises a PaperdeskError.
-    """
-
-    key: str
-    name: str
-    text: str
-    proposed: str = ""
-    check: Callable[[str], str]
+    file: Path
+    title: str = "Set up a paper account"
+    done: str = "The desk is set up."
+    cycle: bool = True
 
     @property
-    def secret(self) -> bool:
-        """True for a key, which is never shown."""
-        return self.key.isupper()
+    def end(self) -> str:
+        """Its last sentence before it begins."""
+        return (
+            f"The account is checked and its prices are fetched; then {self.file} is written, and the keys beside it."
+        )
 
+    def questions(self, answers: Mapping[str, str]) -> Sequence[Question]:
+        """All questions."""
+        return questions(answers)
 
-def _given(text: str) -> str:
-    if not text or not text.isprintable() or " " in text:
-        raise ConfigError("a key has no spaces: copy it from the page of your account")
-    return text
+    def options(self, answers: Mapping[str, str], folder: Path) -> tuple[str, ...]:
+        """Write a draft of the configuration, and name it."""
+        draft = folder / "config.toml"
+        draft.write_text(configuration(answers), encoding="utf-8")
+        return ("--config", str(draft))
+
+    def concerns(self, area: str) -> bool:
+        """True for all that does not follow from the prices that are fetched afterwards."""
+        return area != "Data"
+
+    def symbols(self, answers: Mapping[str, str]) -> Sequence[str]:
+        """All symbols of the desk."""
+        return symbols_of(answers["desk.symbols"])
+
+    def keep(self, answers: Mapping[str, str]) -> Iterator[Path]:
+        """Write the keys, and then the configuration, both for their owner alone; gives each file once it is there.
+        Raises ConfigError where there is a configuration already, or one of them cannot be written."""
+        from engine import places
+        from engine.keys import keep_keys, write_private
+
+        if self.file.exists():
+            raise ConfigError(f"{self.file} is there already: edit it, or move it away")
+        text = configuration(answers)
+        if keys := keys_of(answers):
+            keep_keys(keys)
+            yield places.keys_file()
+        write_private(self.file, text)
+        yield self.file
 
 
 def _symbols(text: str) -> str:
@@ -75,13 +106,7 @@ def questions(answers: Mapping[str, str], environ: Mapping[str, str] = os.enviro
             proposed="paper",
             check=desk_name,
         ),
-        Question(
-            key=KEY_ID,
-            name="Alpaca key",
-            text="Key of your Alpaca PAPER account, from its page under API Keys. A live account is refused.",
-            check=_given,
-        ),
-        Question(key=SECRET, name="Alpaca secret", text="The secret that belongs to the key.", check=_given),
+        *ACCOUNT_KEYS,
         Question(
             key="desk.symbols",
             name="Symbols",
@@ -99,9 +124,7 @@ def questions(answers: Mapping[str, str], environ: Mapping[str, str] = os.enviro
         ),
     ]
     if variable := _variable(answers.get("models.default", "")):
-        asked.append(
-            Question(key=variable, name="Model key", text=f"Key of the model's service ({variable}).", check=_given)
-        )
+        asked.append(model_key(variable))
         asked.append(
             Question(
                 key="budget.usd_per_day",
@@ -123,6 +146,11 @@ def questions(answers: Mapping[str, str], environ: Mapping[str, str] = os.enviro
     return [one for one in asked if not (one.secret and environ.get(one.key))]
 
 
+def model_key(variable: str) -> Question:
+    """The question for the key of a model's service."""
+    return Question(key=variable, name="Model key", text=f"Key of the model's service ({variable}).", check=checked_key)
+
+
 def _variable(model: str) -> str:
     """The environment variable of a model's key; empty where none is needed, or nothing is known of it."""
     from connectors.wiring.models import KEYS
@@ -137,24 +165,3 @@ def configuration(answers: Mapping[str, str]) -> str:
     text = filled_in(example(), {**settings, "broker.kind": "alpaca"})
     check_configuration(text)
     return text
-
-
-def keys_of(answers: Mapping[str, str]) -> dict[str, str]:
-    """The keys among the answers, by environment variable."""
-    return {key: value for key, value in answers.items() if key.isupper()}
-
-
-def keep(answers: Mapping[str, str], file: Path) -> Iterator[Path]:
-    """Write the keys, and then the configuration, both for their owner alone; gives each file once it is there. Raises
-    ConfigError where there is a configuration already, or one of them cannot be written."""
-    from engine import places
-    from engine.keys import keep_keys, write_private
-
-    if file.exists():
-        raise ConfigError(f"{file} is there already: edit it, or move it away")
-    text = configuration(answers)
-    if keys := keys_of(answers):
-        keep_keys(keys)
-        yield places.keys_file()
-    write_private(file, text)
-    yield file

@@ -3,24 +3,25 @@ key."""
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 
+from engine.errors import PaperdeskError
 from tui.keys import works
 from tui.pace import SPEEDS
 from tui.screens.frame import FramedScreen
 from tui.snapshot import circumstances
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from textual.app import App
 
     from tui.bridge import Bridge
     from tui.desk_app import DeskApp
+    from tui.set_up_offer import SetUpOffer
 
 
 def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
@@ -33,9 +34,8 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
     for speed in SPEEDS if view.place is not None else ():
         meaning = f"{speed} events of a desk, or sessions of a backtest, a second"
         yield SystemCommand(f"Play {speed}x", meaning, partial(_play, desk.bridge, speed))
-    if desk.set_up is not None:
-        meaning = "keys, symbols, budget, first cycle"
-        yield SystemCommand("Set up a paper account", meaning, partial(_ask_set_up, app, desk.set_up))
+    if (offer := desk.set_up) is not None:
+        yield SystemCommand(offer.name, offer.meaning, partial(app.call_later, _ask_set_up, app, offer))
     if desk.last_command:
         copy = partial(_copy_command, app, desk.last_command)
         yield SystemCommand("Copy the last action as a command", desk.last_command, copy)
@@ -59,10 +59,15 @@ def _play(bridge: Bridge, speed: int) -> None:
         bridge.playback.play(speed)
 
 
-def _ask_set_up(app: App[str], configuration: Path) -> None:
-    from tui.screens.first_run import FirstRunScreen
+async def _ask_set_up(app: App[str], offer: SetUpOffer) -> None:
+    from tui.screens.set_up import SetUpScreen
 
-    app.push_screen(FirstRunScreen(configuration))
+    try:
+        set_up = await to_thread(offer.begin)
+    except PaperdeskError as error:
+        app.notify(str(error), markup=False, severity="warning")
+        return
+    app.push_screen(SetUpScreen(set_up))
 
 
 def _copy_command(app: App[str], command: str) -> None:

@@ -123,14 +123,19 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
 
 def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]:
     """Which keys are there; never what they are."""
-    needed = {one.key_variable for one in agents if one.key_variable}
+    needed = needed_keys(services, agents)
     named = {endpoint.key_env for endpoint in services.config.endpoints.values() if endpoint.key_env}
-    brokers = set() if services.broker is None else set(services.broker.registration.key_variables)
     for variable in sorted({*services.key_variables(), *needed, *named}):
-        there, wanted = bool(os.environ.get(variable)), variable in needed | brokers
-        who = "the broker" if variable in brokers else "a configured model"
-        detail = "present" if there else f"missing, and {who} needs it" if wanted else "not set, not needed"
-        yield Finding("Keys", variable, FAIL if wanted and not there else OK, detail)
+        there, who = bool(os.environ.get(variable)), needed.get(variable)
+        detail = "present" if there else f"missing, and {who} needs it" if who else "not set, not needed"
+        yield Finding("Keys", variable, FAIL if who and not there else OK, detail)
+
+
+def needed_keys(services: Services, agents: Sequence[AgentModel]) -> Mapping[str, str]:
+    """What needs a key, by the environment variable that holds it: the broker's first, then those of models."""
+    brokers = () if services.broker is None else services.broker.registration.key_variables
+    models = (one.key_variable for one in agents if one.key_variable not in ("", *brokers))
+    return dict.fromkeys(brokers, "the broker") | dict.fromkeys(models, "a configured model")
 
 
 def _places() -> Iterator[Finding]:

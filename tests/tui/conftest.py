@@ -180,6 +180,7 @@ def running(tmp_path: Path) -> Running:
         plain: bool = False,
         open_desk: Any = None,
         settings: Any = None,
+        set_up: Any = None,
     ) -> AsyncIterator[Pilot[Any]]:
         given = desk or FakeDesk(tmp_path)
         app = PaperdeskApp(
@@ -188,6 +189,7 @@ def running(tmp_path: Path) -> Running:
             plain=plain,
             images=tmp_path / "images",
             settings=settings,
+            set_up=set_up,
         )
         async with app.run_test(size=size) as pilot:
             if open_desk is None:

@@ -10,10 +10,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.tui.conftest import Running, until
+from tui.first_run import NewAccount
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
-from tui.screens.first_run import FirstRunScreen
 from tui.screens.order_ticket import OrderTicket
+from tui.screens.set_up import SetUpScreen
 from tui.screens.symbol_search import SymbolSearchScreen
 
 
@@ -34,7 +35,7 @@ async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tupl
             await until(pilot, lambda: wholly_seen(pilot, app.focused))
             assert isinstance(app.focused, Input) and "x" in app.focused.value
             await pilot.press("escape")
-        app.push_screen(FirstRunScreen(tmp_path / "config.toml"))
+        app.push_screen(SetUpScreen(NewAccount(tmp_path / "config.toml")))
         for text in ("first", "key", "secret", "AAA", "no model"):
             await until(
                 pilot, lambda: bool(app.screen.query(Input)) and wholly_seen(pilot, app.screen.query_one(Input))

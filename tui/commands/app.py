@@ -45,6 +45,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from tui.app import PaperdeskApp
     from tui.leaving import Watchdog
     from tui.screen_loop import run_app
+    from tui.set_up_offer import offered
 
     checked()
     settings = checked_settings(invocation, read_only=read_only)
@@ -56,7 +57,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         plain=plain,
         images=places.data_dir() / "screenshots",
         options=invocation.options,
-        set_up=None if invocation.configured else places.config_file(),
+        set_up=offered(invocation),
         cycle=cycle,
         link=link,
         settings=settings,

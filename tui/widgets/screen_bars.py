@@ -224,11 +224,13 @@ class ErrorBar(Static):
         super().__init__("", markup=False)
         self.text = ""
 
-    def show(self, text: str) -> None:
-        """Show an error; an empty text hides the bar."""
+    def show(self, text: str, *, enters_keys: bool = False) -> None:
+        """Show an error, with `enters_keys` the way to the entry of the palette for what is missing; an empty text
+        hides the bar."""
         if text == self.text:
             return
         self.text = text
         self.display = bool(text)
-        keys = Text("  ctrl+t try again   y copy   esc dismiss", style="bold")
+        palette = "  ctrl+p enter API keys" if enters_keys else ""
+        keys = Text(f"{palette}  ctrl+t try again   y copy   esc dismiss", style="bold")
         self.update(Text.assemble(("! ", "bold"), text, keys))

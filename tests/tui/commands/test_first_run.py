@@ -16,22 +16,44 @@ from textual.widgets import Input, Static
 
 from engine.config import load_config
 from engine.errors import ConfigError
-from engine.keys import keep_keys, load_keys
+from engine.keys import keep_keys, kept_keys, load_keys
 from tests.connectors.alpaca.sandbox_markets import sandbox
 from tests.tui.conftest import Running, until
 from tui.app import PaperdeskApp
 from tui.commands.app import open_desk, run
+from tui.first_run import NewAccount
 from tui.invocation import Invocation
-from tui.screens.first_run import FirstRunScreen
+from tui.screens.set_up import SetUpScreen
+from tui.set_up_offer import offered
 from tui.subcommand import CommandFailed, run_command
+from tui.widgets.screen_bars import ErrorBar
 
 KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key is in the environment, and one that a test loads from a file does not stay there."""
+    for name in KEYS:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
 
 
 async def answer(pilot: Pilot[Any], text: str) -> None:
     """Types an answer in place of the one that is there."""
     pilot.app.screen.query_one(Input).value = text
     await pilot.press("enter")
+
+
+def choose(pilot: Pilot[Any], entry: str) -> None:
+    """Choose an entry of the palette."""
+    {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}[entry]()
+
+
+async def begin(pilot: Pilot[Any], entry: str) -> None:
+    """Choose a set-up, and wait for its first question."""
+    choose(pilot, entry)
+    await until(pilot, lambda: isinstance(pilot.app.screen, SetUpScreen) and bool(pilot.app.screen.query(Input)))
 
 
 def text_of(pilot: Pilot[Any], name: str) -> str:
@@ -42,7 +64,7 @@ def text_of(pilot: Pilot[Any], name: str) -> str:
 async def test_a_paper_account_is_set_up_in_the_app(
     fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    file = fresh / "config.toml"
+    file, offer = fresh / "config.toml", offered(Invocation())
     with sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
@@ -50,12 +72,10 @@ async def test_a_paper_account_is_set_up_in_the_app(
         for name in KEYS:
             monkeypatch.delenv(name)
         monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "broker")
-        app = PaperdeskApp(partial(open_desk, Invocation()), lambda *_: None, images=tmp_path, set_up=file)
+        app = PaperdeskApp(partial(open_desk, Invocation()), lambda *_: None, images=tmp_path, set_up=offer)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: app.bridge.snapshot().services is not None)
-            offered = {one.title: one.callback for one in app.get_system_commands(app.screen)}
-            offered["Set up a paper account"]()
-            await until(pilot, lambda: isinstance(app.screen, FirstRunScreen) and bool(app.screen.query(Input)))
+            await begin(pilot, "Set up a paper account")
             await answer(pilot, "no/name")
             assert "name" in text_of(pilot, "complaint")
             for text in ("first", key, "wrong", "AAA, <X>"):
@@ -89,6 +109,84 @@ async def test_a_paper_account_is_set_up_in_the_app(
         assert set(load_keys(environ)) == set(KEYS) and environ[KEYS[1]] == secret
 
 
+ACCOUNT = """
+[desk]
+name = "paper"
+symbols = ["AAA"]
+[broker]
+kind = "alpaca"
+mode = "ask"
+clock = "broker"
+"""
+
+
+@pytest.mark.slow
+async def test_the_keys_of_a_configured_desk_are_entered_in_the_app(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (fresh / "config.toml").write_text(ACCOUNT)
+    with sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        key, secret = (server.environment[name] for name in KEYS)
+        for name in KEYS:
+            monkeypatch.delenv(name)
+        invocation = Invocation()
+        app = PaperdeskApp(partial(open_desk, invocation), lambda *_: None, images=tmp_path, set_up=offered(invocation))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: "ctrl+p enter API keys" in str(app.screen.query_one(ErrorBar).render()))
+            assert "APCA_API_KEY_ID is not set" in app.bridge.snapshot().trouble
+            await begin(pilot, "Enter the API keys of this desk")
+            for text in (key, "wrong"):
+                await answer(pilot, text)
+            await pilot.press("enter")
+            await until(pilot, lambda: "Nothing was written" in text_of(pilot, "done"))
+            assert not (fresh / "keys.env").exists()
+            await pilot.press("escape")
+            await answer(pilot, secret)
+            await pilot.press("enter")
+            await until(pilot, lambda: "kept" in text_of(pilot, "text"))
+            await pilot.press("enter")
+            await until(pilot, lambda: app.reopening is not None)
+        assert app.reopening == ()
+        environ: dict[str, str] = {}
+        assert set(load_keys(environ)) == set(KEYS) and environ[KEYS[1]] == secret
+        assert stat.S_IMODE((fresh / "keys.env").stat().st_mode) == 0o600
+        assert (fresh / "config.toml").read_text() == ACCOUNT
+
+
+async def test_a_key_of_the_file_is_replaced_or_kept_and_one_of_the_environment_is_left_alone(
+    running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def passes(*_: object) -> None:
+        pass
+
+    monkeypatch.setattr(SetUpScreen, "_check", passes)
+    (fresh / "config.toml").write_text(ACCOUNT + '[models]\ndefault = "openai:m"\n')
+    monkeypatch.setenv("OPENAI_API_KEY", "of the environment")
+    keep_keys({KEYS[0]: "old", KEYS[1]: "kept-one"})
+    async with running(set_up=offered(Invocation())) as pilot:
+        await begin(pilot, "Enter the API keys of this desk")
+        for text in ("new", ""):
+            assert "keeps the one that is there" in text_of(pilot, "text")
+            await answer(pilot, text)
+        await pilot.press("enter")
+        await until(pilot, lambda: "kept" in text_of(pilot, "text"))
+        assert kept_keys() == {KEYS[0]: "new", KEYS[1]: "kept-one"}
+        assert [os.environ[name] for name in KEYS] == ["new", "kept-one"]  # the app that is begun anew inherits them
+
+
+async def test_where_the_environment_gives_every_key_that_is_said(
+    running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fresh / "config.toml").write_text('[models]\ndefault = "openai:m"\n')
+    monkeypatch.setenv("OPENAI_API_KEY", "of the environment")
+    async with running(set_up=offered(Invocation())) as pilot:
+        choose(pilot, "Enter the API keys of this desk")
+        await until(pilot, lambda: any("OPENAI_API_KEY" in one.message for one in pilot.app._notifications))
+        assert not isinstance(pilot.app.screen, SetUpScreen)
+
+
 async def test_what_was_written_is_said_where_the_configuration_cannot_be(
     running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,10 +194,10 @@ async def test_what_was_written_is_said_where_the_configuration_cannot_be(
         pass
 
     for step in ("_check", "_fetch"):
-        monkeypatch.setattr(FirstRunScreen, step, passes)
+        monkeypatch.setattr(SetUpScreen, step, passes)
     (fresh / "taken").write_text("a file, where a folder is wanted")
     async with running() as pilot:
-        pilot.app.push_screen(FirstRunScreen(fresh / "taken" / "config.toml"))
+        pilot.app.push_screen(SetUpScreen(NewAccount(fresh / "taken" / "config.toml")))
         await until(pilot, lambda: bool(pilot.app.screen.query("#answer")))
         for text in ("first", "key", "secret", "AAA", "offline", ""):
             await answer(pilot, text)

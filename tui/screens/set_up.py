@@ -1,6 +1,6 @@
-"""The first run: a paper account is set up by answering a few questions, checked, and its prices are fetched.
+"""A set-up: a paper account, or the keys of a configured desk, by answering a few questions.
 
-Nothing is written before the account was reached; then the configuration and the keys are, for their owner alone.
+Nothing is written before the account was reached; then what belongs to the set-up is, for its owner alone.
 """
 
 from __future__ import annotations
@@ -20,20 +20,16 @@ from textual.widgets import Input, Static
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.desk_app import DeskApp
-from tui.first_configuration import symbols_of
-from tui.first_run import Question, configuration, keep, keys_of, questions
 from tui.screens.dialog import Dialog
+from tui.set_up import Question, SetUp, keys_of
 from tui.subcommand import run_command
 from tui.worker_failures import ShowsFailures
-
-LATER = "Data"
-"""The area of the doctor's findings that fails until the prices are fetched."""
 
 NARROW = 90
 """Columns from which the answers stand beside the question."""
 
 
-class FirstRunScreen(ShowsFailures, Dialog[None]):
+class SetUpScreen(ShowsFailures, Dialog[None]):
     """The answers so far on the left, one question on the right; then what is being done, line by line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -42,10 +38,10 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
         Binding("o", "open", "Open", show=False),
     ]
 
-    def __init__(self, file: Path) -> None:
-        """`file` is the configuration that is to be written."""
+    def __init__(self, set_up: SetUp) -> None:
+        """`set_up` has the questions, and writes the answers."""
         super().__init__()
-        self._file = file
+        self._set_up = set_up
         self._answers: dict[str, str] = {}
         self._at = 0
         self._lines: list[tuple[str, str]] = []
@@ -53,7 +49,7 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
 
     @property
     def _questions(self) -> list[Question]:
-        return list(questions(self._answers))
+        return list(self._set_up.questions(self._answers))
 
     @property
     def _question(self) -> Question | None:
@@ -69,7 +65,7 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
     def compose(self) -> ComposeResult:
         """Mount the answers and the place of a question."""
         with Vertical() as box:
-            box.border_title = Content("PAPER  Set up a paper account")
+            box.border_title = Content(f"PAPER  {self._set_up.title}")
             with Horizontal():
                 yield Static("", id="answers", markup=False)
                 with VerticalScroll(id="question", can_focus=False):
@@ -114,12 +110,12 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
         self._show()
 
     def action_go_on(self) -> None:
-        """Check the account and fetch its prices; once that is done, open the desk and run its first cycle."""
+        """Check the answers and write them; once that is done, open the desk, and run its first cycle where it may."""
         if self._ready:
-            cast("DeskApp", self.app).reopen(cycle=True)
+            cast("DeskApp", self.app).reopen(cycle=self._set_up.cycle)
         elif self._question is None and not self._working:
             self._working, self._lines = True, []
-            self._set_up()
+            self._carry_out()
 
     def action_open(self) -> None:
         """Open the desk without a cycle."""
@@ -136,20 +132,13 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
             box.focus()
         else:
             self.set_focus(None)
-        text = question.text if question is not None else self._summary()
+        text = question.text if question is not None else self._set_up.done if self._ready else self._set_up.end
         number = f"{self._at + 1} of {len(self._questions)}   " if question is not None else ""
         self.query_one("#text", Static).update(Content.assemble((number, "$primary"), text))
         self.query_one("#answers", Static).update(self._rail(question))
         self.query_one("#done", Static).update(Content("\n").join(Content.styled(*line) for line in self._lines))
         self.query_one("#choices", Static).update(self._choices(question))
         self.set_class(bool(self._lines), "-told")
-
-    def _summary(self) -> str:
-        if self._ready:
-            return "The desk is set up."
-        return (
-            f"The account is checked and its prices are fetched; then {self._file} is written, and the keys beside it."
-        )
 
     def _rail(self, asked: Question | None) -> Content:
         lines = []
@@ -160,10 +149,8 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
         return Content("\n").join(lines)
 
     def _choices(self, question: Question | None) -> str:
-        if self._ready and self.app.is_web:
-            return "enter ends the app: open the page again, where r runs the first cycle   esc stay here"
         if self._ready:
-            return "enter open it and run the first cycle   o open it   esc stay here"
+            return _end_choices(web=self.app.is_web, cycle=self._set_up.cycle)
         if self._working:
             return "one moment"
         return "enter goes on   esc back" if question is not None else "enter begins   esc back"
@@ -171,15 +158,14 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
     # What is done
 
     @work(exclusive=True, exit_on_error=False)
-    async def _set_up(self) -> None:
+    async def _carry_out(self) -> None:
         written: list[Path] = []
         try:
             with TemporaryDirectory(prefix="paperdesk-") as folder:
-                draft = Path(folder) / "config.toml"
-                draft.write_text(configuration(self._kept), encoding="utf-8")
-                await self._check(("--config", str(draft)))
-                await self._fetch(("--config", str(draft)))
-            for file in keep(self._kept, self._file):
+                options = self._set_up.options(self._kept, Path(folder))
+                await self._check(options)
+                await self._fetch(options)
+            for file in self._set_up.keep(self._kept):
                 written.append(file)
                 self._say(f"wrote {file}", "$success")
             self._ready = True
@@ -195,7 +181,7 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
         """Reach the account and the models. Raises SetUpRefused."""
         self._say("reaching the account", "")
         found = await self._command(options, "doctor", "--connect", answers=(0, 1))
-        wrong = [one for one in found["checks"] if one["state"] == "fail" and one["area"] != LATER]
+        wrong = [one for one in found["checks"] if one["state"] == "fail" and self._set_up.concerns(one["area"])]
         self._lines.pop()
         if wrong:
             first, *others = wrong
@@ -205,7 +191,7 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
 
     async def _fetch(self, options: tuple[str, ...]) -> None:
         """Fetch the prices of every symbol, one after another."""
-        symbols = symbols_of(self._answers["desk.symbols"])
+        symbols = self._set_up.symbols(self._answers)
         for number, symbol in enumerate(symbols, 1):
             self._say(f"fetching {symbol}, {number} of {len(symbols)}", "")
             found = await self._command(options, "fetch", "--symbols", symbol)
@@ -221,6 +207,15 @@ class FirstRunScreen(ShowsFailures, Dialog[None]):
     def _say(self, text: str, ink: str) -> None:
         self._lines.append((text, ink))
         self._show()
+
+
+def _end_choices(*, web: bool, cycle: bool) -> str:
+    """The choices once all is written."""
+    if web:
+        then = ", where r runs the first cycle" if cycle else ""
+        return f"enter ends the app: open the page again{then}   esc stay here"
+    then = " and run the first cycle   o open it" if cycle else ""
+    return f"enter open it{then}   esc stay here"
 
 
 class SetUpRefused(PaperdeskError):
