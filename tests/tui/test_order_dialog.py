@@ -58,6 +58,11 @@ def question(pilot: Pilot[Any]) -> str:
     return " ".join(str(pilot.app.screen.query_one("#text", Static).content).split())
 
 
+def note(pilot: Pilot[Any]) -> str:
+    """The text below the line that is being typed, without line breaks."""
+    return " ".join(str(pilot.app.screen.query_one("#complaint", Static).content).split())
+
+
 async def typed(pilot: Pilot[Any], text: str) -> None:
     """Type a text into the line that asks for it, in the place of the one that is there."""
     await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
@@ -97,6 +102,12 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         assert order_of(asking, BOUGHT) == BOUGHT
         await until(pilot, lambda: bool(question(pilot)))
         await pilot.press("e")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
+        pilot.app.screen.query_one(Input).value = "$3000"
+        for fact in (f"Price {price:.2f}", f"Shares {3000 / price:.2f}, worth 3,000.00", "Cash 80,000.00 after it"):
+            await until(pilot, lambda fact=fact: fact in note(pilot))  # type: ignore[misc]
+        pilot.app.screen.query_one(Input).value = "x"
+        await until(pilot, lambda: note(pilot) == "25 for shares, $5000 for an amount enter confirms esc cancels")
         await typed(pilot, "60")
         await until(pilot, lambda: "for 3,000.00 (edited from 7,000.00 by the operator)" in question(pilot))
         assert "Cash 80,000.00 after it" in question(pilot)

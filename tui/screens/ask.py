@@ -31,9 +31,16 @@ class AskScreen(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel", show=False)]
 
     def __init__(
-        self, title: str, hint: str, *, text: str = "", check: Callable[[str], object] = str, note: str = ""
+        self,
+        title: str,
+        hint: str,
+        *,
+        text: str = "",
+        check: Callable[[str], object] = str,
+        note: Callable[[str], str] = lambda text: "",
     ) -> None:
-        """`hint` stands in the empty line, `note` below it; `check` raises ValueError with a line for the user."""
+        """`hint` stands in the empty line, below it `note` of what is typed; `check` raises ValueError with a line for
+        the user."""
         super().__init__()
         self._title, self._hint, self._text, self._check, self._note = title, hint, text, check, note
 
@@ -42,7 +49,15 @@ class AskScreen(Dialog[str]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             yield Input(self._text, placeholder=self._hint, compact=True)
-            yield Static(f"{self._note}\n\n{KEYS}" if self._note else KEYS, id="complaint", markup=False)
+            yield Static(self._noted(self._text), id="complaint", markup=False)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show the note of what is typed now."""
+        self.query_one("#complaint", Static).update(self._noted(event.value))
+
+    def _noted(self, text: str) -> str:
+        note = self._note(text)
+        return f"{note}\n\n{KEYS}" if note else KEYS
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """End with the text, or say what is wrong with it."""

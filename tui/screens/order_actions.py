@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui.screens.own_order_keys import OwnOrderKeys
@@ -94,8 +95,9 @@ class OrderActions(OwnOrderKeys):
 
     def _edit(self, order: Order, then: Callable[[], None]) -> None:
         from engine.messages.commands import ResizeOrder
-        from tui.order_size import SIZE_HINT, SIZE_NOTE, order_size
+        from tui.order_size import SIZE_HINT, order_size
         from tui.screens.ask import AskScreen
+        from tui.screens.order_question import size_note
 
         def answered(text: str | None) -> None:
             if text:
@@ -104,7 +106,8 @@ class OrderActions(OwnOrderKeys):
 
         now = f"${order.notional}" if order.notional is not None else f"{order.quantity:f}"
         title = f"PAPER  Edit {order.side} {order.symbol}"
-        self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=SIZE_NOTE), answered)
+        note = partial(size_note, self.desk_app.snapshot(), order.id)
+        self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=note), answered)
 
     def _give(self, *commands: OrderCommand | ResizeOrder) -> None:
         taken = [command for command in commands if self._send(command)]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
+from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio, Position
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import OpenOrder, Waiting
 from engine.reports.documents.order_effect import effect_row, order_effect
+from tui.order_size import SIZE_NOTE, order_size
 from tui.plain_text import cut, facts, one_line
 from tui.run_text import effect_facts, terms
 from tui.screens.confirm import Confirmation
@@ -31,7 +34,7 @@ def order_confirmation(view: Snapshot, order_id: str, *, approve: bool) -> Confi
     lines = [terms(row_json.order(one.order, one.decided))]
     if reason := one_line(one.order.reason):
         lines.append(cut(reason, 2 * WIDTH))
-    known = list(facts(_effect(view, one), WIDTH, label=8))
+    known = list(facts(_effect(view, one.order), WIDTH, label=8))
     lines += ["", *known] if known else []
     if one.until is not None:
         lines += [
@@ -49,6 +52,24 @@ def order_confirmation(view: Snapshot, order_id: str, *, approve: bool) -> Confi
     return Confirmation(f"{action.capitalize()}?", "\n".join(lines), (("y", action), *more, *every))
 
 
+def size_note(view: Snapshot, order_id: str, text: str) -> str:
+    """What an order would do at a size that is being typed; how a size is written where it is none yet."""
+    one, note = open_order(view, order_id), SIZE_NOTE
+    try:
+        size = order_size(text)
+    except ValueError:
+        return note
+    quotes = () if view.market is None else view.market.quotes
+    last = next((quote.last for quote in quotes if one is not None and quote.symbol == one.order.symbol), None)
+    if one is None or last is None:
+        return note
+    if one.order.notional is not None:
+        order = replace(one.order, notional=size.number if size.money else size.number * last)
+    else:
+        order = replace(one.order, quantity=size.number / last if size.money else size.number)
+    return "\n".join((note, *facts(_effect(view, order), WIDTH, label=8)))
+
+
 def undoable_order(view: Snapshot, symbol: str) -> OpenOrder | None:
     """The order whose last answer or edit can be taken back: one of the symbol, else the first."""
     found = [one for one in view.controls.orders if one.undoable and one.state is not Waiting.LATE]
@@ -62,17 +83,17 @@ def _left(left: timedelta) -> str:
     return f"{hours}h{minutes:02}m{seconds % 60:02}s" if hours else f"{minutes}m{seconds % 60:02}s"
 
 
-def _effect(view: Snapshot, one: OpenOrder) -> list[tuple[str, str]]:
+def _effect(view: Snapshot, order: Order) -> list[tuple[str, str]]:
     """The effect of an order on the books that are shown, at the price that is shown, with the price's age."""
     books, quotes = view.desk.books, () if view.market is None else view.market.quotes
-    quote = next((quote for quote in quotes if quote.symbol == one.order.symbol), None)
+    quote = next((quote for quote in quotes if quote.symbol == order.symbol), None)
     if books is None or quote is None or quote.last is None or quote.session is None:
         return []
     prices = {quote.symbol: quote.last for quote in quotes if quote.last is not None}
     portfolio = Portfolio(books.cash, {held.symbol: Position(held.quantity, ZERO) for held in books.held})
     others = [open_one.order for open_one in view.controls.orders if open_one.order.symbol in prices]
     effect = order_effect(
-        one.order, prices.__getitem__, quote.session, portfolio=portfolio, value=books.value, others=others
+        order, prices.__getitem__, quote.session, portfolio=portfolio, value=books.value, others=others
     )
     if books.live == quote.session:
         return effect_facts(effect_row(effect), "live")

@@ -43,7 +43,9 @@ class TableKeys(Screen[None]):
         hint = "AAPL  size:>5  session:2026-11..  -hold"
         fields = f"words and {', '.join(table.fields)}; a minus negates, an empty line shows all"
         self.app.push_screen(
-            AskScreen(f"Filter {table.title}", hint, text=table.filter_text, check=table.filter_of, note=fields),
+            AskScreen(
+                f"Filter {table.title}", hint, text=table.filter_text, check=table.filter_of, note=lambda text: fields
+            ),
             answered,
         )
 
