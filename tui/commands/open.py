@@ -12,8 +12,9 @@ from tui.snapshot import Source
 
 @click.command("open")
 @click.argument("place", metavar="SYMBOL@SESSION[#PART]")
+@click.option("--read-only", is_flag=True, help="Nothing can be changed from the app.")
 @desk_options
-def open_command(invocation: Invocation, place: str) -> None:
+def open_command(invocation: Invocation, place: str, read_only: bool) -> None:
     """Opens the app as it stood after the decision for a symbol in a session: in the past of the desk's journal, or
     with --run in that of a backtest. Without decisions of the desk it is the latest backtest that has any.
 
@@ -34,7 +35,7 @@ def open_command(invocation: Invocation, place: str) -> None:
     found = _found(invocation, link)
     from tui.commands import app
 
-    app.run(invocation, link=found)
+    app.run(invocation, read_only=read_only, link=found)
 
 
 def _found(invocation: Invocation, link: Link) -> Link:
