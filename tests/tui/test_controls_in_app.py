@@ -21,6 +21,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.control_state import Waiting
 from engine.reports.documents.controls import control_state
+from tui.app_settings import app_settings
 from tui.screens.confirm import ConfirmScreen
 from tui.widgets.screen_bars import HALTED, PAPER, PAUSED, StatusBar
 from tui.widgets.table import Table
@@ -174,6 +175,18 @@ async def test_waiting_orders_come_first_and_say_how_long_they_stay(running: Run
         assert stands(pilot) == ["AAA-USD waits 24h00m", "BBB-USD waits 24h00m", "CCC-USD acknowledged"]
         assert "2 to approve" in bar(pilot)
         assert orders(pilot).border_subtitle == "a approve  x veto  e edit"
+
+
+async def test_orders_name_only_the_keys_that_answer_them_now(running: Running, asking: FakeDesk) -> None:
+    settings = app_settings(bindings={"desk.veto": "ctrl+v"})
+    async with running(desk=asking, settings=settings) as pilot:
+        await until(pilot, lambda: orders(pilot).border_subtitle == "a approve  ctrl+v veto  e edit")
+        await pilot.press("less_than_sign")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().place is not None)  # type: ignore[attr-defined]
+        await until(pilot, lambda: not orders(pilot).border_subtitle)
+    async with running(desk=asking, settings=app_settings(read_only=True)) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        assert not orders(pilot).border_subtitle
 
 
 async def test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended(running: Running, asking: FakeDesk) -> None:

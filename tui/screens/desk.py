@@ -17,11 +17,11 @@ from textual.widget import Widget
 from engine.errors import PaperdeskError
 from tui import book_curves
 from tui.chart_data import NO_CHART
-from tui.keys import DESK, bindings
+from tui.keys import DESK, bindings, works
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import Snapshot, first_cycle_hint, moment_of
+from tui.snapshot import Snapshot, circumstances, first_cycle_hint, moment_of
 from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -136,7 +136,8 @@ class DeskScreen(OrderActions):
         orders, controls = self.query_one("#orders", Table), view.controls
         if view.now is not None:
             orders.show(order_rows(controls, view.now))
-        set_subtitle(orders, "a approve  x veto  e edit" if controls.waiting else "")
+        answers = [key for key in works(DESK, circumstances(view), self.desk_app.settings.keys) if key.when == "orders"]
+        set_subtitle(orders, "  ".join(f"{key.shown.split()[0]} {key.hint}" for key in answers))
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 
