@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.market.trading_hours import exchange_calendar
+from memory import lancedb_store
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_journal_chain import SESSION_BYTES, used_bytes
 
@@ -20,7 +21,9 @@ MOST_FILES = 120
 
 
 @pytest.mark.slow
-def test_half_a_year_stays_small(run: Run, fresh: Path) -> None:
+def test_half_a_year_stays_small(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A session of this test takes less time than versions are kept for, which is nothing beside a day.
+    monkeypatch.setattr(lancedb_store, "RETAINED", timedelta(milliseconds=1))
     desks = fresh / "data" / "desks"
     calendar = exchange_calendar("XNYS", fresh / "cache" / "sessions-XNYS.json")
     days = calendar.sessions(FIRST, FIRST + timedelta(days=2 * SESSIONS))[:SESSIONS]
