@@ -20,6 +20,7 @@ from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
 from tui.app_settings import THEMES, AppSettings, keep_theme
+from tui.direct_output import writing_at_once
 from tui.key_first import KeyFirst, noting_keys
 from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
@@ -178,7 +179,7 @@ class PaperdeskApp(App[str]):
 
     def get_driver_class(self) -> type[Driver]:
         """The driver of the terminal, which tells of a key as soon as it is read."""
-        return noting_keys(super().get_driver_class())
+        return noting_keys(writing_at_once(super().get_driver_class()))
 
     def snapshot(self) -> Snapshot:
         """Everything that screens show now; nothing before the desk is being opened."""

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-WAITING, AT_WORK = 0.001, 0.006
+WAITING, AT_WORK = 0.0002, 0.006
 """Seconds that Python lets one thread keep the interpreter while another wants it: while the screen waits for a key,
-which passes about seven times through the loop, and while it paints, which takes as long without others. The usual
-5 ms, whoever is at work, would be felt while a cycle runs."""
+which passes about seven times through the loop and may wait for the interpreter each time, and while it paints, which
+takes as long without others. The usual 5 ms, whoever is at work, would be felt while a cycle runs."""
 
 
 class _ScreenSelector(selectors.DefaultSelector):

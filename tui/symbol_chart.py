@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import Line, Marker
@@ -173,11 +174,17 @@ def _grouped(daily: ChartData, rows: Sequence[int]) -> ChartData:
 
 def price_lines(data: ChartData) -> tuple[Line, ...]:
     """The averages and bands over the closes of a chart."""
+    return _lines(tuple(data.close))
+
+
+@lru_cache(maxsize=64)
+def _lines(closes: tuple[float, ...]) -> tuple[Line, ...]:
+    """The same for closes: a desk that is read again mostly has the same."""
     import numpy as np
 
     from engine.market.indicators import bollinger, sma
 
-    close = np.asarray(data.close, dtype=float)
+    close = np.asarray(closes, dtype=float)
     bands = bollinger(close)
     columns = (
         ("SMA10", sma(close, 10), "short"),

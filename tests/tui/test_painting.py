@@ -8,7 +8,8 @@ import pytest
 from conftest import Running, shown, until
 from hypothesis import given
 from hypothesis import strategies as st
-from textual._compositor import Compositor
+from rich.console import Console
+from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
 from textual.pilot import Pilot
 
@@ -39,17 +40,28 @@ class Terminal:
 
         def noted(compositor: Compositor, *how: Any, **more: Any) -> Any:
             self.painted.append(set(compositor._dirty_regions))
-            now = _cells(compositor)
-            whole = len(self.rows) != len(now)
-            self.rows = now if whole else self.rows
-            for region in self.painted[-1]:
-                for y in range(max(0, region.y), min(region.bottom, len(now))):
-                    self.rows[y][region.x : region.right] = now[y][region.x : region.right]
-            return update(compositor, *how, **more)
+            self.rows = self.rows or _cells(compositor)
+            made = update(compositor, *how, **more)
+            if isinstance(made, ChopsUpdate):
+                self._write(made)
+            elif made is not None:
+                self.rows = _cells(compositor)
+            return made
 
         monkeypatch.setattr(Compositor, "render_update", noted)
         # The tests' app has no terminal, and paints for nobody.
         monkeypatch.setattr(PaperdeskApp, "is_headless", property(lambda app: False))
+
+    def _write(self, made: ChopsUpdate) -> None:
+        """Write what is sent to the terminal."""
+        console = Console()
+        x = y = 0
+        for segment in made.__rich_console__(console, console.options):
+            if segment.control:
+                ((_, x, y),) = segment.control
+            elif segment.text != "\n":
+                self.rows[y][x : x + len(segment.text)] = segment.text
+                x += len(segment.text)
 
 
 def _cells(compositor: Compositor) -> list[list[str]]:
@@ -76,6 +88,10 @@ async def test_after_cycles_and_keys_the_terminal_shows_the_whole_screen(
         await until(pilot, lambda: not pilot.app.bridge.snapshot().busy)
         await _all_is_painted(pilot)
         assert terminal.rows == _cells(pilot.app.screen._compositor)
+        for key in "742561":
+            await pilot.press(key)
+            await _all_is_painted(pilot)
+            assert terminal.rows == _cells(pilot.app.screen._compositor), key
 
 
 async def test_a_large_change_is_painted_in_parts_and_a_key_before_the_rest(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
+from textual._compositor import Compositor
 from textual.geometry import Region
+from textual.strip import Strip
 
 from tui.screens.snapshot_screen import SnapshotScreen
 
@@ -14,15 +16,28 @@ BETWEEN = 0.004
 """Seconds from one part to the next, in which a key is read and answered."""
 
 
-def first_part(regions: Collection[Region]) -> list[Region]:
-    """Regions that are painted at once: the largest, and others as long as no more than CELLS change inside the
-    rectangle around them, all of which is drawn for them."""
-    part = list[Region]()
+def first_part(regions: Collection[Region], others: Collection[Region] = ()) -> list[Region]:
+    """Regions that are painted at once: the largest, and more as long as no more than CELLS change inside the rectangle
+    around them, all of which is drawn for them. `others` have changed before and are not painted yet."""
+    part, drawn = list[Region](), {*regions, *others}
     for region in sorted(regions, key=lambda region: (-region.area, region)):
         around = Region.from_union([*part, region])
-        if not part or sum(one.intersection(around).area for one in regions) <= CELLS:
+        if not part or sum(one.intersection(around).area for one in drawn) <= CELLS:
             part.append(region)
     return part
+
+
+class DrawsInside(Compositor):
+    """Draws only widgets inside of the rectangle that is painted. Textual draws all whose container lies in it: what
+    changed in those would be drawn before the answer to a key."""
+
+    def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
+        placed, _ = self.visible_widgets, self.cuts  # the cuts are those of all widgets, and kept
+        self._visible_widgets = {widget: at for widget, at in placed.items() if crop.overlaps(at[0])}
+        try:
+            return super()._render_chops(crop, is_rendered_line)
+        finally:
+            self._visible_widgets = placed
 
 
 class PaintsInParts(SnapshotScreen):
@@ -31,6 +46,7 @@ class PaintsInParts(SnapshotScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self._compositor = DrawsInside()
         self._unpainted: list[Region] = []
         """The regions that are left of earlier changes."""
         self._due = False
@@ -47,8 +63,8 @@ class PaintsInParts(SnapshotScreen):
             changed.clear()
             self._paint_soon()
             return
-        else:
-            now = first_part(changed or self._unpainted)
+        elif changed or self._unpainted:
+            now = first_part(changed or self._unpainted, self._unpainted)
             self._unpainted = [one for one in {*changed, *self._unpainted} if one not in now]
             changed.clear()
             changed.update(now)
