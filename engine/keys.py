@@ -25,12 +25,12 @@ def load_keys(environ: MutableMapping[str, str] = os.environ, file: Path | None 
     Does nothing where there is no such file. Raises CredentialsRefused for a file that others can read, ConfigError
     naming the line for one that has no meaning.
     """
-    added = {name: value for name, value in kept_keys(file).items() if not environ.get(name)}
+    added = {name: value for name, value in stored_keys(file).items() if not environ.get(name)}
     environ.update(added)
     return tuple(added)
 
 
-def kept_keys(file: Path | None = None) -> dict[str, str]:
+def stored_keys(file: Path | None = None) -> dict[str, str]:
     """The keys in the file that have a value, the first of each name; none where there is no such file. Raises as
     `load_keys` does."""
     path = places.keys_file() if file is None else file

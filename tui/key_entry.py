@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """The set-up of a desk's keys: `asked` are its questions, `global_options` those that name its configuration."""
+    """The set-up of a desk's keys: `requested` are its questions, `global_options` name its configuration."""
 
-    asked: tuple[Question, ...]
+    requested: tuple[Question, ...]
     global_options: tuple[str, ...]
     title: str = "API keys of this desk"
     end: str = "The account and the models are asked for an answer; then the keys are written, for you alone."
@@ -29,7 +29,7 @@ class KeyEntry:
 
     def questions(self, answers: Mapping[str, str]) -> Sequence[Question]:
         """All questions."""
-        return self.asked
+        return self.requested
 
     def options(self, answers: Mapping[str, str], folder: Path) -> tuple[str, ...]:
         """The options that name the configuration."""
@@ -59,10 +59,10 @@ def key_entry(invocation: Invocation) -> KeyEntry:
     is none."""
     from engine.app.doctor import needed_keys
     from engine.app.models import agent_models
-    from engine.keys import kept_keys
+    from engine.keys import stored_keys
 
     services = invocation.services_of(invocation.load().config)
-    needed, kept = needed_keys(services, agent_models(services, services.models.prices())), kept_keys()
+    needed, kept = needed_keys(services, agent_models(services, services.models.prices())), stored_keys()
     own = {name for name in needed if os.environ.get(name, kept.get(name)) == kept.get(name)}
     if not own:
         given = f"its keys are given by the environment: {', '.join(needed)}"

@@ -42,11 +42,11 @@ class SetUp(Protocol):
 
     @property
     def end(self) -> str:
-        """What is done once all is answered: which files are written."""
+        """The steps once all is answered, with the files that are written."""
 
     @property
     def done(self) -> str:
-        """What it says once that is done."""
+        """The sentence once that is done."""
 
     @property
     def cycle(self) -> bool:

@@ -132,7 +132,8 @@ def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]
 
 
 def needed_keys(services: Services, agents: Sequence[AgentModel]) -> Mapping[str, str]:
-    """What needs a key, by the environment variable that holds it: the broker's first, then those of models."""
+    """The keys that are needed, and by what, under the environment variable that holds each: the broker's first, then
+    those of models."""
     brokers = () if services.broker is None else services.broker.registration.key_variables
     models = (one.key_variable for one in agents if one.key_variable not in ("", *brokers))
     return dict.fromkeys(brokers, "the broker") | dict.fromkeys(models, "a configured model")

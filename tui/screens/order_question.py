@@ -53,7 +53,7 @@ def order_confirmation(view: Snapshot, order_id: str, *, approve: bool) -> Confi
 
 
 def size_note(view: Snapshot, order_id: str, text: str) -> str:
-    """What an order would do at a size that is being typed; how a size is written where it is none yet."""
+    """The effect of an order at a size that is being typed; how a size is written where it is none yet."""
     one, note = open_order(view, order_id), SIZE_NOTE
     try:
         size = order_size(text)

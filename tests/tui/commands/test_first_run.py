@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from engine.config import load_config
 from engine.errors import ConfigError
-from engine.keys import keep_keys, kept_keys, load_keys
+from engine.keys import keep_keys, load_keys, stored_keys
 from tests.connectors.alpaca.sandbox_markets import sandbox
 from tests.tui.conftest import Running, until
 from tui.app import PaperdeskApp
@@ -172,7 +172,7 @@ async def test_a_key_of_the_file_is_replaced_or_kept_and_one_of_the_environment_
             await answer(pilot, text)
         await pilot.press("enter")
         await until(pilot, lambda: "kept" in text_of(pilot, "text"))
-        assert kept_keys() == {KEYS[0]: "new", KEYS[1]: "kept-one"}
+        assert stored_keys() == {KEYS[0]: "new", KEYS[1]: "kept-one"}
         assert [os.environ[name] for name in KEYS] == ["new", "kept-one"]  # the app that is begun anew inherits them
 
 
