@@ -150,8 +150,8 @@ class LanceStore:
             for touch in fresh.values():
                 known.setdefault(touch.record_id, []).append(touch)
 
-    def optimize(self) -> StoreReport:
-        """Compact both tables and drop versions older than RETAINED with their files.
+    def optimize(self, keep: timedelta | None = None) -> StoreReport:
+        """Compact both tables and drop versions older than `keep`, by default RETAINED, with their files.
 
         Raises StoreError where the compaction failed or changed nothing: the store is complete, but it will grow slow.
         """
@@ -159,7 +159,7 @@ class LanceStore:
         before = len(self._files())
         with self._guarded("optimized"):
             for table in (self._records_table, self._touches_table):
-                table.optimize(cleanup_older_than=RETAINED)
+                table.optimize(cleanup_older_than=RETAINED if keep is None else keep)
                 fragments = int(table.stats()["fragment_stats"]["num_small_fragments"])
                 if fragments > 1:
                     raise StoreError(f"memory at {self._folder}: compaction of {table.name} left {fragments} pieces")

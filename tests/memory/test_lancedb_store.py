@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from memory import lancedb_store
 from memory.embedders import HashEmbedder
 from memory.errors import (
     EmbedderMismatch,
@@ -333,8 +332,7 @@ def test_small_files_ask_to_be_put_together(tmp_path: Path) -> None:
         assert not memory.needs_compaction
 
 
-def test_a_long_life_leaves_few_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lancedb_store, "RETAINED", timedelta(milliseconds=1))
+def test_a_long_life_leaves_few_files(tmp_path: Path) -> None:
     most = 0
     store = LanceStore(tmp_path, EMBEDDER, writing=True)
     with LayeredMemory(store, EMBEDDER, PRESET) as memory:
@@ -343,7 +341,7 @@ def test_a_long_life_leaves_few_files(tmp_path: Path, monkeypatch: pytest.Monkey
             memory.cite([scored.record.id for scored in memory.scored_records(day)][:1], day, f"decision {day}")
             most = max(most, sum(path.is_file() for path in tmp_path.rglob("*")))
             if memory.needs_compaction:
-                store.optimize()
+                store.optimize(keep=timedelta(milliseconds=1))
                 assert sum(path.is_file() for path in tmp_path.rglob("*")) < most
         stood = memory.scored_records(65)
     assert most < 150
@@ -352,8 +350,7 @@ def test_a_long_life_leaves_few_files(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.filterwarnings("ignore:optimize.cleanup_older_than=0:UserWarning")
-def test_a_reader_reads_on_whose_version_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lancedb_store, "RETAINED", timedelta(0))
+def test_a_reader_reads_on_whose_version_is_gone(tmp_path: Path) -> None:
     with opened(tmp_path, writing=True) as memory:
         memory.remember([news("one")], 1)
         memory.remember([news("two")], 2)
@@ -361,7 +358,7 @@ def test_a_reader_reads_on_whose_version_is_gone(tmp_path: Path, monkeypatch: py
     reader._records_table.checkout(2)  # as in the middle of a read: before the second commit
     assert len(reader.records()) == 1
     writer = LanceStore(tmp_path, EMBEDDER, writing=True)
-    writer.optimize()
+    writer.optimize(keep=timedelta(0))
     writer.close()
     with pytest.raises(Exception, match=r"(?i)not found"):
         reader._records_table.to_arrow()
