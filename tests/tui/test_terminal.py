@@ -280,16 +280,17 @@ def test_an_open_app_follows_the_daily_runs_of_another_process(
 ) -> None:
     first, second = last_two_sessions(paperdesk_home)
     terminal = opened(120, 40)
-    before = terminal.until(lambda text: "ORVL 1D" in text)
-    assert "no cycle yet" in before and "nothing has happened yet" in before and "no positions" in before
+    fresh = ("ORVL 1D", "no cycle yet", "nothing has happened yet", "no positions")
+    terminal.until(lambda text: all(sign in text for sign in fresh))  # painted one part after another
     daily(paperdesk_home, "--session", first)
     # Header, list, orders, agents and events of the first run; its orders fill in the second.
     terminal.until(lambda text: "run done" in text and "Equity 100,000.00" in text and f"close of {first}" in text)
-    sent = terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text and "acknowledged" in text)
-    assert re.search(r"(ORVL|BXWD|HLXM|WRNN-USD).*(BUY|SELL|HOLD)", sent) and "\N{CHECK MARK}" in sent
+    terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text and "acknowledged" in text)
+    decided = re.compile(r"(ORVL|BXWD|HLXM|WRNN-USD).*(BUY|SELL|HOLD)")
+    terminal.until(lambda text: decided.search(text) is not None and "\N{CHECK MARK}" in text)
     daily(paperdesk_home)
-    filled = terminal.until(lambda text: "8 decisions, " in text and f"close of {second}" in text)
-    assert re.search(r"8 decisions, [1-9]\d* fill", filled) and "Equity 100,000.00" not in filled
+    terminal.until(lambda text: re.search(r"8 decisions, [1-9]\d* fill", text) is not None)
+    filled = terminal.until(lambda text: f"close of {second}" in text and "Equity 100,000.00" not in text)
     positions = filled[filled.index("Positions") : filled.index("Open orders")]
     held = {symbol for symbol in ("ORVL", "BXWD", "HLXM", "WRNN-USD") if symbol in positions}
     terminal.keys("`")
