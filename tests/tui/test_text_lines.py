@@ -82,8 +82,9 @@ async def test_another_width_wraps_all_anew() -> None:
             await pilot.pause()
             await until(pilot, lambda: text.text_width == width == own.size.width)  # noqa: B023
             shown = drawn_by_textual(app)
-            drawn = [text.render_line(y).text[PAD:].rstrip() for y in range(len(shown))]
-            assert drawn == shown and text.virtual_size.height == len(shown)
+            # A widget hears of its size after it was laid out.
+            await until(pilot, lambda: text.virtual_size.height == len(shown))  # noqa: B023
+            assert [text.render_line(y).text[PAD:].rstrip() for y in range(len(shown))] == shown
 
 
 async def test_a_style_that_changes_is_drawn() -> None:
