@@ -178,7 +178,7 @@ class PaperdeskApp(App[str]):
         return Announcer()
 
     def get_driver_class(self) -> type[Driver]:
-        """The driver of the terminal, which tells of a key as soon as it is read."""
+        """The driver of the terminal: it tells of a key as soon as it is read, and writes at once what is painted."""
         return noting_keys(writing_at_once(super().get_driver_class()))
 
     def snapshot(self) -> Snapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from connectors.sandbox.server import SandboxServer
 from engine.config import load_config
 from engine.errors import ConfigError
 from engine.keys import keep_keys, load_keys, stored_keys
@@ -37,6 +39,15 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in KEYS:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
+
+
+def keys_of(server: SandboxServer, monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
+    """The keys of a sandbox whose addresses are in the environment, without them."""
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    for name in KEYS:
+        monkeypatch.delenv(name)
+    return [server.environment[name] for name in KEYS]
 
 
 async def answer(pilot: Pilot[Any], text: str) -> None:
@@ -66,11 +77,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
 ) -> None:
     file, offer = fresh / "config.toml", offered(Invocation())
     with sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        key, secret = (server.environment[name] for name in KEYS)
-        for name in KEYS:
-            monkeypatch.delenv(name)
+        key, secret = keys_of(server, monkeypatch)
         monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "broker")
         app = PaperdeskApp(partial(open_desk, Invocation()), lambda *_: None, images=tmp_path, set_up=offer)
         async with app.run_test(size=(120, 40)) as pilot:
@@ -126,11 +133,7 @@ async def test_the_keys_of_a_configured_desk_are_entered_in_the_app(
 ) -> None:
     (fresh / "config.toml").write_text(ACCOUNT)
     with sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
-        key, secret = (server.environment[name] for name in KEYS)
-        for name in KEYS:
-            monkeypatch.delenv(name)
+        key, secret = keys_of(server, monkeypatch)
         invocation = Invocation()
         app = PaperdeskApp(partial(open_desk, invocation), lambda *_: None, images=tmp_path, set_up=offered(invocation))
         async with app.run_test(size=(120, 40)) as pilot:
