@@ -9,11 +9,9 @@ import os
 import shutil
 import signal
 import socket
-import sqlite3
 import ssl
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from datetime import date
 from functools import cache, lru_cache
 from pathlib import Path
@@ -195,35 +193,6 @@ def demo_market_drawn_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("connectors.demo.market.DemoMarket", DrawnOnce)
         patch.setattr("engine.market.as_of.to_json", to_json_once)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def new_journals_made_at_once() -> Iterator[None]:
-    """A new journal is the copy of one that all migrations have made; an older one is migrated."""
-    from sqlite_utils import Database
-
-    from engine.journal.database import version_of
-    from engine.journal.migrations import migrate
-    from engine.journal.store import PAGE_BYTES, RowStore
-
-    whole = Database(memory=True)
-    whole.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    migrate(whole)
-    whole.conn.commit()
-    made, make_ready = whole.conn.serialize(), RowStore._make_ready
-    whole.close()
-
-    def ready(store: RowStore) -> None:
-        connection = store._db.conn
-        if version_of(connection, store.path) == 0 and not store._db.table_names():
-            with closing(sqlite3.connect(":memory:")) as copied:
-                copied.deserialize(made)
-                copied.backup(connection)
-        make_ready(store)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RowStore, "_make_ready", ready)
         yield
 
 

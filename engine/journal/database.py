@@ -37,8 +37,7 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
     """
     if not path.is_file():
         raise MissingData(f"no journal at {path}: a run writes one (paperdesk --daily, paperdesk backtest)")
-    if path.stat().st_size == 0:
-        raise MissingData(f"the journal {path} is empty: delete it, or restore a backup (paperdesk journal restore)")
+    refuse_empty(path)
     with sqlite_errors(path):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=wait)
     try:
@@ -55,6 +54,12 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
         connection.close()
         raise
     return connection
+
+
+def refuse_empty(path: Path) -> None:
+    """Raise MissingData for a file of no bytes: a new journal has its schema, so something has cut this one off."""
+    if path.stat().st_size == 0:
+        raise MissingData(f"the journal {path} is empty: delete it, or restore a backup (paperdesk journal restore)")
 
 
 @contextmanager

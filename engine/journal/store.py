@@ -21,14 +21,12 @@ from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.chain import Chain, Written
 from engine.journal.database import WAIT, older_version, reading, sqlite_errors, version_of
 from engine.journal.migrations import VERSION, migrate
+from engine.journal.new_file import ensure_file
 from engine.journal.packing import PACKED, THREAD, Packer
 from engine.journal.rows import Row, stored
 from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
 from engine.journal.sqlite_library import database_class
-from engine.places import unusable
 
-PAGE_BYTES = 2048
-"""Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
 """A batched store commits when this many rows wait, or when the last commit is this long ago."""
@@ -49,7 +47,8 @@ class RowStore:
 
     def __init__(self, path: Path, *, batched: bool = False, wait: float = WAIT) -> None:
         """Open or create a journal and bring it to this program's version; `batched` is for backtests. Raises
-        MalformedData for a file that is damaged or no journal, ConfigError for a journal of a newer program."""
+        MissingData for an empty file, MalformedData for one that is damaged or no journal, ConfigError for a journal
+        of a newer program."""
         self.path = path
         self._batched = batched
         self._parts: dict[str, str] = {}
@@ -59,10 +58,7 @@ class RowStore:
         self._committed = monotonic()
         self._contents: set[str] = set()
         self._held = False
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unusable(path, error) from error
+        ensure_file(path)
         with sqlite_errors(path):
             connection = sqlite3.connect(path, timeout=wait)
         try:
@@ -202,8 +198,6 @@ class RowStore:
     def _make_ready(self) -> None:
         version = version_of(self._db.conn, self.path)
         with sqlite_errors(self.path):
-            if version == 0:
-                self._db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             self._db.enable_wal()
             self._db.execute(f"PRAGMA synchronous = {'NORMAL' if self._batched else 'FULL'}")
         if version < VERSION:

@@ -53,8 +53,10 @@ def test_no_file(tmp_path: Path) -> None:
 
 def test_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "e.db").write_bytes(b"")
-    with pytest.raises(MissingData, match="is empty"):
-        JournalReader(tmp_path / "e.db")
+    for opener in (JournalReader, JournalWriter):
+        with pytest.raises(MissingData, match="is empty"):
+            opener(tmp_path / "e.db")
+    assert (tmp_path / "e.db").read_bytes() == b""
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

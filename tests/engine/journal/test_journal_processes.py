@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -67,6 +69,60 @@ for n in range(10**9):
     journal.order_intended(OrderEntry(order=order, run="r", desk="demo", cycle=n, time=now))
     journal.order_moved(order.moved(OrderState.SUBMITTING), now)
     print(order.id, flush=True)
+"""
+
+KILLED_BEFORE_EACH_LINE = """
+import os, signal, sys
+from datetime import UTC, datetime
+from engine.app.desk_journal import DeskJournal
+from engine.messages.events import Noticed
+
+def write(desk):
+    with DeskJournal(desk) as journal, journal.locked():
+        assert journal.reader is None or journal.reader.counts()["events"] in (0, 1)
+        journal.writer.event(Noticed("r", datetime(2024, 3, 4, tzinfo=UTC), "info", "written"))
+    with DeskJournal(desk) as journal:
+        return journal.reader.counts()["events"]
+
+def dies_at(line):
+    left = [line]
+    def traced(frame, kind, argument):
+        if "/engine/journal/" not in frame.f_code.co_filename:
+            return None
+        if kind == "line":
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return traced
+    return traced
+
+write("loaded")
+line, deaths = 0, 0
+while True:
+    line += 1
+    desk = f"d{line}"
+    child = os.fork()
+    if not child:
+        sys.settrace(dies_at(line))
+        write(desk)
+        os._exit(0)
+    if os.WIFEXITED(os.waitpid(child, 0)[1]):
+        break
+    deaths += 1
+    assert write(desk) in (1, 2), line
+print(deaths)
+"""
+CREATES = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from engine.journal.writer import JournalWriter
+from engine.messages.events import Noticed
+JournalWriter(Path(sys.argv[1]).with_name("loaded.db")).close()
+print("ready", flush=True)
+sys.stdin.readline()
+with JournalWriter(Path(sys.argv[1])) as journal:
+    journal.event(Noticed("r", datetime(2024, 3, 4, tzinfo=UTC), "info", "created"))
 """
 
 
@@ -130,6 +186,34 @@ def test_a_killed_writer_leaves_a_sound_journal(path: Path, mode: str) -> None:
         )
         journal.run_finished("r", RunOutcome.DONE, datetime.fromisoformat("2024-03-04T00:00Z"))
     assert quick_check(path) == ()
+
+
+def test_a_writer_killed_before_any_of_its_lines_leaves_a_desk_that_goes_on(tmp_path: Path) -> None:
+    environ = {**os.environ, "PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(REPO)}
+    command = (sys.executable, "-c", KILLED_BEFORE_EACH_LINE)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 100
+
+
+def test_of_processes_that_create_a_journal_at_once_none_loses_what_it_wrote(path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", CREATES, str(path)], cwd=REPO, stdin=PIPE, stdout=PIPE, text=True)
+        for _ in range(4)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None and writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    for writer in writers:
+        writer.communicate(timeout=600)
+        assert writer.returncode == 0
+    with JournalReader(path) as reader:
+        assert reader.counts()["events"] == 4
+    assert quick_check(path) == ()
+    assert [file.name for file in path.parent.glob("*.part")] == []
 
 
 def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
