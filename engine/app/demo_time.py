@@ -75,8 +75,7 @@ def last_decided(services: Services, reader: JournalReader | None) -> date | Non
     after = begins_after(services)
     if after is None or reader is None:
         return after
-    runs = reader.runs(RunKind.DAILY)
-    return max([after, *(run.session for run in runs if run.session and run.outcome in DECIDED)])
+    return max(after, reader.last_session([RunKind.DAILY], DECIDED) or after)
 
 
 def sessions_ahead(services: Services, reader: JournalReader | None) -> Sequence[date]:
@@ -172,8 +171,8 @@ class DemoTime:
         decided = previous_session(self._calendar, ahead[0])
         # One that was left midway, or decided for some symbols, has its books and events in the journal: the desk was
         # there.
-        runs = () if reader is None else (*reader.runs(RunKind.DAILY), *reader.runs(RunKind.SYMBOL))
-        last = max([decided, *(run.session for run in runs if run.session and run.session in ahead)])
+        begun = None if reader is None else reader.last_session([RunKind.DAILY, RunKind.SYMBOL])
+        last = begun if begun is not None and begun in ahead else decided
         return _last_recorded(self._calendar, self._services.symbols, last, reader)
 
     def _over(self, session: date) -> datetime:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -37,7 +37,8 @@ def plain_of(value: Any) -> Any:
 
 def typed(kind: type[T], plain: Any) -> T:
     """The value of a type that `plain_of` was given."""
-    built: T = _typed(plain, kind)
+    hint: Any = kind
+    built: T = _reader(hint)(plain)
     return built
 
 
@@ -66,31 +67,47 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-def _typed(value: Any, hint: Any) -> Any:
+@cache
+def _reader(hint: Any) -> Callable[[Any], Any]:
+    """The function that makes a value of a type; finding it out for every value takes longer than all the rest."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
-        inner = next(part for part in parts if part is not type(None))
-        return None if value is None else _typed(value, inner)
+        inner = _reader(next(part for part in parts if part is not type(None)))
+        return lambda value: None if value is None else inner(value)
     if origin is tuple:
-        return _typed_tuple(value, parts)
+        return _tuple_reader(parts)
     if origin in (Mapping, dict):
-        return {_typed(key, parts[0]): _typed(item, parts[1]) for key, item in value.items()}
+        read_key, read_item = map(_reader, parts)
+        return lambda value: {read_key(key): read_item(item) for key, item in value.items()}
     if not isinstance(hint, type):
-        return value
+        return _as_it_is
     if is_dataclass(hint):
-        hints = type_hints(hint)
-        return hint(**{name: _typed(part, hints[name]) for name, part in value.items()})
+        return partial(_built, hint)
     if hint in (date, datetime):
-        return hint.fromisoformat(value)
-    if hint is Decimal or issubclass(hint, Enum):
-        return hint(value)
-    return value
+        read: Callable[[Any], Any] = hint.fromisoformat
+        return read
+    return hint if hint is Decimal or issubclass(hint, Enum) else _as_it_is
 
 
-def _typed_tuple(value: Any, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    if parts[-1] is not ...:
-        return tuple(_typed(item, part) for item, part in zip(value, parts, strict=True))
+def _tuple_reader(parts: tuple[Any, ...]) -> Callable[[Any], Any]:
     # Series of plain numbers are most of a chart, and need no conversion.
-    if parts[0] in (float, float | None, str):
-        return tuple(value)
-    return tuple(_typed(item, parts[0]) for item in value)
+    if parts[-1] is ... and parts[0] in (float, float | None, str):
+        return tuple
+    readers = [_reader(part) for part in parts if part is not ...]
+    if parts[-1] is ...:
+        return lambda value: tuple(map(readers[0], value))
+    return lambda value: tuple(read(item) for read, item in zip(readers, value, strict=True))
+
+
+def _built(kind: Callable[..., Any], value: Mapping[str, Any]) -> Any:
+    readers = _field_readers(kind)
+    return kind(**{name: readers[name](part) for name, part in value.items()})
+
+
+@cache
+def _field_readers(kind: type) -> Mapping[str, Callable[[Any], Any]]:
+    return {name: _reader(hint) for name, hint in type_hints(kind).items()}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

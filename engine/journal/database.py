@@ -168,8 +168,15 @@ class StoredRow(dict[str, Any]):
 
 
 def _row_maker(path: Path) -> Callable[[sqlite3.Cursor, tuple[Any, ...]], StoredRow]:
+    described: Any = None
+    columns: list[str] = []
+
     def by_column(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> StoredRow:
-        row = StoredRow(zip((column[0] for column in cursor.description), values, strict=True))
+        nonlocal described, columns
+        if cursor.description is not described:  # once for all rows of a query
+            described = cursor.description
+            columns = [column[0] for column in described]
+        row = StoredRow(zip(columns, values, strict=True))
         row.path = path
         return row
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.market import Dropped
-from engine.domain.run import RunKind
+from engine.domain.run import RunKind, RunOutcome
 from engine.errors import MissingData
 from engine.journal.database import reading
 from engine.journal.entries import Note, RunEntry
@@ -43,6 +43,16 @@ class RunReader(RowReader):
     def runs(self, kind: RunKind | None = None) -> tuple[RunEntry, ...]:
         """Every run, the latest last."""
         return self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid")
+
+    def last_session(self, kinds: Sequence[RunKind], outcomes: Sequence[RunOutcome] = ()) -> date | None:
+        """The last session that a run of these kinds was for, of any outcome or of one of these; None without one."""
+        terms = [f"runs.kind IN ({', '.join('?' * len(kinds))})"]
+        terms += [f"outcome IN ({', '.join('?' * len(outcomes))})"] if outcomes else []
+        found = self._rows(
+            f"SELECT max(session) AS session FROM ({RUNS} WHERE {' AND '.join(terms)})", *kinds, *outcomes
+        )
+        with reading(found[0]):
+            return None if found[0]["session"] is None else date.fromisoformat(found[0]["session"])
 
     def latest_run(self, kind: RunKind | None = None) -> RunEntry | None:
         """The run that was started last, of any kind but that of an operator's own order, or None."""

@@ -464,6 +464,28 @@ def test_runs_and_the_check_for_a_finished_one(path: Path) -> None:
             result(reader, "d1")
 
 
+def test_the_last_session_of_runs_of_some_kinds_and_outcomes(path: Path) -> None:
+    def run(kind: RunKind, day: int, outcome: RunOutcome | None) -> None:
+        name = f"{kind}-{day}"
+        session = date(2024, 3, day)
+        assert journal.run_started(RunEntry(id=name, kind=kind, name="demo", started=NOW, session=session, cycle=1))
+        if outcome is not None:
+            journal.run_finished(name, outcome, NOW)
+
+    both = [RunKind.DAILY, RunKind.SYMBOL]
+    with JournalWriter(path) as journal, JournalReader(path) as reader:
+        assert reader.last_session(both) is None
+        run(RunKind.DAILY, 7, RunOutcome.DONE)
+        run(RunKind.DAILY, 5, RunOutcome.HALTED)
+        run(RunKind.DAILY, 8, RunOutcome.FAILED)
+        run(RunKind.SYMBOL, 11, None)
+        run(RunKind.INTRADAY, 12, RunOutcome.DONE)
+        assert reader.last_session(both) == date(2024, 3, 11)
+        assert reader.last_session([RunKind.DAILY]) == date(2024, 3, 8)
+        assert reader.last_session(both, [RunOutcome.DONE, RunOutcome.HALTED]) == date(2024, 3, 7)
+        assert reader.last_session(both, [RunOutcome.PAUSED]) is None
+
+
 def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
     monday, tuesday = date(2024, 3, 4), date(2024, 3, 5)
     key = DecisionKey("d1", monday, 1, "AAA", "default")
