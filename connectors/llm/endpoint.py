@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from connectors.llm.gate import CallFailed, Gate
+from engine import places
 from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 
@@ -221,7 +222,8 @@ class Endpoint:
         """The key as it is sent; empty where none is needed. Raises CredentialsRefused; `spec` names the model."""
         key = (self.api_key or "").strip()
         if self.key_variable and not key:
-            raise CredentialsRefused(f"{spec} needs a key: set {self.key_variable}")
+            known = f"set {self.key_variable}, or write it into {places.keys_file()}"
+            raise CredentialsRefused(f"{spec} needs a key: {known}")
         if not (key.isascii() and key.isprintable()):
             raise CredentialsRefused(f"{self.key_variable} holds characters that no key has; set it again")
         return key

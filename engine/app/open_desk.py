@@ -180,8 +180,12 @@ class OpenDesk:
         return self._loaded[1]
 
     def configuration(self) -> Row:
-        """Every value of the configuration that is in force, by section, as it may be seen by anybody."""
-        return self._services.config.shown()
+        """Every value of the configuration that is in force, by section, as it may be seen by anybody; where it names
+        no symbols, those of the data, which are decided then."""
+        shown = self._services.config.shown()
+        if not shown["desk"]["symbols"]:
+            shown["desk"]["symbols"] = f"{', '.join(self.symbols)} (none is named: those of the data)"
+        return shown
 
     def memories(self, run: str | None, session: date | None, *, undecided: bool = False) -> Row:
         """The memories of the desk, or of a backtest, alive at a session's end (None: now), or while it was decided.

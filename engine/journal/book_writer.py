@@ -21,7 +21,7 @@ class BookWriter(RowStore):
         """An order is about to be sent; False where the journal has it already (an id is burnt for ever: go on from
         its present state). Raises InvariantBroken for another order under the same id."""
         row, before = (
-            row_of(entry, "order", "decided") | row_of(entry.order, "state"),
+            row_of(entry, "order", "decided", "ended") | row_of(entry.order, "state"),
             self._find("orders", {"id": entry.order.id}),
         )
         if before is not None:

@@ -163,7 +163,7 @@ def _sentiment(view: FindingsView, weighed: Weighed) -> str:
     elif view.news is not None:
         parts = [f"News {view.news.sentiment}: {clean(view.news.reason)}"]
     if weighed.layers or view.past is not None:
-        parts.append(f"memory, less the praise that is usual, {_LEANINGS[weighed.memory]}")
+        parts.append(f"memory {_LEANINGS[weighed.memory]}, once its usual praise is deducted")
     if view.past is not None:
         parts.append(f"of the past: {clean(view.past.summary)}")
     return "; ".join(parts)

@@ -165,8 +165,8 @@ def _judged_price(item: IntelligenceItem, prices: Sequence[SessionMove]) -> _Jud
     side = (change >= TAKEN) - (change <= -TAKEN)
     reading = Reading((item.text,), (float(side),))
     weight = min(5, _BASE["price"] + int(abs(change) / TAKEN))
-    moved = "rose" if change > 0 else "fell" if change < 0 else "stayed where it was,"
-    text = f"The price {moved} {signed_percent(change)} to {last.close:.2f}"
+    moved = f"{'rose' if change > 0 else 'fell'} {abs(change):.2%} to" if change else "stayed at"
+    text = f"The price {moved} {last.close:.2f}"
     return _Judged(item, reading, "medium" if abs(change) >= LARGE else "short", weight, text)
 
 

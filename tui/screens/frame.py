@@ -111,7 +111,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         if self._built and self.is_attached and self.app.is_running:
             self.query_one(StatusBar).show(view)
             offer = self.desk_app.set_up
-            mends = view.services is None and offer is not None and offer.mends(view.trouble)
+            mends = offer is not None and offer.mends(view.trouble)
             self.query_one(ErrorBar).show(view.trouble, enters_keys=mends)
             self.query_one(TimeBar).show(view.place)
             self.query_one(Hints).show(view, self.own_circumstances())

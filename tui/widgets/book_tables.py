@@ -76,7 +76,8 @@ def _position(one: Position, price: Decimal) -> Row:
 
 
 def orders(book: Book) -> Sequence[Row]:
-    """A row per order, the latest first."""
+    """A row per order, the latest first, with the reason that it ended where it came to nothing, else that of its
+    decision."""
     paid: dict[str, list[Fill]] = {}
     for fill in book.fills:
         paid.setdefault(fill.order_id, []).append(fill)
@@ -91,7 +92,7 @@ def orders(book: Book) -> Sequence[Row]:
                 _amount(entry.order.notional, entry.order.quantity),
                 Cell(entry.order.state.value, "muted"),
                 Cell(amounts.price(prices.get(entry.order.id)), order=prices.get(entry.order.id)),
-                Cell(one_line(entry.order.reason), "muted"),
+                Cell(one_line(entry.ended or entry.order.reason), "muted"),
             ),
         )
         for entry in book.orders

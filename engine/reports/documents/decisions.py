@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.domain.decision import Decision, DecisionKey, Opinion
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, Order, OrderState
+from engine.domain.order import Fill
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import HORIZONS, SymbolCloses
@@ -20,7 +20,6 @@ from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 
 if TYPE_CHECKING:
-    from engine.journal.reader import JournalReader
     from engine.market.point_in_time import MarketAsOf
 
 ClosesOf = Callable[[Records, Sequence[Symbol]], "MarketAsOf | None"]
@@ -157,15 +156,8 @@ def orders_document(records: Records, *, symbol: str | None = None, open_only: b
             "run": entry.run,
             "time": entry.time.isoformat(),
             "fills": [row_json.trade(fill) for fill in fills.get(entry.order.id, ())],
-            "detail": _why_ended(records.reader, entry.order),
+            "detail": entry.ended or None,
         }
         for entry in entries[-last:]
     ]
     return {**records.head, "count": len(entries), "orders": rows}
-
-
-def _why_ended(reader: JournalReader, order: Order) -> str | None:
-    """The reason that an order ended without filling, as far as anybody gave one."""
-    if order.state not in (OrderState.REJECTED, OrderState.CANCELED, OrderState.EXPIRED):
-        return None
-    return reader.order_moves(order.id)[-1].detail or None

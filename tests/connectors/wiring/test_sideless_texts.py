@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -56,8 +57,8 @@ def sides(folder: Path) -> set[str]:
     run_backtest(services(Config()), spec, baselines=())
     with JournalReader(places.run_journal(spec.run)) as reader:
         made = [answer.answer for answer in reader.answers(run=spec.run) if answer.agent == "evidence-decision"]
-    told = [answer["sentiment"].partition("memory, less the praise that is usual, ")[2] for answer in made if answer]
-    return {text.partition(";")[0].rstrip(".") for text in told if text}
+    told = [re.search(r"memory ([^;]+), once its usual praise", answer["sentiment"]) for answer in made if answer]
+    return {found[1] for found in told if found}
 
 
 @pytest.mark.parametrize(

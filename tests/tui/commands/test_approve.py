@@ -27,6 +27,8 @@ from engine.messages.commands import Veto
 from engine.messages.events import OrderMoved
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
+from tests.tui.commands.test_book_screen import cells
+from tests.tui.conftest import opened, until
 from tui.cli import main
 
 PASSED = "2025-03-11"
@@ -241,6 +243,14 @@ def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: 
         run_of = {entry.id: entry for entry in reader.runs()}
     assert {event.order_id: event.detail for event in moved if event.state == "expired"} == why
     assert {event.run for event in moved if event.state == "expired"} <= run_of.keys()
+
+    async def shown() -> set[str]:
+        async with opened() as pilot:
+            await pilot.press("4")
+            await until(pilot, lambda: bool(cells(pilot, "book-orders")))
+            return {row[-1] for row in cells(pilot, "book-orders")}
+
+    assert set(why.values()) <= asyncio.run(shown()), "the Book has it too"
 
 
 def test_a_desk_that_observes_ends_each_order_once(run: Run, asks: None, monkeypatch: pytest.MonkeyPatch) -> None:

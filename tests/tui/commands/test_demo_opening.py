@@ -135,3 +135,12 @@ async def test_a_fresh_home_makes_it_and_plays_it(run: Run, fresh: Path, now: No
         await pilot.press("n")
         await until(pilot, lambda: view(pilot).desk.session == date(2025, 2, 28))
         assert demo_history(Invocation().services()) is not None
+
+
+async def test_settings_name_the_symbols_of_a_desk_that_names_none(desk: Path) -> None:
+    async with opened() as pilot:
+        await until(pilot, lambda: bool(pilot.app.screen.symbol))  # type: ignore[attr-defined]
+        await pilot.press("comma")
+        await until(pilot, lambda: hasattr(pilot.app.screen, "text"))
+        page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
+    assert "symbols                 ORVL, BXWD, HLXM, WRNN-USD (none is named: those of the data)\n" in page
