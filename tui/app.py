@@ -26,7 +26,8 @@ from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
 from tui.screen_loop import give_way
 from tui.screens.frame import FramedScreen
-from tui.snapshot import Snapshot
+from tui.screens.newest_reading import is_reading
+from tui.snapshot import Place, Snapshot
 from tui.stylesheet import ParsedOnce
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ class PaperdeskApp(App[str]):
         self._unbegun = ""
         self._answers: tuple[object, ...] = ()
         """The shown state of everything that a key may change: a change of it is shown at once."""
+        self._place: Place | None = None
+        """The place of a history that is shown; None in the present."""
         self.key_first = KeyFirst()
         super().__init__()
         self.animation_level = "none"
@@ -269,11 +272,16 @@ class PaperdeskApp(App[str]):
         if not self.key_first.waits:
             self._refresh_screen()
 
-    def _refresh_screen(self) -> None:
-        now = time.monotonic()
+    def _next_view(self) -> Snapshot:
+        """Everything that is to be shown now. A history that is played goes on once a place is shown whole."""
         self.demo.refresh()
         self.bridge.note = self.demo.note
-        view = self.bridge.snapshot()
+        if not is_reading(self):
+            self.bridge.play_on(self._place)
+        return self.bridge.snapshot()
+
+    def _refresh_screen(self) -> None:
+        now, view = time.monotonic(), self._next_view()
         if self._garbage is not None:
             self._opened.add(self.current_mode)
             self._garbage.tick(now, (len(self._opened), view.services is not None))
@@ -284,7 +292,7 @@ class PaperdeskApp(App[str]):
         answers = view.busy, view.starting, view.trouble, view.place, view.controls
         if answers == self._answers and now - self._pressed < TYPING and now - self._refreshed < WHILE_TYPING:
             return
-        self._refreshed, self._answers = now, answers
+        self._refreshed, self._answers, self._place = now, answers, view.place
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(view)

@@ -27,7 +27,7 @@ from tui.market_view import MarketView, at_prices
 from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.readings import Readings
-from tui.snapshot import PAST, Snapshot, Source
+from tui.snapshot import PAST, Place, Snapshot, Source
 from tui.state import Books, DeskState, Line
 from tui.visits import keep_visit
 
@@ -239,6 +239,11 @@ class Bridge:
     def unbegun(self) -> str:
         """The reason why the cycle that was asked for last did not begin; empty for none."""
         return self._follower.unbegun
+
+    def play_on(self, shown: Place | None) -> None:
+        """Have a history that is played go on, from the place that is shown."""
+        if self.playback is not None:
+            self.playback.play_on(shown)
 
     def snapshot(self) -> Snapshot:
         """The state of everything now, or at the place of the playback; cheap."""

@@ -78,8 +78,7 @@ class Playback:
     # From the app's thread
 
     def snapshot(self) -> Snapshot | None:
-        """The place that was reached, as far as it has been read; None before the first. Goes on while it plays."""
-        self._go_on(time.monotonic())
+        """The place that was reached, as far as it has been read; None before the first."""
         shown = self._shown
         return None if shown is None else replace(shown[1], place=self.place, trouble=self.trouble)
 
@@ -163,8 +162,11 @@ class Playback:
             self._go_to(0)
         self._pace.start(time.monotonic(), speed or USUAL)
 
-    def _go_on(self, now: float) -> None:
-        if due := self._pace.due(now):
+    def play_on(self, shown: Place | None) -> None:
+        """Go on while it plays, from a place that is shown: what is on the screen is of one place."""
+        if shown is None or not self.arrived or shown.number != self.place.number:
+            return
+        if due := self._pace.due(time.monotonic()):
             if self.source.run is None:
                 self._go_to(self._wanted + due)
             else:

@@ -17,6 +17,7 @@ from tui.bar_text import bar_text
 from tui.keys import CHART, bindings
 from tui.market_view import MarketView
 from tui.screens.frame import TALL
+from tui.screens.newest_reading import READING
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import Snapshot, Source
 from tui.symbol_chart import COMPARE, INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
@@ -92,7 +93,7 @@ class ChartScreen(OwnOrderKeys):
         names = [one for one in dict.fromkeys((benchmark, *desk)) if one and one != self.symbol]
         return names[self._beside % len(names)] if names else ""
 
-    @work(exclusive=True, exit_on_error=False, description="chart")
+    @work(group=f"{READING} chart", exclusive=True, exit_on_error=False, description="chart")
     async def _build(self, view: Snapshot, symbol: str) -> None:
         minutes = self._timeframe == MINUTES
         try:

@@ -24,7 +24,7 @@ from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line
 from tui.run_text import reason_words
 from tui.screens.frame import TALL, FramedScreen, Layout
-from tui.screens.newest_reading import newest_reading
+from tui.screens.newest_reading import READING, newest_reading
 from tui.snapshot import Snapshot, Source, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
@@ -204,7 +204,7 @@ class DecisionsScreen(FramedScreen):
             self._summarized = self._source, key
             self._read_trail(self._source, self._decided[key])
 
-    @work(group="summary", exclusive=True, exit_on_error=False, description="what counts of a decision")
+    @work(group=f"{READING} summary", exclusive=True, exit_on_error=False, description="what counts of a decision")
     async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
         pane = self.query_one("#summary", TrailPane)
         try:

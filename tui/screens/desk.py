@@ -20,6 +20,7 @@ from tui.chart_data import NO_CHART
 from tui.keys import DESK, bindings, works
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
+from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
 from tui.snapshot import Snapshot, circumstances, first_cycle_hint, moment_of
 from tui.twins import report_action
@@ -276,7 +277,7 @@ class DeskScreen(OrderActions):
             self._booked = shown
             self._read_book(view)
 
-    @work(group="book", exclusive=True, exit_on_error=False, description="books")
+    @work(group=f"{READING} book", exclusive=True, exit_on_error=False, description="books")
     async def _read_book(self, view: Snapshot) -> None:
         try:
             book = await book_curves.read_book(self.desk_app.bridge, view)

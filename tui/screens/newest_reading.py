@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from textual.app import App
 from textual.dom import DOMNode
+
+READING = "reading"
+"""The beginning of the groups of workers that read what a screen shows of a place."""
 
 Node = TypeVar("Node", bound=DOMNode)
 Place = ParamSpec("Place")
@@ -32,7 +36,7 @@ def newest_reading(
             setattr(node, waiting, call)
         else:
             setattr(node, waiting, None)
-            node.run_worker(go_on(node, call), group=method.__name__, exit_on_error=False)
+            node.run_worker(go_on(node, call), group=f"{READING} {method.__name__}", exit_on_error=False)
 
     async def go_on(node: Node, call: Callable[[], Awaitable[None]] | None) -> None:
         try:
@@ -44,3 +48,8 @@ def newest_reading(
             delattr(node, waiting)
 
     return begin
+
+
+def is_reading(app: App[Any]) -> bool:
+    """True while a screen reads what it shows of a place."""
+    return any(worker.group.startswith(READING) and not worker.is_finished for worker in app.workers)

@@ -11,10 +11,15 @@ from textual.app import App
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
+from engine.reports.documents.book import Book
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
+from tui import book_curves
+from tui.bridge import Bridge
 from tui.readings import Readings
-from tui.screens.newest_reading import newest_reading
+from tui.screens.book import BookScreen
+from tui.screens.newest_reading import is_reading, newest_reading
+from tui.snapshot import Snapshot
 
 
 class Reader(Static):
@@ -91,3 +96,33 @@ async def test_decisions_are_shown_while_the_places_come_faster_than_they_are_re
             await pilot.press("greater_than_sign" if len(ended) % 2 else "less_than_sign")
             await until(pilot, lambda: pilot.app.bridge.snapshot().sources[0] != before)  # type: ignore[attr-defined]  # noqa: B023
         await until(pilot, lambda: ended[-1] == pilot.app.bridge.snapshot().sources[0])  # type: ignore[attr-defined]
+
+
+async def test_a_history_that_plays_waits_until_the_screen_shows_its_place_whole(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, show = book_curves.read_book, BookScreen._show_book
+    shown: list[tuple[int, int]] = []
+
+    async def slowly(bridge: Bridge, view: Snapshot) -> Book:
+        await asyncio.sleep(0.1)
+        return await read(bridge, view)
+
+    def noted(screen: BookScreen, book: Book, view: Snapshot) -> None:
+        show(screen, book, view)
+        bar, place = screen.desk_app.bridge.snapshot().place, view.place
+        assert bar is not None and place is not None
+        shown.append((bar.number, place.number))
+
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("4", "left_curly_bracket")
+        await arrived(pilot)
+        await until(pilot, lambda: not is_reading(pilot.app))
+        monkeypatch.setattr(book_curves, "read_book", slowly)
+        monkeypatch.setattr(BookScreen, "_show_book", noted)
+        bridge.playback.step_session(-9)
+        await arrived(pilot)
+        bridge.playback.play(60)
+        await until(pilot, lambda: not bridge.playback.place.speed and not is_reading(pilot.app))
+    assert len(shown) > 3 and [view for _, view in shown] == [bar for bar, _ in shown]
