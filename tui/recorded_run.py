@@ -63,16 +63,18 @@ def with_document(state: BacktestState, document: Mapping[str, Any]) -> Backtest
     return after_message(state, {"type": "baseline", "name": BENCHMARK, "equity": points})
 
 
-def curves(run: BacktestState, others: Sequence[BacktestState], *, falls: bool = False) -> PlotData:
-    """A run beside its baseline and others over the sessions of its window, in money, or with `falls` in percent below
-    the highest value so far; during the warm-up alone."""
+def curves(
+    run: BacktestState, others: Sequence[BacktestState], *, falls: bool = False, until: date | None = None
+) -> PlotData:
+    """A run beside its baseline and others over the sessions of its window up to `until`, in money, or with `falls` in
+    percent below the highest value so far; during the warm-up alone."""
     own = dict(run.curve)
     if not own:
         return PlotData()
     beside: dict[str, Mapping[date, float]] = {}
     if run.part != "warm-up":
         beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
-    axis = sorted({*own, *beside.get(run.baseline_name, ())})
+    axis = sorted(day for day in {*own, *beside.get(run.baseline_name, ())} if until is None or day <= until)
     shown = {name: values for name, values in beside.items() if any(day in values for day in axis)}
     drawn = {run.name: own} | shown
     if falls:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -198,26 +199,38 @@ class BacktestScreen(FramedScreen):
         if run is None:
             return
         others = self._beside(runs, run)
-        drawn = (self._part, run.name, len(run.curve), run.status, len(run.baseline), tuple(one.name for one in others))
+        until = self._place_in(run)
+        known = len(run.curve), run.status, len(run.baseline), until
+        drawn = self._part, run.name, known, tuple(one.name for one in others)
         now = time.monotonic()
         plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
         waits = run.running and (now - self._drawn_at < DRAW or plot.drawing)
         if drawn == self._drawn or waits:
             return
         self._drawn, self._drawn_at = drawn, now
-        self._draw_part(run, others, plot)
+        self._draw_part(run, others, plot, until)
 
-    def _draw_part(self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot) -> None:
-        part = f", {run.part}" if run.part and run.running else ""
-        self.query_one("#run-fall", CurvePlot).show(curves(run, (), falls=True))  # drawn once there is room for it
+    def _place_in(self, run: BacktestState) -> date | None:
+        """The session that is shown of a run whose history is gone through; None at its end, and for another run."""
+        place, sources = self._view.place, self._view.sources
+        within = place is not None and place.number < place.count and bool(sources) and sources[0].run == run.spec.run
+        return place.session if place is not None and within else None
+
+    def _draw_part(
+        self, run: BacktestState, others: Sequence[BacktestState], plot: CurvePlot, until: date | None
+    ) -> None:
+        part = f", {run.part}" if run.part and run.running else f" to {until}" if until else ""
+        # Drawn once there is room for it.
+        self.query_one("#run-fall", CurvePlot).show(curves(run, (), falls=True, until=until))
         if self._part in ("curve", "fall"):
-            plot.show(curves(run, others, falls=self._part == "fall"))
+            plot.show(curves(run, others, falls=self._part == "fall", until=until))
             what = "% below the highest" if self._part == "fall" else "Equity"
             plot.border_title = Content(f"{what}  {run.name}{part}")
         elif self._part == "trades":
             trades = self.query_one("#trades", Table)
-            trades.show(run_trades.rows(run.document), "no trades" if run.document else "known at the end of the run")
-            trades.border_title = Content(f"Trades  {run.name}")
+            none = "no trades" if run.document else "known at the end of the run"
+            trades.show(run_trades.rows(run.document, until), none)
+            trades.border_title = Content(f"Trades  {run.name}{part}")
         else:
             pane = self.query_one("#report", TextPane)
             stored = self._stored.get(run.spec.run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from tui import amounts
@@ -22,9 +23,10 @@ COLUMNS = (
 )
 
 
-def rows(document: Mapping[str, Any] | None) -> Sequence[Row]:
-    """A row per trade, the latest first; none before the end of a run."""
-    trades = () if document is None else document["trades"]
+def rows(document: Mapping[str, Any] | None, until: date | None = None) -> Sequence[Row]:
+    """A row per trade up to a session, the latest first; none before the end of a run."""
+    last = "9999" if until is None else until.isoformat()
+    trades = () if document is None else [trade for trade in document["trades"] if trade["session"] <= last]
     return [_row(number, trade) for number, trade in reversed(list(enumerate(trades)))]
 
 

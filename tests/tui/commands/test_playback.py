@@ -27,6 +27,7 @@ from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
 from tui.snapshot import Snapshot, Source
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 
@@ -303,3 +304,31 @@ async def test_a_place_that_cannot_be_read_is_said_and_left_again(desk: Path, mo
         await pilot.press("right_curly_bracket")
         view = await arrived(pilot)
         assert view.trouble == "" and view.place is not None and view.desk.session == view.place.session
+
+
+async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(backtested: Path) -> None:
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("7")
+        screen = pilot.app.screen
+        await until(pilot, lambda: bool(screen._chosen))  # type: ignore[attr-defined]
+        curve, trades = screen.query_one("#curve", CurvePlot), screen.query_one("#trades", Table)
+        await until(pilot, lambda: len(curve.data.labels) > 2)
+        whole = list(curve.data.labels)
+        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
+        await arrived(pilot)
+        await until(pilot, lambda: list(curve.data.labels) == whole)
+        bridge.playback.step_session(-1)
+        view = await arrived(pilot)
+        await until(pilot, lambda: list(curve.data.labels) == whole[:-1])
+        assert view.place is not None and whole[-2] == str(view.place.session)
+        assert view.desk.books is not None
+        own = next(iter(curve.data.series.values()))
+        assert own[-1] == pytest.approx(float(view.desk.books.value))
+        assert f"to {view.place.session}" in str(curve.border_title)
+        await pilot.press("v", "v")
+        await until(pilot, lambda: trades.display and bool(trades.border_title))
+        assert all(row.cells[0].text <= whole[-2] for row in trades.rows)
+        bridge.to_present()
+        await pilot.press("v", "v")
+        await until(pilot, lambda: list(curve.data.labels) == whole)
