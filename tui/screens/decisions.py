@@ -97,7 +97,7 @@ class DecisionsScreen(FramedScreen):
     MODE = DECISIONS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(DECISIONS)]
     TABLE = "decisions"
-    PANES = ("decisions", "summary", "prices", "calibration", "bands")
+    PANES = ("decisions", "summary", "prices", "calibration", "bands", "columns")
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,15 +121,19 @@ class DecisionsScreen(FramedScreen):
                 calibration_text.COLUMNS, title="Calibration", empty="reading", id="calibration", classes="pane"
             )
             yield TextPane(title="Confidence", id="bands", classes="pane")
+        yield TextPane(title="Columns", id="columns", classes="pane")
 
     def on_mount(self) -> None:
-        """Focus the table."""
+        """Focus the table, and explain the columns of the other."""
+        self.query_one("#columns", TextPane).show(calibration_text.MEANINGS)
         self.focus_pane("decisions")
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for the panes of the part that is shown: of a decision what counts where a screen is high enough, beside
-        the symbol's chart on a wide one; the confidence where any was stated."""
-        listed, tall = self._part == PARTS[0], self.size.height >= TALL and bool(self._decided)
+        the symbol's chart on a wide one; the confidence where any was stated, and the meaning of the columns on a high
+        screen."""
+        listed, high = self._part == PARTS[0], self.size.height >= TALL
+        tall = high and bool(self._decided)
         stated = any(after.get("calibration") for after in self._calibrated.values())
         # The chart ends with the desk's last close, which is not that of a backtest.
         of_desk = self._source in self._sources[:1]
@@ -138,6 +142,7 @@ class DecisionsScreen(FramedScreen):
             "summary": listed and tall,
             "prices": listed and tall and of_desk and self.form is Layout.WIDE,
             "bands": not listed and stated,
+            "columns": not listed and high,
         }.get(str(pane.id), not listed)
 
     def own_circumstances(self) -> frozenset[str]:

@@ -18,6 +18,7 @@ from tests.tui.commands.test_app_start import REPO
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
 from tui.run_text import reason_words
+from tui.widgets.calibration_text import COLUMNS
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.table import Table
 
@@ -100,6 +101,8 @@ async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidenc
         await until(pilot, lambda: bool(cells(pilot, "calibration")))
         assert not pilot.app.screen.query_one("#decisions").display
         rows = {(row[0], row[1]): row for row in cells(pilot, "calibration")}
+        explained = [line.split()[0] for line in text(pilot, "columns").splitlines()]
+        assert ["WHO", *explained] == [column.title for column in COLUMNS]
         bands: dict[str, str] = {}
         for row in cells(pilot, "calibration"):
             await pilot.pause()
