@@ -60,6 +60,8 @@ TIME_SECONDS = 1.0
 
 TOUCHING = (Noticed, OrderFilled, OrderMoved, RunStarted, RunFinished)
 """Events of this process after which the journal is looked at, at once."""
+BOOKED = frozenset({OrderFilled.__name__, OrderMoved.__name__})
+"""Events after which alone the books are read anew; those of a run are at its end."""
 
 QUIET_SECONDS = 300.0
 """Seconds without an event of another process's run after which it is not shown as running any more: it may have been
@@ -275,7 +277,7 @@ class DeskFollower:
                 stored = replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
             desk = stored if another else replace(stored, error=self.desk.error, refusal=self.desk.refusal)
             if self._tail is not None:
-                self._tail.last_event = opening.last_event
+                self._tail.is_read_to(opening.last_event)
         if market is None:
             self.desk = desk
         else:
@@ -302,7 +304,7 @@ class DeskFollower:
         while True:
             await asyncio.sleep(TIME_SECONDS)
             await services.sync()
-            if services.has_own_clock and self.runner is not None and self.runner.busy:
+            if services.has_own_clock and self._is_busy():
                 continue  # a run takes the demo to its next session: prices come with the books that it settles
             if self._closed.have_changed(services.clock.now()):
                 await self._try_to_read(services)
@@ -313,14 +315,18 @@ class DeskFollower:
         except PaperdeskError as error:
             self.trouble = one_line(str(error))
 
+    def _is_busy(self) -> bool:
+        """True while a run of this desk is at work."""
+        return self.runner is not None and self.runner.busy
+
     async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
         """Show what other processes have written since the last look."""
         assert self._tail is not None
         watched, self._watched = self._watched, False
-        growth: Growth = await asyncio.to_thread(self._tail.growth)
+        growth: Growth = await asyncio.to_thread(self._tail.growth, bus.published, self._is_busy)
         if watched:
             self.visited()
-        foreign = bus.foreign(growth.events, at_work=self.runner is not None and self.runner.busy)
+        foreign = bus.foreign(growth)
         for event in foreign:
             if isinstance(event, StepStarted | AgentAnswered) and event.run == self.desk.run:
                 self.desk = replace(self.desk, running=True)  # the run was at work already when the app opened
@@ -328,8 +334,8 @@ class DeskFollower:
         for given in bus.given_elsewhere(growth.commands):
             level = "warning" if given.stops else "info"
             self.desk = with_line(self.desk, Line(services.clock.now(), level, given.text))
-        at_work = self.desk.running or (self.runner is not None and self.runner.busy)
-        booked = growth.changed and all(isinstance(event, OrderFilled | OrderMoved) for event in growth.events)
+        at_work = self.desk.running or self._is_busy()
+        booked = growth.changed and growth.kinds <= BOOKED
         if growth.another or (booked and not at_work):
             await self._read_desk(services, another=growth.another)
         if any(isinstance(event, RunFinished) for event in foreign):
@@ -352,8 +358,7 @@ class DeskFollower:
 
     def _give_up(self, services: OpenDesk) -> None:
         """Stop showing another process's run as running, where nothing was heard of it for long."""
-        busy = self.runner is not None and self.runner.busy
-        if self.desk.running and not busy and time.monotonic() - self._heard > QUIET_SECONDS:
+        if self.desk.running and not self._is_busy() and time.monotonic() - self._heard > QUIET_SECONDS:
             key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
             text = f"nothing was heard of the running cycle for five minutes: {key} goes on with it where it was killed"
             line = Line(services.clock.now(), "warning", text)

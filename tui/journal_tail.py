@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,11 +11,13 @@ from engine.errors import PaperdeskError
 from tui.plain_text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from engine.journal.reader import JournalReader
     from engine.messages.events import Event
 
+Published = Counter[tuple[str, str]]
+"""How many events of each run and kind this program has published."""
 Stamp = tuple[tuple[int, int, int], ...]
 """Inode, size and time of change of a journal's files."""
 
@@ -34,19 +37,30 @@ class Given(NamedTuple):
 
 class Growth(NamedTuple):
     """The changes of a journal since the last look: its new events and commands, `changed` where anything was written,
-    and `another` where the file was replaced or has lost events, so that it has to be read whole."""
+    and `another` where the file was replaced or has lost events, so that it has to be read whole. Where this program
+    has published all new events, `own` counts them in their place."""
 
     events: tuple[Event, ...] = ()
     changed: bool = False
     another: bool = False
     commands: tuple[Given, ...] = ()
+    own: Published = Published()
+
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of all new events."""
+        return {kind for _, kind in self.own} | {type(event).__name__ for event in self.events}
 
 
 class JournalTail:
-    """The place up to which a journal was read: `last_event` is the number of the last event."""
+    """The place up to which a journal was read: `last_event` is the number of the last event that it had."""
 
     def __init__(self, journal: Path) -> None:
         self.last_event = 0
+        self._read = 0
+        """The number of the last event that was read, or is known from elsewhere."""
+        self._left = False
+        """True where events were left to be read once no run is at work."""
         self._journal = journal
         self._stamp = self._now()
         self._again = False
@@ -54,11 +68,17 @@ class JournalTail:
         """The number of the last command that was read; None for a journal that could not be."""
         self._read_number()
 
-    def growth(self) -> Growth:
-        """The changes since the last look. A journal whose files stayed as they were is not opened. Raises what
-        JournalReader raises."""
-        stamp, before = self._now(), self._stamp
-        if stamp == before and not self._again:
+    def is_read_to(self, event: int) -> None:
+        """Note that the journal was read up to an event."""
+        self.last_event = self._read = event
+        self._left = False
+
+    def growth(self, published: Published | None = None, at_work: Callable[[], bool] = lambda: False) -> Growth:
+        """The changes since the last look. Events of this desk's own runs are `published`, and not read once more;
+        while such a run is `at_work` none is read, for no other process runs the desk then. A journal whose files
+        stayed as they were is not opened. Raises what JournalReader raises."""
+        stamp, before, busy = self._now(), self._stamp, at_work()
+        if stamp == before and not self._again and (busy or not self._left):
             return Growth()
         # Once more after a change: two writes may fall into one tick of the file system's clock.
         self._again, self._stamp = stamp != before, stamp
@@ -68,14 +88,19 @@ class JournalTail:
         from engine.reports.documents.opening import events_of
 
         with JournalReader(self._journal) as reader:
-            if (before and stamp and before[0][0] != stamp[0][0]) or reader.last_event() < self.last_event:
+            last = reader.last_event()
+            if (before and stamp and before[0][0] != stamp[0][0]) or last < self.last_event:
                 self._last_command = reader.last_command_number()
                 return Growth(another=True)
-            found = tuple(events_of(reader, last=self.last_event))
             commands = tuple(self._commands(reader))
-        if found:
-            self.last_event = found[-1][0]
-        return Growth(tuple(event for _, event in found), stamp != before, commands=commands)
+            written = reader.count_events(self._read, last)
+            own = written if published and written <= published else Published()
+            found = () if busy or own else tuple(events_of(reader, last=self._read))
+        if busy or at_work():  # also a run that began meanwhile: what it wrote will be published
+            self.last_event, self._left = last, True
+            return Growth(commands=commands)
+        self.is_read_to(found[-1][0] if found else last)
+        return Growth(tuple(event for _, event in found), stamp != before, commands=commands, own=own)
 
     def _commands(self, reader: JournalReader) -> Iterator[Given]:
         from engine.execution.controls import command_words

@@ -4,24 +4,23 @@ processes have written."""
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from engine.messages.bus import Bus
 from engine.messages.events import Event, Noticed
-from tui.journal_tail import Given
+from tui.journal_tail import Given, Growth, Published
 
 NOTICES = 100
 """Notices of this program that are compared with the commands in the journal."""
 
 
 class OwnEvents(Bus):
-    """The bus of this desk's own runs. Each of their events is read from the journal too, before it is published or
-    after that: a run in a process of its own writes it before it is heard here. It is shown once, when published."""
+    """The bus of this desk's own runs. Each of their events is in the journal too once its run is over, and shown once,
+    when published."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._unread: Counter[Event] = Counter()
-        self._held: list[Event] = []
+        self._published: Counter[Event] = Counter()
         self._notices: deque[str] = deque(maxlen=NOTICES)
         self._given: Sequence[Given] = ()
 
@@ -29,24 +28,28 @@ class OwnEvents(Bus):
         """Pass an event to all subscriptions; never waits."""
         if isinstance(event, Noticed) and not event.run:
             self._notices.append(event.text)
-        if event in self._held:
-            self._held.remove(event)
-        elif event.durable and event.run:
-            self._unread[event] += 1
+        if event.durable and event.run:
+            self._published[event] += 1
         super().publish(event)
 
-    def foreign(self, events: Iterable[Event], *, at_work: bool) -> Sequence[Event]:
-        """The events of a journal that other processes have written. What is not published yet is held for as long as
-        a run of this desk is `at_work`: no other process runs the desk meanwhile."""
-        for event in events:
-            if self._unread[event] > 0:
-                self._unread[event] -= 1
+    @property
+    def published(self) -> Published:
+        """How many events there are, by run and kind, that have not been looked for in the journal."""
+        found = Published()
+        for event, times in self._published.items():
+            found[event.run, type(event).__name__] += times
+        return found
+
+    def foreign(self, growth: Growth) -> Sequence[Event]:
+        """The new events of a journal that other processes have written."""
+        found = []
+        for event in growth.events:
+            if self._published[event] > 0:
+                self._published[event] -= 1
             else:
-                self._held.append(event)
-        self._unread = +self._unread
-        if at_work:
-            return ()
-        found, self._held = self._held, []
+                found.append(event)
+        left = {event: n for event, n in self._published.items() if (event.run, type(event).__name__) not in growth.own}
+        self._published = +Counter(left)
         return found
 
     def given_elsewhere(self, commands: Sequence[Given]) -> Sequence[Given]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -117,6 +118,11 @@ class RunReader(RowReader):
     def _answer(self, seq: int) -> Mapping[str, Any]:
         """The row of an answer by its number. Raises LookupError."""
         return self._rows("SELECT * FROM answers WHERE seq = ?", seq)[0]
+
+    def count_events(self, after: int, last: int) -> Counter[tuple[str, str]]:
+        """The number of events of each run and kind, of those after a number up to another."""
+        counted = "SELECT run, type, count(*) AS n FROM events WHERE seq > ? AND seq <= ? GROUP BY run, type"
+        return Counter({(row["run"], row["type"]): row["n"] for row in self._rows(counted, after, last)})
 
     def event_index(self) -> tuple[tuple[int, str, str], ...]:
         """The number, the run and the kind of every event, in order, without its content."""

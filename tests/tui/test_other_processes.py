@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,14 @@ from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import Config, load_config
 from engine.journal.writer import JournalWriter
-from engine.messages.events import RunFinished, RunStarted, StepStarted
+from engine.messages.events import Event, Noticed, RunFinished, RunStarted, StepStarted
+from tui.journal_tail import JournalTail
+from tui.own_events import OwnEvents
 from tui.state import Progress
 from tui.widgets.screen_bars import EventLog, StatusBar
 from tui.widgets.table import Table
 
+NOW = datetime(2025, 3, 11, 21, tzinfo=UTC)
 FIRST, SECOND = date(2025, 3, 11), date(2025, 3, 12)
 
 
@@ -140,3 +143,32 @@ async def test_a_restored_journal_is_read_whole(running: Running, config: Config
         assert pilot.app.bridge.snapshot().desk.books.session == SECOND  # type: ignore[attr-defined]
         shutil.copy(kept, kept.with_name("again.db")).replace(journal)
         await until(pilot, lambda: pilot.app.bridge.snapshot().desk.books.session == FIRST)  # type: ignore[attr-defined]
+
+
+def test_what_this_program_has_published_is_not_read_from_the_journal_again(tmp_path: Path) -> None:
+    path, bus, busy = tmp_path / "desk.db", OwnEvents(), [True]
+    own = [Noticed("r", NOW, "info", text) for text in ("one", "two")]
+    theirs = Noticed("r", NOW, "info", "three")
+    with JournalWriter(path) as journal:
+        tail = JournalTail(path)
+
+        def look() -> tuple[tuple[Event, ...], list[Event]]:
+            growth = tail.growth(bus.published, lambda: busy[0])
+            return growth.events, list(bus.foreign(growth))
+
+        for event in own:
+            journal.event(event)
+        assert look() == ((), []), "the run is at work, and will publish them"
+        assert tail.last_event == 2
+        for event in own:
+            bus.publish(event)
+        busy[0] = False
+        assert look() == ((), []) and not bus.published
+        journal.event(theirs)
+        assert look() == ((theirs,), [theirs])
+
+        journal.event(own[0])
+        journal.event(theirs)
+        bus.publish(own[0])
+        assert look() == ((own[0], theirs), [theirs]), "of both the content is compared"
+        assert not bus.published and look() == ((), [])
