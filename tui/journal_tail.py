@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine.messages.events import Event
 
 Published = Counter[tuple[str, str]]
-"""How many events of each run and kind this program has published."""
+"""The number of events that this program has published, by run and kind."""
 Stamp = tuple[tuple[int, int, int], ...]
 """Inode, size and time of change of a journal's files."""
 

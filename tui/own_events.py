@@ -34,7 +34,7 @@ class OwnEvents(Bus):
 
     @property
     def published(self) -> Published:
-        """How many events there are, by run and kind, that have not been looked for in the journal."""
+        """The events that have not been looked for in the journal, counted by run and kind."""
         found = Published()
         for event, times in self._published.items():
             found[event.run, type(event).__name__] += times
