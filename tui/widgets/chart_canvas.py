@@ -94,17 +94,20 @@ class Canvas:
             self.behind[y][x:stop] = [behind] * (stop - x)
 
     def strips(self, palette: Palette) -> list[Strip]:
-        """Return the rows, each exactly as wide as the canvas, with neighbours of one style joined."""
+        """Return the rows, each exactly as wide as the canvas, with neighbours that look alike joined: of a blank only
+        what is behind it is seen."""
         style = cache(palette.style)
         strips = []
         for chars, inks, behind in zip(self.chars, self.inks, self.behind, strict=True):
             segments = []
-            start = 0
-            for stop in range(1, self.width + 1):
-                if stop < self.width and inks[stop] == inks[start] and behind[stop] == behind[start]:
-                    continue
-                segments.append(Segment("".join(chars[start:stop]), style(inks[start], behind[start])))
-                start = stop
+            start, ink = 0, ""
+            for at, (char, own) in enumerate(zip(chars, inks, strict=True)):
+                blank = char == " "
+                if behind[at] != behind[start] or not (blank or own == ink or not ink):
+                    segments.append(Segment("".join(chars[start:at]), style(ink, behind[start])))
+                    start, ink = at, ""
+                ink = ink if blank else own
+            segments.append(Segment("".join(chars[start:]), style(ink, behind[start])))
             strips.append(Strip(segments, self.width))
         return strips
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from engine.account.present_books import Since, since_close
 from engine.account.reconciliation import ReconciliationReport
-from engine.account.time_weighted import CloseComparison, Measured, beside, measured, net_deposits
+from engine.account.time_weighted import EXTERNAL, CloseComparison, Measured, beside, measured, net_deposits
 from engine.domain.decimal_text import money, plain
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.reports.documents import row_json
@@ -88,7 +88,9 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
     if records.kind == "backtest":
         cash = reader.stretches(records.run or "").get(records.part)
         return measured(points, began=cash), begins if cash is None else cash
-    return measured(points, net_deposits(reader.equity(), reader.cash_flows(), reader.adoptions())), begins
+    flows, adoptions = [one for one in reader.cash_flows() if one.kind == EXTERNAL], reader.adoptions()
+    every = reader.equity() if flows or adoptions else ()  # all that a desk ever closed takes longest to read
+    return measured(points, net_deposits(every, flows, adoptions)), begins
 
 
 def booked_since(records: Records, last: EquityPoint | None) -> Since | None:
