@@ -18,7 +18,7 @@ from statistics import median, quantiles
 
 from tests.bench.app_in_terminal import AppInTerminal, app, configured
 
-KEYS = 120
+KEYS = 240
 """Keys for each figure."""
 RATIO, LIMIT, GOAL = 1.5, 0.050, 0.025
 ANSWER = 0.1
