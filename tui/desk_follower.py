@@ -60,8 +60,6 @@ TIME_SECONDS = 1.0
 
 TOUCHING = (Noticed, OrderFilled, OrderMoved, RunStarted, RunFinished)
 """Events of this process after which the journal is looked at, at once."""
-BOOKED = frozenset({OrderFilled.__name__, OrderMoved.__name__})
-"""Events after which alone the books are read anew; those of a run are at its end."""
 
 QUIET_SECONDS = 300.0
 """Seconds without an event of another process's run after which it is not shown as running any more: it may have been
@@ -323,7 +321,7 @@ class DeskFollower:
         """Show what other processes have written since the last look."""
         assert self._tail is not None
         watched, self._watched = self._watched, False
-        growth: Growth = await asyncio.to_thread(self._tail.growth, bus.published, self._is_busy)
+        growth: Growth = await asyncio.to_thread(self._tail.growth, bus.expected(), self._is_busy)
         if watched:
             self.visited()
         foreign = bus.foreign(growth)
@@ -335,8 +333,7 @@ class DeskFollower:
             level = "warning" if given.stops else "info"
             self.desk = with_line(self.desk, Line(services.clock.now(), level, given.text))
         at_work = self.desk.running or self._is_busy()
-        booked = growth.changed and growth.kinds <= BOOKED
-        if growth.another or (booked and not at_work):
+        if growth.another or (growth.booked and not at_work):
             await self._read_desk(services, another=growth.another)
         if any(isinstance(event, RunFinished) for event in foreign):
             await self._greet(services, self.visit)

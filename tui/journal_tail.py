@@ -36,20 +36,30 @@ class Given(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """The changes of a journal since the last look: its new events and commands, `changed` where anything was written,
-    and `another` where the file was replaced or has lost events, so that it has to be read whole. Where this program
-    has published all new events, `own` counts them in their place."""
+    """The changes of a journal since the last look.
+
+    events: the new ones, unless this program has published all of them.
+    kinds: of all new events, in order.
+    looked: True where new events were looked for.
+    changed: True where anything was written.
+    another: True where the file was replaced or has lost events, so that it has to be read whole.
+    commands: those that were carried out.
+    """
 
     events: tuple[Event, ...] = ()
+    kinds: tuple[str, ...] = ()
+    looked: bool = False
     changed: bool = False
     another: bool = False
     commands: tuple[Given, ...] = ()
-    own: Published = Published()
 
     @property
-    def kinds(self) -> set[str]:
-        """The kinds of all new events."""
-        return {kind for _, kind in self.own} | {type(event).__name__ for event in self.events}
+    def booked(self) -> bool:
+        """True where something was written that the end of a run does not show: orders since the last end, or what has
+        no events, as a booking of another program."""
+        ends = [at for at, kind in enumerate(self.kinds, 1) if kind == "RunFinished"]
+        since = self.kinds[ends[-1] if ends else 0 :]
+        return self.changed and (not self.kinds or "OrderFilled" in since or "OrderMoved" in since)
 
 
 class JournalTail:
@@ -93,14 +103,17 @@ class JournalTail:
                 self._last_command = reader.last_command_number()
                 return Growth(another=True)
             commands = tuple(self._commands(reader))
-            written = reader.count_events(self._read, last)
-            own = written if published and written <= published else Published()
+            index = reader.event_index(self._read)
+            own = Counter((run, kind) for _, run, kind in index) == published
             found = () if busy or own else tuple(events_of(reader, last=self._read))
+        self.last_event = (found or index)[-1][0] if index else last
         if busy or at_work():  # also a run that began meanwhile: what it wrote will be published
-            self.last_event, self._left = last, True
+            self._left = True
             return Growth(commands=commands)
-        self.is_read_to(found[-1][0] if found else last)
-        return Growth(tuple(event for _, event in found), stamp != before, commands=commands, own=own)
+        changed = stamp != before or self._left
+        self.is_read_to(self.last_event)
+        kinds = tuple(kind for _, _, kind in index)
+        return Growth(tuple(event for _, event in found), kinds, looked=True, changed=changed, commands=commands)
 
     def _commands(self, reader: JournalReader) -> Iterator[Given]:
         from engine.execution.controls import command_words

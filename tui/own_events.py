@@ -15,12 +15,15 @@ NOTICES = 100
 
 
 class OwnEvents(Bus):
-    """The bus of this desk's own runs. Each of their events is in the journal too once its run is over, and shown once,
-    when published."""
+    """The bus of this desk's own runs. Most of their events are in the journal too, written before they are published,
+    and shown once, when published."""
 
     def __init__(self) -> None:
         super().__init__()
         self._published: Counter[Event] = Counter()
+        """Events that were not looked for in the journal yet."""
+        self._expected: Counter[Event] = Counter()
+        """Those of them that the look at work will find, if they are written at all."""
         self._notices: deque[str] = deque(maxlen=NOTICES)
         self._given: Sequence[Given] = ()
 
@@ -32,11 +35,11 @@ class OwnEvents(Bus):
             self._published[event] += 1
         super().publish(event)
 
-    @property
-    def published(self) -> Published:
-        """The events that have not been looked for in the journal, counted by run and kind."""
+    def expected(self) -> Published:
+        """The events that the next look at the journal will find, counted by run and kind."""
+        self._expected = Counter(self._published)
         found = Published()
-        for event, times in self._published.items():
+        for event, times in self._expected.items():
             found[event.run, type(event).__name__] += times
         return found
 
@@ -46,10 +49,12 @@ class OwnEvents(Bus):
         for event in growth.events:
             if self._published[event] > 0:
                 self._published[event] -= 1
+                self._expected[event] -= 1
             else:
                 found.append(event)
-        left = {event: n for event, n in self._published.items() if (event.run, type(event).__name__) not in growth.own}
-        self._published = +Counter(left)
+        if growth.looked:
+            self._published -= +self._expected
+            self._expected.clear()
         return found
 
     def given_elsewhere(self, commands: Sequence[Given]) -> Sequence[Given]:

@@ -171,7 +171,7 @@ class DemoTime:
         decided = previous_session(self._calendar, ahead[0])
         # One that was left midway, or decided for some symbols, has its books and events in the journal: the desk was
         # there.
-        begun = None if reader is None else reader.last_session([RunKind.DAILY, RunKind.SYMBOL])
+        begun = None if reader is None else reader.last_session([RunKind.DAILY, RunKind.SYMBOL], until=ahead[-1])
         last = begun if begun is not None and begun in ahead else decided
         return _last_recorded(self._calendar, self._services.symbols, last, reader)
 

@@ -18,6 +18,7 @@ from engine.domain.run import RunOutcome
 from engine.errors import PaperdeskError, UsageError
 from engine.journal.database import older_version
 from engine.journal.entries import RunEntry
+from engine.journal.new_file import parts_of
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 from engine.reports.documents.operations import outcomes
@@ -73,7 +74,7 @@ def files_of(run: StoredRun) -> Sequence[Path]:
         files = [run.path.with_suffix(".new"), run.path]
     elif run.kind is StoredKind.BACKTEST:
         journal = [run.path.with_name(run.path.name + ending) for ending in reversed(DATABASE)]
-        files = [places.run_memory(run.id), *journal]
+        files = [places.run_memory(run.id), *parts_of(run.path), *journal]
     return [file for file in files if file.exists()]
 
 

@@ -69,7 +69,8 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _reader(hint: Any) -> Callable[[Any], Any]:
-    """The function that makes a value of a type; finding it out for every value takes longer than all the rest."""
+    """The function that makes a value of a type; finding it out for every value takes longer than all the rest. Unions
+    of the same types are one to the cache, whatever their order: none here has two types beside None."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = _reader(next(part for part in parts if part is not type(None)))

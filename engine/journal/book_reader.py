@@ -21,7 +21,7 @@ ORDERS = f"""
     CASE WHEN state.state IN ({UNFILLED}) THEN coalesce(state.detail, '') ELSE '' END AS ended
     FROM orders
     JOIN order_states AS state ON state.seq = (SELECT max(seq) FROM order_states WHERE order_id = orders.id)"""
-"""Every order in its present state, which is its last, with the reason where that is an end without a fill."""
+"""Every order in its present state, which is its last, with the reason where that is an end before all was filled."""
 
 
 class BookReader(RowReader):

@@ -59,7 +59,10 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
 def refuse_empty(path: Path) -> None:
     """Raise MissingData for a file of no bytes: a new journal has its schema, so something has cut this one off."""
     if path.stat().st_size == 0:
-        raise MissingData(f"the journal {path} is empty: delete it, or restore a backup (paperdesk journal restore)")
+        raise MissingData(
+            f"the journal {path} is empty: delete it and what begins with its name, or restore a backup "
+            "(paperdesk journal restore)"
+        )
 
 
 @contextmanager

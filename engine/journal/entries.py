@@ -136,7 +136,7 @@ class OrderEntry:
     time: when it was intended, UTC.
     owner: the owner of the decision that it carries out, empty where that is not recorded.
     decided: the order in the size that was decided, where an operator has edited it; else None.
-    ended: the reason that it was rejected, cancelled (also by a veto) or expired, empty where nobody gave one.
+    ended: the reason that it was rejected, cancelled (also by a veto) or expired, empty where none was given.
     """
 
     order: Order

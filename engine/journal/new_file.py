@@ -3,12 +3,15 @@ empty file is never taken for a new journal."""
 
 from __future__ import annotations
 
+import glob
 import os
 import sqlite3
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from secrets import token_hex
 
+from engine.errors import MissingData
 from engine.journal.database import refuse_empty
 from engine.journal.migrations import migrate
 from engine.journal.sqlite_library import database_class
@@ -20,13 +23,25 @@ PAGE_BYTES = 2048
 
 def ensure_file(path: Path) -> None:
     """Create a journal of this program's version where there is no file, with its folder. Raises MissingData for an
-    empty file, which may be what is left of a journal, and ConfigError or DataError where nothing can be written."""
+    empty file and for a write-ahead log without its journal, which may be what is left of one, and ConfigError or
+    DataError where nothing can be written."""
+    path = path.resolve()
+    log = path.with_name(f"{path.name}-wal")
     try:
-        if path.exists():
-            refuse_empty(path)
-        else:
+        logged = log.exists() and log.stat().st_size > 0  # first: another process may be creating the journal
+        if not path.exists():
+            if logged:
+                raise MissingData(
+                    f"the journal {path} is gone, but its log {log} is there, and would be applied to a new one: "
+                    "delete it too, or restore a backup (paperdesk journal restore)"
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             _put_in_place(new_journal(), path)
+            _sweep(path)
+            return
+        refuse_empty(path)
+        if path.stat().st_nlink > 1:
+            _sweep(path)
     except OSError as error:
         raise unusable(path, error) from error
 
@@ -48,15 +63,25 @@ def new_journal() -> bytes:
 def _put_in_place(content: bytes, path: Path) -> None:
     part = path.with_name(f"{path.name}.{token_hex(4)}.part")
     try:
-        with part.open("xb") as file:
+        # With the permissions that SQLite would give it.
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         try:
             os.link(part, path)  # unlike a renaming it leaves alone what a quicker process has made
-        except FileExistsError:
-            pass
-        except OSError:  # a file system without links
-            part.replace(path)
+        except OSError:
+            if not path.exists():  # a file system without links
+                part.replace(path)
     finally:
+        part.unlink(missing_ok=True)
+
+
+def parts_of(path: Path) -> Iterator[Path]:
+    """What processes that were killed while they created a journal have left beside it."""
+    return path.parent.glob(f"{glob.escape(path.name)}.*.part")
+
+
+def _sweep(path: Path) -> None:
+    for part in parts_of(path):
         part.unlink(missing_ok=True)

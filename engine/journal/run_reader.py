@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -45,12 +44,16 @@ class RunReader(RowReader):
         """Every run, the latest last."""
         return self._values(RunEntry, RUNS, {"kind": kind}, "runs.rowid")
 
-    def last_session(self, kinds: Sequence[RunKind], outcomes: Sequence[RunOutcome] = ()) -> date | None:
-        """The last session that a run of these kinds was for, of any outcome or of one of these; None without one."""
-        terms = [f"runs.kind IN ({', '.join('?' * len(kinds))})"]
+    def last_session(
+        self, kinds: Sequence[RunKind], outcomes: Sequence[RunOutcome] = (), until: date | None = None
+    ) -> date | None:
+        """The last session up to a day that a run of these kinds was for, of any outcome or of one of these; None
+        without one."""
+        terms = [f"runs.kind IN ({', '.join('?' * len(kinds))})", "session <= ?"]
         terms += [f"outcome IN ({', '.join('?' * len(outcomes))})"] if outcomes else []
         found = self._rows(
-            f"SELECT max(session) AS session FROM ({RUNS} WHERE {' AND '.join(terms)})", *kinds, *outcomes
+            f"SELECT max(session) AS session FROM ({RUNS} WHERE {' AND '.join(terms)})",
+            *(*kinds, str(until or date.max), *outcomes),
         )
         with reading(found[0]):
             return None if found[0]["session"] is None else date.fromisoformat(found[0]["session"])
@@ -119,14 +122,9 @@ class RunReader(RowReader):
         """The row of an answer by its number. Raises LookupError."""
         return self._rows("SELECT * FROM answers WHERE seq = ?", seq)[0]
 
-    def count_events(self, after: int, last: int) -> Counter[tuple[str, str]]:
-        """The number of events of each run and kind, of those after a number up to another."""
-        counted = "SELECT run, type, count(*) AS n FROM events WHERE seq > ? AND seq <= ? GROUP BY run, type"
-        return Counter({(row["run"], row["type"]): row["n"] for row in self._rows(counted, after, last)})
-
-    def event_index(self) -> tuple[tuple[int, str, str], ...]:
-        """The number, the run and the kind of every event, in order, without its content."""
-        rows = self._rows("SELECT seq, run, type FROM events ORDER BY seq")
+    def event_index(self, after: int = 0) -> tuple[tuple[int, str, str], ...]:
+        """The number, the run and the kind of every event after a number, in order, without its content."""
+        rows = self._rows("SELECT seq, run, type FROM events WHERE seq > ? ORDER BY seq", after)
         return tuple((row["seq"], row["run"], row["type"]) for row in rows)
 
     def last_event(self) -> int:

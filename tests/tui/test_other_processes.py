@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -20,9 +21,11 @@ from engine.app.cycle_request import CycleProcess, CycleRunner, run_here
 from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import Config, load_config
+from engine.domain.order import OrderState
+from engine.domain.run import RunOutcome
 from engine.journal.writer import JournalWriter
-from engine.messages.events import Event, Noticed, RunFinished, RunStarted, StepStarted
-from tui.journal_tail import JournalTail
+from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
+from tui.journal_tail import Growth, JournalTail
 from tui.own_events import OwnEvents
 from tui.state import Progress
 from tui.widgets.screen_bars import EventLog, StatusBar
@@ -145,30 +148,88 @@ async def test_a_restored_journal_is_read_whole(running: Running, config: Config
         await until(pilot, lambda: pilot.app.bridge.snapshot().desk.books.session == FIRST)  # type: ignore[attr-defined]
 
 
-def test_what_this_program_has_published_is_not_read_from_the_journal_again(tmp_path: Path) -> None:
-    path, bus, busy = tmp_path / "desk.db", OwnEvents(), [True]
-    own = [Noticed("r", NOW, "info", text) for text in ("one", "two")]
-    theirs = Noticed("r", NOW, "info", "three")
-    with JournalWriter(path) as journal:
-        tail = JournalTail(path)
+class Looks:
+    """A journal that is written, the bus of this program's own runs, and looks at both."""
 
-        def look() -> tuple[tuple[Event, ...], list[Event]]:
-            growth = tail.growth(bus.published, lambda: busy[0])
-            return growth.events, list(bus.foreign(growth))
+    def __init__(self, journal: JournalWriter, path: Path) -> None:
+        self.journal, self.bus, self.tail = journal, OwnEvents(), JournalTail(path)
+        self.busy = False
+        self.meanwhile: list[Event] = []
+        """Events that are written and published while the journal is looked at."""
 
-        for event in own:
-            journal.event(event)
-        assert look() == ((), []), "the run is at work, and will publish them"
-        assert tail.last_event == 2
-        for event in own:
-            bus.publish(event)
-        busy[0] = False
-        assert look() == ((), []) and not bus.published
-        journal.event(theirs)
-        assert look() == ((theirs,), [theirs])
+    def writes(self, *events: Event, publishes: bool = False) -> None:
+        for event in events:
+            self.journal.event(event)
+            if publishes:
+                self.bus.publish(event)
 
-        journal.event(own[0])
-        journal.event(theirs)
-        bus.publish(own[0])
-        assert look() == ((own[0], theirs), [theirs]), "of both the content is compared"
-        assert not bus.published and look() == ((), [])
+    def look(self) -> tuple[Growth, list[Event]]:
+        growth = self.tail.growth(self.bus.expected(), lambda: self.busy)
+        self.writes(*self.meanwhile, publishes=True)
+        self.meanwhile = []
+        return growth, list(self.bus.foreign(growth))
+
+
+@pytest.fixture
+def looks(tmp_path: Path) -> Iterator[Looks]:
+    with JournalWriter(tmp_path / "desk.db") as journal:
+        yield Looks(journal, tmp_path / "desk.db")
+
+
+def line(text: str) -> Noticed:
+    return Noticed("r", NOW, "info", text)
+
+
+def test_what_this_program_has_published_is_not_read_from_the_journal_again(looks: Looks) -> None:
+    looks.busy = True
+    looks.writes(line("one"), line("two"))
+    assert looks.look() == (Growth(), []) and looks.tail.last_event == 2, "the run is at work, and will publish them"
+    for text in ("one", "two"):
+        looks.bus.publish(line(text))
+    looks.busy = False
+    growth, foreign = looks.look()
+    assert (growth.events, growth.kinds, growth.changed, foreign) == ((), ("Noticed", "Noticed"), True, [])
+    assert not looks.bus.expected()
+
+    looks.writes(line("theirs"))
+    growth, foreign = looks.look()
+    assert growth.events == (line("theirs"),) and foreign == [line("theirs")]
+
+    looks.writes(line("one"), publishes=True)
+    looks.writes(line("theirs"))
+    growth, foreign = looks.look()
+    assert growth.events == (line("one"), line("theirs")) and foreign == [line("theirs")], "the content is compared"
+    assert not looks.bus.expected() and looks.look()[1] == []
+
+
+def test_what_is_published_during_a_look_is_not_foreign_at_the_next(looks: Looks) -> None:
+    looks.writes(line("before"), publishes=True)
+    looks.meanwhile = [line("during")]
+    assert looks.look()[1] == [] and looks.look()[1] == []
+    assert not looks.bus.expected()
+
+
+def test_what_was_published_and_never_written_hides_nothing(looks: Looks) -> None:
+    looks.bus.publish(line("is decided already"))
+    looks.writes(line("one"), publishes=True)
+    assert looks.look()[1] == []
+    looks.writes(line("the broker refused it"))
+    assert looks.look()[1] == [line("the broker refused it")]
+
+
+def test_books_are_read_after_orders_that_follow_the_end_of_a_run(looks: Looks) -> None:
+    ended = RunFinished("r", NOW, RunOutcome.DONE, None, "")
+    moved = OrderMoved(
+        "r", NOW, order_id="demo-1", session=FIRST, symbol="AAA", side="BUY", state=OrderState.ACKNOWLEDGED, detail=""
+    )
+    looks.busy = True
+    looks.writes(moved, ended, publishes=True)
+    assert not looks.look()[0].booked
+    looks.busy = False
+    assert not looks.look()[0].booked, "the end of the run has shown it"
+    looks.busy = True
+    looks.writes(ended, moved, publishes=True)
+    assert not looks.look()[0].booked
+    looks.busy = False
+    assert looks.look()[0].booked
+    assert not looks.look()[0].booked

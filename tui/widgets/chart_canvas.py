@@ -100,14 +100,15 @@ class Canvas:
         strips = []
         for chars, inks, behind in zip(self.chars, self.inks, self.behind, strict=True):
             segments = []
-            start, ink = 0, ""
+            start = 0
+            ink: str | None = None
             for at, (char, own) in enumerate(zip(chars, inks, strict=True)):
-                blank = char == " "
-                if behind[at] != behind[start] or not (blank or own == ink or not ink):
-                    segments.append(Segment("".join(chars[start:at]), style(ink, behind[start])))
-                    start, ink = at, ""
-                ink = ink if blank else own
-            segments.append(Segment("".join(chars[start:]), style(ink, behind[start])))
+                seen = None if char == " " else own
+                if behind[at] != behind[start] or (seen is not None and ink not in (None, seen)):
+                    segments.append(Segment("".join(chars[start:at]), style(ink or "", behind[start])))
+                    start, ink = at, None
+                ink = ink if seen is None else seen
+            segments.append(Segment("".join(chars[start:]), style(ink or "", "".join(behind[start : start + 1]))))
             strips.append(Strip(segments, self.width))
         return strips
 

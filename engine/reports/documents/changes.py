@@ -24,11 +24,9 @@ def changes_since(records: Records, event: int) -> Changes | None:
     """The changes after an event (0: since the beginning); None where there are none, and for an event that the journal
     does not have, as after another journal was restored."""
     reader = records.reader
-    if reader is None or event > (last := reader.last_event()):
+    if reader is None or event > reader.last_event():
         return None
-    kinds: Counter[str] = Counter()
-    for (_, kind), number in reader.count_events(event, last).items():
-        kinds[kind] += number
+    kinds = Counter(kind for _, _, kind in reader.event_index(event))
     found = Changes(kinds["DecisionMade"], kinds["OrderFilled"], _change(records, event))
     return found if any((found.decisions, found.fills, found.change)) else None
 

@@ -258,7 +258,7 @@ def test_an_empty_journal_file_is_left_for_a_person_to_see() -> None:
     path.parent.mkdir(parents=True)
     path.touch()
 
-    with pytest.raises(MissingData, match="is empty: delete it, or restore a backup"):
+    with pytest.raises(MissingData, match="is empty: delete it and what begins with its name, or restore a backup"):
         run(desk(), Wall(FRIDAY))
     assert path.stat().st_size == 0
 

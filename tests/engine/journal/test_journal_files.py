@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,6 +59,45 @@ def test_an_empty_file(tmp_path: Path) -> None:
         with pytest.raises(MissingData, match="is empty"):
             opener(tmp_path / "e.db")
     assert (tmp_path / "e.db").read_bytes() == b""
+
+
+def test_the_log_of_a_journal_that_is_gone_is_not_applied_to_a_new_one(path: Path, now: datetime) -> None:
+    log = path.with_name(f"{path.name}-wal")
+    with JournalWriter(path) as journal:
+        journal.event(Noticed("r", now, "info", "of the old one"))
+        left = log.read_bytes()
+    path.unlink()
+    log.write_bytes(left)
+    with pytest.raises(MissingData, match=r"is gone, but its log .*-wal is there.*delete it too, or restore a backup"):
+        JournalWriter(path)
+    assert log.read_bytes() == left and not path.exists()
+    log.unlink()
+    JournalWriter(path).close()
+    assert count(path) == 0
+
+
+def test_a_new_journal_has_the_permissions_that_sqlite_gives_and_its_target_where_it_is_a_link(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        sqlite3.connect(tmp_path / "plain.db").execute("CREATE TABLE t (a)").connection.close()
+        (tmp_path / "link.db").symlink_to(tmp_path / "target.db")
+        JournalWriter(tmp_path / "link.db").close()
+    finally:
+        os.umask(before)
+    assert (tmp_path / "link.db").is_symlink()
+    assert stat.S_IMODE((tmp_path / "target.db").stat().st_mode) == stat.S_IMODE((tmp_path / "plain.db").stat().st_mode)
+    assert count(tmp_path / "link.db") == 0
+
+
+def test_where_files_cannot_be_linked_a_journal_is_created_all_the_same(
+    path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    filled(path, now, 3)
+    assert count(path) == 3 and [file.name for file in path.parent.glob("*.part")] == []
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

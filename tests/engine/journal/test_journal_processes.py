@@ -74,6 +74,7 @@ for n in range(10**9):
 KILLED_BEFORE_EACH_LINE = """
 import os, signal, sys
 from datetime import UTC, datetime
+from engine import places
 from engine.app.desk_journal import DeskJournal
 from engine.messages.events import Noticed
 
@@ -110,6 +111,7 @@ while True:
         break
     deaths += 1
     assert write(desk) in (1, 2), line
+    assert not [*places.desk_journal(desk).parent.glob("*.part")], line
 print(deaths)
 """
 CREATES = """
