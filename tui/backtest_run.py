@@ -80,6 +80,7 @@ class BacktestState:
     trades: number of trades.
     document: the JSON of `paperdesk backtest --json`; None before the end, and of a recorded run until it is read.
     metrics: of a recorded run, by name.
+    final: the value at the end of a recorded run, decimal text; None where it came to none.
     error: one line.
     question: before the run, which waits for the answer; empty where there is none.
     seconds: duration so far.
@@ -101,6 +102,7 @@ class BacktestState:
     trades: int = 0
     document: Mapping[str, Any] | None = None
     metrics: Mapping[str, float | None] = field(default_factory=dict)
+    final: str | None = None
     error: str = ""
     question: str = ""
     seconds: float = 0.0

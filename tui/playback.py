@@ -148,7 +148,7 @@ class Playback:
             return
         session, place = max((one for one in ends if one[0] <= wanted), default=ends[0])
         which = "the first" if session > wanted else "the last" if place == ends[-1][1] else "the one before"
-        self._go_to(place, "" if session == wanted else f"no session {wanted} here: this is {which}")
+        self._go_to(place, "" if session == wanted else f"no session {wanted}: this is {which}")
 
     def play(self, speed: int | None = None) -> None:
         """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a

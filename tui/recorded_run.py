@@ -44,6 +44,8 @@ def _recorded(run: StoredRun, name: str) -> BacktestState | None:
         spec=spec,
         status=_STATUS.get(run.outcome or "", STOPPED),
         metrics=run.metrics,
+        trades=run.trades or 0,
+        final=None if run.final is None else str(run.final),
         done=run.sessions,
         total=run.sessions,
     )
@@ -63,14 +65,27 @@ def with_document(state: BacktestState, document: Mapping[str, Any]) -> Backtest
     return after_message(state, {"type": "baseline", "name": BENCHMARK, "equity": points})
 
 
+def up_to(run: BacktestState, session: date) -> BacktestState:
+    """A finished run as it was once a session was over."""
+    document, last = run.document or {}, session.isoformat()
+    decided = [one["action"] for one in document.get("decisions", ()) if one["session"] <= last]
+    traded = [one for one in document.get("trades", ()) if one["session"] <= last]
+    curve = tuple(point for point in run.curve if point[0] <= session)
+    return replace(
+        run, curve=curve, done=len(curve), part="to", session=session, actions=Counter(decided), trades=len(traded)
+    )
+
+
 def curves(
     run: BacktestState, others: Sequence[BacktestState], *, falls: bool = False, until: date | None = None
 ) -> PlotData:
-    """A run beside its baseline and others over the sessions of its window up to `until`, in money, or with `falls` in
-    percent below the highest value so far; during the warm-up alone."""
+    """A run beside its baseline and others over the sessions of its window up to `until`, while it runs up to its last,
+    in money, or with `falls` in percent below the highest value so far; during the warm-up alone."""
     own = dict(run.curve)
     if not own:
         return PlotData()
+    if run.running:
+        until = max(own)
     beside: dict[str, Mapping[date, float]] = {}
     if run.part != "warm-up":
         beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}

@@ -92,10 +92,10 @@ def _own_files(kind: StoredKind, files: Iterable[Path], read: Callable[[StoredRu
 def _backtest(run: StoredRun, *, read_only: bool) -> StoredRun:
     with _opened(run.path, run_lock(run.id), read_only) as reader:
         entry = reader.run(run.id)
-        sessions, metrics = stored_figures(reader, run.id)
+        figures = stored_figures(reader, run.id)
     spec = entry.spec
     window = (None, None) if spec is None else (spec.first, spec.last)
-    run = replace(_of_entry(run, entry), sessions=sessions, metrics=metrics)
+    run = replace(_of_entry(run, entry), **figures._asdict())
     return replace(run, first=window[0], last=window[1])
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from engine import places
 from engine.errors import MalformedData, MissingData
@@ -54,10 +56,24 @@ def document_of(reader: JournalReader, run: str) -> Document:
     return document(Report(noted, label=reader.run(run).label))
 
 
-def stored_figures(reader: JournalReader, run: str) -> tuple[int, Mapping[str, float | None]]:
-    """The number of sessions of a run and its metrics; none of a run that never came to its document."""
+class StoredFigures(NamedTuple):
+    """The figures of a run: sessions, metrics by name, trades, and the value at its end."""
+
+    sessions: int = 0
+    metrics: Mapping[str, float | None] = {}
+    trades: int | None = None
+    final: Decimal | None = None
+
+
+def stored_figures(reader: JournalReader, run: str) -> StoredFigures:
+    """The figures of a run; none of one that never came to its document."""
     found = _stored(reader, run)
-    return (0, {}) if found is None else (found["sessions"], found["metrics"])
+    if found is None:
+        return StoredFigures()
+    final = found["final_value"]
+    return StoredFigures(
+        found["sessions"], found["metrics"], len(found["trades"]), None if final is None else Decimal(final)
+    )
 
 
 def stored_growth(reader: JournalReader, run: str, baseline: str) -> Mapping[date, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -56,8 +57,6 @@ def test_progress_counts_sessions_that_are_done() -> None:
 
 
 def test_time_left_follows_the_pace() -> None:
-    from dataclasses import replace
-
     state = _fold(_opened(1), _settled(1, 100))
     assert state.seconds_left is None
     assert replace(state, seconds=2.0).seconds_left == 6.0
@@ -110,3 +109,23 @@ def test_a_fall_is_computed_once_for_a_curve(monkeypatch: pytest.MonkeyPatch) ->
     state = BacktestState(name="first", spec=SPEC, curve=curve)
     assert recorded_run.curves(state, (), falls=True).series["first"] == pytest.approx([0.0, -20.0, 0.0, -25.0])
     assert computed[0] == len(values) and len(computed) <= 2  # the run's and its baseline's
+
+
+def test_a_baseline_is_drawn_no_further_than_the_run_has_come() -> None:
+    days = [DAY + timedelta(days=day) for day in range(4)]
+    baseline = {day: 100.0 + number for number, day in enumerate(days)}
+    state = BacktestState(
+        name="first", spec=SPEC, curve=((days[0], 100.0), (days[1], 90.0)), baseline_name="held", baseline=baseline
+    )
+    assert recorded_run.curves(state, ()).series == {"first": [100.0, 90.0], "held": [100.0, 101.0]}
+    done = replace(state, status=DONE)
+    assert recorded_run.curves(done, ()).series["held"] == [100.0, 101.0, 102.0, 103.0]
+    assert recorded_run.curves(done, (), until=days[0]).series == {"first": [100.0], "held": [100.0]}
+
+
+def test_a_run_that_was_killed_does_not_start() -> None:
+    killed = BacktestState(name="first", spec=SPEC, status=STOPPED)
+    assert "starting" not in progress_text(killed, 80, True).plain
+    read = replace(killed, curve=((DAY, 101.0), (DAY + timedelta(days=1), 102.0)))
+    assert "2 sessions  stopped" in progress_text(read, 80, True).plain
+    assert "starting" in progress_text(BacktestState(name="first", spec=SPEC), 80, True).plain

@@ -24,7 +24,7 @@ from engine.messages.commands import Command
 from engine.reports.documents.runs import StoredRun
 from tui.backtest_run import RUNNING, STOPPED, BacktestState, ResumeBacktest, StartBacktest, StopBacktest
 from tui.keys import BACKTEST, bindings
-from tui.recorded_run import comparison, curves, recorded, report, with_document
+from tui.recorded_run import comparison, curves, recorded, report, up_to, with_document
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import TALL, FramedScreen, Layout
@@ -126,7 +126,8 @@ class BacktestScreen(FramedScreen):
         if runs and not any(self._chosen == run.name for run in runs):
             self._choose(runs[-1].name)
         run = self._run
-        self.query_one(RunProgress).show(run)
+        until = None if run is None else self._place_in(run)
+        self.query_one(RunProgress).show(run if run is None or until is None else up_to(run, until))
         self._show_results(runs)
         self._draw(runs, run)
         for one in view.backtests:
@@ -236,7 +237,7 @@ class BacktestScreen(FramedScreen):
             stored = self._stored.get(run.spec.run)
             plain = self.app.has_class("-plain")
             pane.show(report(run, stored, pane.text_width, plain=plain), top=True)
-            pane.border_title = Content(f"Report  {run.name}")
+            pane.border_title = Content(f"Report  {run.name}{', the whole run' if until else ''}")
 
     def _beside(self, runs: Sequence[BacktestState], run: BacktestState) -> Sequence[BacktestState]:
         """The runs that are drawn with one: those that are marked, else the latest of this session."""

@@ -18,10 +18,13 @@ class PastKeys(SnapshotScreen):
     """A screen that shows the past of a record, and goes back to the present."""
 
     def _in_past(self) -> Playback | None:
-        """The playback, which begins here where the present was shown; None where there is no history yet."""
-        bridge = self.desk_app.bridge
-        if bridge.playback is None and (refused := bridge.to_past(self.past_source())):
+        """The playback, which begins here where the present was shown, or another record than this screen's; None where
+        there is no history yet."""
+        bridge, source = self.desk_app.bridge, self.past_source()
+        other = bridge.playback is not None and source is not None and bridge.playback.source.journal != source.journal
+        if (bridge.playback is None or other) and (refused := bridge.to_past(source)):
             self.notify(refused, markup=False, timeout=3)
+            return None
         return bridge.playback
 
     def past_source(self) -> Source | None:

@@ -112,7 +112,7 @@ class TimeBar(Static):
         back = "  \\ present "
         text = one_line(place.text)
         room = self.size.width - len(head) - len(back)
-        track = min(40, room // 2) if room >= 20 else 0  # as long for every event
+        track = min(40, room // 3) if room >= 20 else 0  # as long for every event
         passed = 1.0 if 0 < place.count == place.number else max(0, place.number - 1) / max(1, place.count - 1)
         done = int(track * passed)  # full at the last place alone
         self._track = (len(head), track)

@@ -9,6 +9,7 @@ from typing import Any
 from textual.content import Content
 from textual.widgets import Static
 
+from engine.domain.text import counted
 from tui import amounts
 from tui.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
 from tui.widgets.desk_tables import signed
@@ -59,13 +60,20 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
         (f"{run.name}  ", "bold"),
         (done * full, _STATUS_INKS[run.status]),
         (rest * (cells - full), "$foreground 25%"),
-        f"  {run.fraction:4.0%}  {f'{run.done}/{run.total}' if run.total else 'starting'}  ",
+        f"  {_done(run)}  ",
         (
             f"{amounts.minutes(left)} left" if left is not None else "" if run.status == RUNNING else run.status,
             _STATUS_INKS[run.status],
         ),
         ("\n" + GAP.join(fitting), "$foreground 60%"),
     )
+
+
+def _done(run: BacktestState) -> str:
+    if run.total:
+        return f"{run.fraction:4.0%}  {run.done}/{run.total}"
+    # Of a run that was killed nobody knows how many sessions it would have had.
+    return "starting" if run.running else counted(len(run.curve), "session") if run.curve else ""
 
 
 class RunProgress(Static):
@@ -115,8 +123,9 @@ def rows_of(
     star."""
     rows: list[Row] = []
     for run in reversed(runs):
-        document = run.document or {"metrics": run.metrics, "final_value": None, "baselines": {}}
-        trades = (run.trades or None) if run.document is None else len(run.document["trades"])
+        document = run.document or {"metrics": run.metrics, "final_value": run.final, "baselines": {}}
+        known = run.running or run.final is not None
+        trades = len(run.document["trades"]) if run.document is not None else run.trades if known else None
         ink = "up" if run.status == DONE else "muted" if run.status == STOPPED else "warn"
         own = _cells(document, trades, figures)
         mark = "* " if run.name in marked else ""

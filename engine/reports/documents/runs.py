@@ -38,6 +38,7 @@ class StoredRun:
     metrics: by name; empty where it came to none.
     cost: of models in USD; None where a price is unknown.
     sessions: that were measured, or days of an arena.
+    trades, final: the number of trades of a backtest and its value at the end; None where it came to none.
     size: bytes of its own files, 0 for a run of a desk.
     path: its journal or record.
     problem: why it cannot be read; empty where it can.
@@ -57,6 +58,8 @@ class StoredRun:
     metrics: Mapping[str, float | None] = field(default_factory=dict)
     cost: Decimal | None = Decimal(0)
     sessions: int = 0
+    trades: int | None = None
+    final: Decimal | None = None
     size: int = 0
     problem: str = ""
 

@@ -21,13 +21,16 @@ from engine.errors import MalformedData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.stored import stored_document
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.conftest import opened, until
+from tui.recorded_run import recorded
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
 from tui.snapshot import Snapshot, Source
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.plot import CurvePlot
+from tui.widgets.run_results import RunProgress, figures_of, rows_of
 from tui.widgets.table import Table
 
 
@@ -84,7 +87,7 @@ async def test_every_place_shows_what_status_prints_as_of_it(run: Run, desk: Pat
             await pilot.press("at", *typed, "enter")
             view = await arrived(pilot)
             assert view.place is not None and view.place.session == session
-            assert view.place.text == f"no session {typed} here: this is {which}"
+            assert view.place.text == f"no session {typed}: this is {which}"
             await pilot.press("less_than_sign")
             view = await arrived(pilot)
             assert view.place is not None and "here" not in view.place.text
@@ -329,6 +332,42 @@ async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(ba
         await pilot.press("v", "v")
         await until(pilot, lambda: trades.display and bool(trades.border_title))
         assert all(row.cells[0].text <= whole[-2] for row in trades.rows)
+        progress = str(screen.query_one(RunProgress).render())
+        assert f"to {view.place.session}" in progress and f"equity {float(view.desk.books.value):,.0f}" in progress
+        assert f"{len(whole) - 1}/{len(whole)}" in progress and f"trades {len(trades.rows)}" in progress
         bridge.to_present()
         await pilot.press("v", "v")
         await until(pilot, lambda: list(curve.data.labels) == whole)
+
+
+async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(
+    backtested: Path,
+) -> None:
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: bridge.present().services is not None)
+        bridge.to_past(None)
+        await arrived(pilot)
+        assert bridge.playback.source.run is None
+        await pilot.press("7")
+        screen: Any = pilot.app.screen
+        await until(pilot, lambda: bool(screen._run))
+        await pilot.press("left_curly_bracket")
+        assert bridge.playback.source.run == BACKTEST
+        assert (await arrived(pilot)).place is not None
+        await pilot.press("4", "left_curly_bracket")
+        assert bridge.playback.source.run == BACKTEST, "other screens go on with the record that is shown"
+
+
+async def test_runs_of_earlier_days_have_their_trades_and_their_end_in_the_table_at_once(backtested: Path) -> None:
+    document = stored_document(BACKTEST)
+    async with opened() as pilot:
+        await until(pilot, lambda: pilot.app.bridge.present().services is not None)  # type: ignore[attr-defined]
+        stored = pilot.app.bridge.present().services.backtests.all()  # type: ignore[attr-defined]
+    (state,) = recorded(stored).values()
+    assert (state.document, state.trades, state.final) == (None, len(document["trades"]), document["final_value"])
+    (row,) = rows_of([state], "", figures_of([state]))
+    assert [cell.text for cell in row.cells][-3:-1] == [
+        f"{state.trades:,}",
+        f"{float(document['final_value']):,.0f}",
+    ]
