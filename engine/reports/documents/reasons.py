@@ -1,8 +1,8 @@
 """The reasons for and against a decision, and who said otherwise, as the record of it states them.
 
 A reason takes a side where its source says so: an argument that an agent lists as positive or negative, an item with an
-effect, a field that holds or opens with bullish, bearish or the like, a cited memory that opens with its effect, and an
-owner's opinion by its action. Of a text nothing else is interpreted.
+effect, a field that holds or opens with bullish, bearish or the like, or with a signal to trade, a cited memory that
+opens with its effect, and an owner's opinion by its action. Of a text nothing else is interpreted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ USUAL_WEIGHT = 5.0
 NEUTRAL = frozenset({"neutral", "mixed"})
 
 _OPENING = re.compile(r"(?:strong |strongly )?([a-z]+)(?:, \w+ term)?(?:[:.;|]|$)", re.IGNORECASE)
+_SIGNAL = re.compile(
+    r"(?P<rise>buy|oversold(?: dip)?|together for a purchase)[:.]|(?:sell|overbought|together for a sale)[:.]",
+    re.IGNORECASE,
+)
+"""The opening of a signal of the chart or of the indicators together."""
 _UNSAID = frozenset({"query", "queries", "evidence", "rule"})
 """Fields that are for memory, or name what an answer rests on."""
 
@@ -202,7 +207,7 @@ def _stated(answer: Answer, within: str = "") -> Iterator[tuple[int, str, str, f
             yield from _listed(field, value)
         elif isinstance(value, str) and value.casefold() in SIDES:
             yield SIDES[value.casefold()], field, str(answer.get("reason") or value), USUAL_WEIGHT
-        elif isinstance(value, str) and (side := _opening_side(value)):
+        elif isinstance(value, str) and (side := _opening_side(value) or _signal_side(value)):
             yield side, field, value, USUAL_WEIGHT
 
 
@@ -229,3 +234,8 @@ def _item(entry: Mapping[str, Any]) -> tuple[int, str, float]:
 def _opening_side(text: str) -> int:
     opening = _OPENING.match(text)
     return SIDES.get(opening[1].casefold(), 0) if opening else 0
+
+
+def _signal_side(text: str) -> int:
+    signal = _SIGNAL.match(text)
+    return 0 if signal is None else 1 if signal["rise"] else -1

@@ -151,3 +151,17 @@ def test_confidence_stands_against_what_happened(run: Run, debating: Path) -> No
         assert found["brier"] == pytest.approx(sum((stated - right) ** 2 for stated, right in pairs) / len(pairs))
     assert document["per_owner"]["desk"]["horizons"][0]["calibration"] is None, "a combination states none"
     assert "Stated confidence against what happened" in run("decisions", "--owners").out
+
+
+def test_a_signal_to_trade_takes_its_side_and_no_signal_takes_none(run: Run, desk: Path) -> None:
+    sides = {"Buy": "rise", "Oversold dip": "rise", "Sell": "fall", "Overbought": "fall"}
+    met: dict[str | None, int] = {}
+    for decision in run("decisions", "--json").json["decisions"]:
+        (shown,) = run("why", decision["symbol"], decision["session"], "--json").json["decisions"]
+        given = {row["text"]: row["side"] for row in shown["reasons"]}
+        (chart,) = [one["answer"] for one in shown["answers"] if one["agent"] == "chart"]
+        for indicator in chart.values():
+            side = sides.get(indicator["signal"].partition(":")[0])
+            assert given.get(indicator["signal"]) == side, indicator
+            met[side] = met.get(side, 0) + 1
+    assert met.keys() == {"rise", "fall", None}, met
