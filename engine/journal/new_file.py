@@ -78,7 +78,7 @@ def _put_in_place(content: bytes, path: Path) -> None:
 
 
 def parts_of(path: Path) -> Iterator[Path]:
-    """What processes that were killed while they created a journal have left beside it."""
+    """The files that processes which were killed while they created a journal have left beside it."""
     return path.parent.glob(f"{glob.escape(path.name)}.*.part")
 
 
