@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from engine import places
 from engine.app.lock import one_process
 from engine.errors import MissingData, OutdatedJournal
+from engine.journal.database import refuse_remains
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 
@@ -61,17 +62,13 @@ class DeskJournal:
 
     @property
     def reader(self) -> JournalReader | None:
-        """The journal to read; None before the first row, and of an older program's until it is `locked`. A journal
-        without rows is that of a first run that was killed; an empty file never was one. Raises MissingData for an
-        empty file, and what JournalReader raises."""
-        if self._reader is None and self.path.exists():
+        """The journal to read; None before there is one, and of an older program's until it is `locked`. Raises as
+        `refuse_remains` does, and what JournalReader raises."""
+        if self._reader is None:
+            refuse_remains(self.path)
             try:
                 self._reader = JournalReader(self.path)
-            except OutdatedJournal:
-                return None
-            except MissingData:
-                if self.path.stat().st_size == 0:
-                    raise
+            except (OutdatedJournal, MissingData):
                 return None
             self._read_file = self._file()
         return self._reader

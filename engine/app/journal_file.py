@@ -12,6 +12,7 @@ from engine.app.desk_journal import desk_lock
 from engine.domain.run import RunKind
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.journal import copies
+from engine.journal.database import refuse_remains
 from engine.journal.entries import RunEntry
 from engine.journal.integrity import quick_check, read_chain
 from engine.journal.store import bring_up_to_date
@@ -35,7 +36,8 @@ class JournalFile:
         return cls(desk, run, places.desk_journal(desk) if run is None else places.run_journal(run))
 
     def require(self) -> None:
-        """Raise MissingData where the file is not there."""
+        """Raise MissingData where the file is not there, or what is left of one."""
+        refuse_remains(self.path)
         if self.path.is_file():
             return
         if self.run is None:

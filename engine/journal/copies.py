@@ -95,17 +95,16 @@ def _runs(path: Path, wait: float) -> tuple[RunEntry, ...]:
 
 
 def _keep_aside(path: Path, now: datetime) -> Path | None:
-    """Copy a journal as it lies there, damaged or not, with its write-ahead log."""
-    if not path.exists():
+    """Copy a journal as it lies there, damaged or not, with its write-ahead log, or what is left of the two."""
+    left = [ending for ending in ("", "-wal") if path.with_name(path.name + ending).exists()]
+    if not left:
         return None
     stem = f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}"
     names = chain([stem], (f"{stem}-{n}" for n in count(2)))
-    kept = next(free for name in names if not (free := path.with_name(name)).exists())
-    for ending in ("", "-wal"):
-        part = path.with_name(path.name + ending)
-        if part.exists():
-            shutil.copy2(part, kept.with_name(kept.name + ending))
-    return kept
+    kept = next(name for name in names if not any(path.with_name(name + ending).exists() for ending in left))
+    for ending in left:
+        shutil.copy2(path.with_name(path.name + ending), path.with_name(kept + ending))
+    return path.with_name(kept + left[0])
 
 
 def _make_one_file(path: Path) -> None:

@@ -35,9 +35,9 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
     Raises MissingData where there is no file or nothing in it, MalformedData for a file that is damaged or no journal,
     ConfigError for a journal of a newer program, OutdatedJournal for one of an older program, TryAgainLater for a lock.
     """
+    refuse_remains(path)
     if not path.is_file():
         raise MissingData(f"no journal at {path}: a run writes one (paperdesk --daily, paperdesk backtest)")
-    refuse_empty(path)
     with sqlite_errors(path):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=wait)
     try:
@@ -56,9 +56,18 @@ def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sq
     return connection
 
 
-def refuse_empty(path: Path) -> None:
-    """Raise MissingData for a file of no bytes: a new journal has its schema, so something has cut this one off."""
-    if path.stat().st_size == 0:
+def refuse_remains(path: Path) -> None:
+    """Raise MissingData for what may be left of a journal: a file of no bytes, for a new one has its schema, and a
+    write-ahead log without its journal, which SQLite would apply to a new one."""
+    log = path.with_name(f"{path.name}-wal")
+    logged = log.is_file() and log.stat().st_size > 0  # first: another process may be creating the journal
+    if not path.exists():
+        if logged:
+            raise MissingData(
+                f"the journal {path} is gone, but its log {log} is there: delete it too, or restore a backup "
+                "(paperdesk journal restore)"
+            )
+    elif path.stat().st_size == 0:
         raise MissingData(
             f"the journal {path} is empty: delete it and what begins with its name, or restore a backup "
             "(paperdesk journal restore)"

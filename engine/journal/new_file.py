@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from secrets import token_hex
 
-from engine.errors import MissingData
-from engine.journal.database import refuse_empty
+from engine.journal.database import refuse_remains
 from engine.journal.migrations import migrate
 from engine.journal.sqlite_library import database_class
 from engine.places import unusable
@@ -22,25 +21,16 @@ PAGE_BYTES = 2048
 
 
 def ensure_file(path: Path) -> None:
-    """Create a journal of this program's version where there is no file, with its folder. Raises MissingData for an
-    empty file and for a write-ahead log without its journal, which may be what is left of one, and ConfigError or
-    DataError where nothing can be written."""
+    """Create a journal of this program's version where there is no file, with its folder. Raises as `refuse_remains`
+    does, and ConfigError or DataError where nothing can be written."""
     path = path.resolve()
-    log = path.with_name(f"{path.name}-wal")
     try:
-        logged = log.exists() and log.stat().st_size > 0  # first: another process may be creating the journal
+        refuse_remains(path)
         if not path.exists():
-            if logged:
-                raise MissingData(
-                    f"the journal {path} is gone, but its log {log} is there, and would be applied to a new one: "
-                    "delete it too, or restore a backup (paperdesk journal restore)"
-                )
             path.parent.mkdir(parents=True, exist_ok=True)
             _put_in_place(new_journal(), path)
             _sweep(path)
-            return
-        refuse_empty(path)
-        if path.stat().st_nlink > 1:
+        elif path.stat().st_nlink > 1:
             _sweep(path)
     except OSError as error:
         raise unusable(path, error) from error

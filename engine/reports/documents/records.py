@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine import places
 from engine.errors import ConfigError, MissingData, UsageError
+from engine.journal.database import refuse_remains
 from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
 from engine.journal.schema import LIVE, TEST
@@ -211,7 +212,8 @@ def _latest_backtest(desk: str, wanted: Callable[[JournalReader], bool], stack: 
 
 
 def _opened(path: Path, stack: ExitStack) -> JournalReader | None:
-    """A reader, or None where there is no journal, or an empty one."""
+    """A reader, or None where there is no journal, or nothing in it yet. Raises as `refuse_remains` does."""
+    refuse_remains(path)
     try:
         return stack.enter_context(JournalReader(path))
     except MissingData:

@@ -140,6 +140,26 @@ def test_a_backup_is_taken_while_a_run_writes_and_put_back(run: Run, journal: Pa
     assert run("--daily", "--session", "2025-03-17").code == 0
 
 
+def test_what_is_left_of_a_journal_is_not_a_desk_that_never_ran(run: Run, journal: Path, tmp_path: Path) -> None:
+    copy, log = tmp_path / "copy.db", journal.with_name(f"{journal.name}-wal")
+    assert run("journal", "backup", str(copy)).code == 0
+    value = run("status", "--json").json["value"]
+    commands = (("status",), ("orders",), ("--daily",), ("halt",), ("journal", "check"))
+
+    journal.write_bytes(b"")
+    for words in commands:
+        said = run(*words)
+        assert said.code == 65 and f"the journal {journal} is empty: delete it" in said.err, words
+    journal.unlink()
+    log.write_bytes(b"what a killed run has left")
+    for words in commands:
+        said = run(*words)
+        assert said.code == 65 and f"the journal {journal} is gone, but its log {log} is there" in said.err, words
+    restored = run("journal", "restore", str(copy), "--json")
+    assert restored.code == 0 and Path(restored.json["kept"]).read_bytes() == b"what a killed run has left"
+    assert run("status", "--json").json["value"] == value
+
+
 def test_a_damaged_backup_is_refused(run: Run, journal: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     assert run("journal", "backup", str(copy)).code == 0
