@@ -96,14 +96,15 @@ def _runs(path: Path, wait: float) -> tuple[RunEntry, ...]:
 
 def _keep_aside(path: Path, now: datetime) -> Path | None:
     """Copy a journal as it lies there, damaged or not, with its write-ahead log, or what is left of the two."""
-    left = [ending for ending in ("", "-wal") if path.with_name(path.name + ending).exists()]
+    lying = {ending: path.with_name(path.name + ending) for ending in ("", "-wal")}
+    left = [ending for ending, file in lying.items() if file.exists() and (not ending or file.stat().st_size)]
     if not left:
         return None
     stem = f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}"
     names = chain([stem], (f"{stem}-{n}" for n in count(2)))
     kept = next(name for name in names if not any(path.with_name(name + ending).exists() for ending in left))
     for ending in left:
-        shutil.copy2(path.with_name(path.name + ending), path.with_name(kept + ending))
+        shutil.copy2(lying[ending], path.with_name(kept + ending))
     return path.with_name(kept + left[0])
 
 
