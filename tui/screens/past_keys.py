@@ -18,14 +18,17 @@ class PastKeys(SnapshotScreen):
     """A screen that shows the past of a record, and goes back to the present."""
 
     def _in_past(self) -> Playback | None:
-        """The playback, which begins here where the present was shown, or another record than this screen's; None where
-        there is no history yet."""
+        """The playback, which begins here where the present was shown, or another record than this screen's that does
+        not play; None where there is no history yet."""
         bridge, source = self.desk_app.bridge, self.past_source()
-        other = bridge.playback is not None and source is not None and bridge.playback.source.journal != source.journal
-        if (bridge.playback is None or other) and (refused := bridge.to_past(source)):
+        if (bridge.playback is None or self._is_other(bridge.playback, source)) and (refused := bridge.to_past(source)):
             self.notify(refused, markup=False, timeout=3)
             return None
         return bridge.playback
+
+    @staticmethod
+    def _is_other(playback: Playback, source: Source | None) -> bool:
+        return source is not None and playback.source.journal != source.journal and not playback.place.speed
 
     def past_source(self) -> Source | None:
         """The record that goes with this screen; None for the desk's."""

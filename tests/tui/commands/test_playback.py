@@ -352,6 +352,10 @@ async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(
         await pilot.press("7")
         screen: Any = pilot.app.screen
         await until(pilot, lambda: bool(screen._run))
+        bridge.playback.jump(0)
+        bridge.playback.play(1)
+        await pilot.press("full_stop")
+        assert (bridge.playback.source.run, bridge.playback.place.speed) == (None, 0), "what plays is stopped first"
         await pilot.press("left_curly_bracket")
         assert bridge.playback.source.run == BACKTEST
         assert (await arrived(pilot)).place is not None
