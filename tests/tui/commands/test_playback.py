@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -330,7 +331,7 @@ async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(ba
         assert own[-1] == pytest.approx(float(view.desk.books.value))
         assert f"to {view.place.session}" in str(curve.border_title)
         await pilot.press("v", "v")
-        await until(pilot, lambda: trades.display and bool(trades.border_title))
+        await until(pilot, lambda: trades.display and bool(trades.rows))
         assert all(row.cells[0].text <= whole[-2] for row in trades.rows)
         progress = str(screen.query_one(RunProgress).render())
         assert f"to {view.place.session}" in progress and f"equity {float(view.desk.books.value):,.0f}" in progress
@@ -340,9 +341,9 @@ async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(ba
         await until(pilot, lambda: list(curve.data.labels) == whole)
 
 
-async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(
-    backtested: Path,
-) -> None:
+async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested: Path, desk_home: Path) -> None:
+    places.desk_journal("demo").parent.mkdir(parents=True)
+    shutil.copy(desk_home / "data" / "desks" / "demo.db", places.desk_journal("demo"))
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await until(pilot, lambda: bridge.present().services is not None)
