@@ -66,6 +66,8 @@ class DeskJournal:
         `refuse_remains` does, and what JournalReader raises."""
         if self._reader is None:
             refuse_remains(self.path)
+            if not self.path.exists():
+                return None
             try:
                 self._reader = JournalReader(self.path)
             except (OutdatedJournal, MissingData):
