@@ -15,10 +15,10 @@ from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import command_of, equity_of, value_of
 from engine.messages.commands import Edit, OrderCommand, in_force
 
-UNFILLED = ", ".join(f"'{state}'" for state in (OrderState.REJECTED, OrderState.CANCELED, OrderState.EXPIRED))
+_UNFILLED = ", ".join(f"'{state}'" for state in (OrderState.REJECTED, OrderState.CANCELED, OrderState.EXPIRED))
 ORDERS = f"""
     SELECT orders.*, state.state,
-    CASE WHEN state.state IN ({UNFILLED}) THEN coalesce(state.detail, '') ELSE '' END AS ended
+    CASE WHEN state.state IN ({_UNFILLED}) THEN coalesce(state.detail, '') ELSE '' END AS ended
     FROM orders
     JOIN order_states AS state ON state.seq = (SELECT max(seq) FROM order_states WHERE order_id = orders.id)"""
 """Every order in its present state, which is its last, with the reason where that is an end before all was filled."""

@@ -129,7 +129,7 @@ class BacktestScreen(FramedScreen):
         until = None if run is None else self._place_in(run)
         self.query_one(RunProgress).show(run if run is None or until is None else up_to(run, until))
         self._show_results(runs)
-        self._draw(runs, run)
+        self._draw(runs, run, until)
         for one in view.backtests:
             if one.question and one.spec.run not in self._asked:
                 self._asked.add(one.spec.run)
@@ -196,11 +196,10 @@ class BacktestScreen(FramedScreen):
         table.set_columns(columns_of(figures))
         table.show(rows_of(runs, self._chosen, figures, self._marked))
 
-    def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None) -> None:
+    def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
         if run is None:
             return
         others = self._beside(runs, run)
-        until = self._place_in(run)
         known = len(run.curve), run.status, len(run.baseline), until
         drawn = self._part, run.name, known, tuple(one.name for one in others)
         now = time.monotonic()

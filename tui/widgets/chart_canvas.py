@@ -108,7 +108,7 @@ class Canvas:
                     segments.append(Segment("".join(chars[start:at]), style(ink or "", behind[start])))
                     start, ink = at, None
                 ink = ink if seen is None else seen
-            segments.append(Segment("".join(chars[start:]), style(ink or "", "".join(behind[start : start + 1]))))
+            segments.append(Segment("".join(chars[start:]), style(ink or "", behind[start])))
             strips.append(Strip(segments, self.width))
         return strips
 
