@@ -98,6 +98,8 @@ def test_progress_shows_whole_figures_or_none() -> None:
     state = _fold(_opened(0), _settled(0, 100_500))
     lines = {width: progress_text(state, width, True).plain.split("\n")[1] for width in range(60)}
     assert all(len(line) <= width for width, line in lines.items())
+    long = replace(state, name="desk 11-27 02:04 bf05", status=DONE)
+    assert all(len(progress_text(long, width, True).plain.split("\n")[0]) <= width for width in range(44, 120))
     assert lines[20] == "equity 100,500" and lines[59] == "equity 100,500   trades 0   test 2024-03-01"
 
 

@@ -46,10 +46,12 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
         )
     if run.status == FAILED:
         return Content.assemble((f"{run.name} failed\n", "bold $error-lighten-1"), (run.error, "$warning"))
-    cells = max(8, min(40, width - 44))
+    left = run.seconds_left
+    state = f"{amounts.minutes(left)} left" if left is not None else "" if run.running else run.status
+    name, count = f"{run.name}  ", f"  {_done(run)}  "
+    cells = max(4, min(40, width - 44, width - len(name) - len(count) - len(state)))
     full = round(run.fraction * cells)
     done, rest = ("#", "-") if plain else ("█", "░")
-    left = run.seconds_left
     second = [f"equity {run.curve[-1][1]:,.0f}"] if run.curve else []
     second += [f"trades {run.trades}", "  ".join(f"{name} {count}" for name, count in sorted(run.actions.items()))]
     second += [f"{run.part} {run.session}" if run.session else run.label, run.costs]
@@ -57,14 +59,11 @@ def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content
     ends = accumulate(len(part) + len(GAP) for part in second)
     fitting = [part for part, end in zip(second, ends, strict=True) if end - len(GAP) <= width]
     return Content.assemble(
-        (f"{run.name}  ", "bold"),
+        (name, "bold"),
         (done * full, _STATUS_INKS[run.status]),
         (rest * (cells - full), "$foreground 25%"),
-        f"  {_done(run)}  ",
-        (
-            f"{amounts.minutes(left)} left" if left is not None else "" if run.status == RUNNING else run.status,
-            _STATUS_INKS[run.status],
-        ),
+        count,
+        (state, _STATUS_INKS[run.status]),
         ("\n" + GAP.join(fitting), "$foreground 60%"),
     )
 

@@ -278,9 +278,12 @@ def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs
     asked = run("runs", "prune", "--keep", "1")
     assert asked.code == 2 and "--yes does it" in asked.err and "2 runs, " in asked.err
     assert contents(runs) == before
+    left = places.run_journal("fast").with_name("fast.db.0a1b2c3d.part")
+    left.write_bytes(b"of a process that was killed while it created the journal")
     size = sum(one["bytes"] for one in run("runs", "list", "--json").json["runs"] if one["id"] in ("slow", "fast"))
     done = run("runs", "prune", "--keep", "1", "--yes", "--json").json
     assert (sorted(done["removed"]), done["bytes"], done["retained"]) == (["fast", "slow"], size, 2)
+    assert not left.exists()
     assert not [path for path in places.runs_dir().iterdir() if path.name.startswith(("slow", "fast"))]
     assert {one["id"] for one in run("runs", "list", "--json").json["runs"]} == {"idle", "ring"}
     assert len(looks_in(places.looks_index())) == counted == 3
