@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from engine.app.booking_queue import BookingQueue
@@ -129,18 +130,18 @@ class DeskRunner:
             case RunCycle() if self._at_work:
                 self._notice("info", "a cycle is running already")
             case RunCycle(symbol):
-                work = self._whole_cycle(lambda gate: self._run_cycle(self._bus.publish, gate, symbol))
+                work = partial(self._whole_cycle, lambda gate: self._run_cycle(self._bus.publish, gate, symbol))
                 self._cycle = asyncio.create_task(self._guarded(work, self._notice), name="cycle")
             case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
-                self._begin_control(self._control(command))
+                self._begin_control(partial(self._control, command))
             case PlaceOrder():
-                self._begin_control(self.own_orders.send(command, self._idle))
+                self._begin_control(partial(self.own_orders.send, command, self._idle))
             case TakeBackOrder():
                 self.own_orders.take_back()
             case _:
                 raise InvariantBroken(f"the desk does not know what to do with {type(command).__name__}")
 
-    def _begin_control(self, work: Coroutine[None, None, None]) -> None:
+    def _begin_control(self, work: Callable[[], Awaitable[None]]) -> None:
         control = asyncio.create_task(self._guarded(work, self._answer), name="control")
         self._controls.add(control)
         control.add_done_callback(self._controls.discard)
@@ -203,9 +204,9 @@ class DeskRunner:
                 self._unsent = True
                 self._notice("warning", f"the answer is recorded, and nothing was sent yet: {error}")
 
-    async def _guarded(self, work: Coroutine[None, None, None], notice: Notice) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[None]], notice: Notice) -> None:
         try:
-            await work
+            await work()
         except PaperdeskError as error:
             notice("error", str(error))
         except Exception as error:  # a bug must be seen, and must not take the desk down

@@ -53,8 +53,14 @@ def test_the_screen_keeps_the_interpreter_while_it_works_and_gives_it_away_while
     }
 
 
-def test_the_interval_is_as_before_after_a_failure() -> None:
-    before = sys.getswitchinterval()
-    with pytest.raises(OSError, match="the terminal is gone"):
-        run_app(cast(Any, Measured(fails=True)))
-    assert sys.getswitchinterval() == before
+@pytest.mark.parametrize("microseconds", [5_000, 200, 249, 1])
+def test_the_interval_is_as_before_after_a_failure(microseconds: int) -> None:
+    at_first = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval((microseconds + 0.5) / 1e6)
+        before = sys.getswitchinterval()
+        with pytest.raises(OSError, match="the terminal is gone"):
+            run_app(cast(Any, Measured(fails=True)))
+        assert sys.getswitchinterval() == before
+    finally:
+        sys.setswitchinterval(at_first + 5e-7)
