@@ -7,11 +7,12 @@ before its end, and nothing be shown until the history stands.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from textual.app import App
 from textual.dom import DOMNode
+from textual.worker import Worker
 
 READING = "reading"
 """The beginning of the groups of workers that read what a screen shows of a place."""
@@ -36,7 +37,8 @@ def newest_reading(
             setattr(node, waiting, call)
         else:
             setattr(node, waiting, None)
-            node.run_worker(go_on(node, call), group=f"{READING} {method.__name__}", exit_on_error=False)
+            group = f"{READING} {method.__name__}"
+            _: Worker[None] = node.run_worker(partial(go_on, node, call), group=group, exit_on_error=False)
 
     async def go_on(node: Node, call: Callable[[], Awaitable[None]] | None) -> None:
         try:
