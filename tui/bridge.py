@@ -261,7 +261,8 @@ class Bridge:
         follower = self._follower
         runner, services, board = follower.runner, follower.services, follower.board
         desk, market = follower.moment
-        troubles, live = (follower.trouble, desk.error, desk.refusal), None
+        lacks = "" if services is None or self._refusal else services.lacks_key
+        troubles, live = (follower.trouble, desk.error, desk.refusal, lacks), None
         now = None if services is None else services.clock.now()
         market = market if services is not None else None  # read before the desk is open: screens count from a time
         if board is not None and services is not None:

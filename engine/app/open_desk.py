@@ -49,7 +49,7 @@ from engine.messages.commands import (
 )
 from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock, LiveFeed
-from engine.preset import load_preset
+from engine.preset import Preset, load_preset
 from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
 from engine.reports.documents.own_order import Ticket
 from engine.reports.documents.records import Records
@@ -66,6 +66,7 @@ class OpenDesk:
     desk: its name.
     symbols: in the order in which they are decided.
     label: the label of the model that decides, such as `rules, not a language model`.
+    lacks_key: says which key its models lack, so that no cycle can run; empty for none.
     steps: the questions that its agents are asked about a symbol, in order, by their names in events.
     journal: the journal's file, which is not there before the first run.
     clock: this machine's, the broker's, or a demo desk's own.
@@ -97,12 +98,13 @@ class OpenDesk:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
         `read_only` no journal is brought up to date, and no cycle runs on a schedule; `run_cycle` runs every cycle.
-        Raises UsageError or ConfigError for a desk that could not run, TryAgainLater where an older journal is in use,
+        Raises UsageError or ConfigError for a desk that could not run with any key, TryAgainLater where an older journal is in use,
         OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services, self._run_cycle = services, run_cycle
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
-        self.label, self.steps = build_models(services, preset).label, preset.questions
+        self.label, self.lacks_key = _label_of_models(services, preset)
+        self.steps = preset.questions
         self.journal = places.desk_journal(services.desk)
         if read_only:
             refuse_older(self.journal)
@@ -289,3 +291,11 @@ class OpenDesk:
     def _by_clock(self) -> Services:
         """The services by the desk's clock."""
         return replace(self._services, clock=self.clock)
+
+
+def _label_of_models(services: Services, preset: Preset) -> tuple[str, str]:
+    """The label of a desk's models, and the error of a key that one of them lacks; empty for none."""
+    try:
+        return build_models(services, preset).label, ""
+    except CredentialsRefused as error:
+        return build_models(services, preset, keys_on_demand=True).label, str(error)

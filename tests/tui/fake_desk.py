@@ -107,7 +107,7 @@ class FakeDesk:
     ) -> None:
         self.desk = "test"
         self.symbols = tuple(symbols)
-        self.label, self.steps = LABEL, load_preset("finvision").questions
+        self.label, self.lacks_key, self.steps = LABEL, "", load_preset("finvision").questions
         self.journal = folder / "test.db"
         self.mode = TradingMode.AUTO
         self.submissions = 0

@@ -19,9 +19,12 @@ from connectors.sandbox.server import SandboxServer
 from engine.config import load_config
 from engine.errors import ConfigError
 from engine.keys import keep_keys, load_keys, stored_keys
+from engine.messages.commands import RunCycle
 from tests.connectors.alpaca.sandbox_markets import sandbox
-from tests.tui.conftest import Running, until
+from tests.tui.commands.conftest import SESSIONS
+from tests.tui.conftest import Running, opened, until
 from tui.app import PaperdeskApp
+from tui.app_settings import AppSettings
 from tui.commands.app import open_desk, run
 from tui.first_run import NewAccount
 from tui.invocation import Invocation
@@ -190,8 +193,28 @@ async def test_a_desk_without_the_key_of_its_model_names_the_way_to_enter_it(
         await until(pilot, lambda: "ctrl+p enter API keys" in str(app.screen.query_one(ErrorBar).render()))
         said = app.bridge.snapshot().trouble
         assert "needs a key: set ANTHROPIC_API_KEY" in said and str(fresh / "keys.env") in said
+        await until(pilot, lambda: app.bridge.snapshot().services is not None)
         app.bridge.stop()
         assert app.bridge.wait(600)
+
+
+async def test_a_desk_without_the_key_of_its_model_shows_its_books_and_runs_no_cycle(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_MODELS__DEFAULT", "anthropic:m")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: "ANTHROPIC_API_KEY" in str(pilot.app.screen.query_one(ErrorBar).render()))
+        books = bridge.snapshot().desk.books
+        assert books is not None and books.session == SESSIONS[-1]
+        await pilot.press("escape")
+        await until(pilot, lambda: not bridge.snapshot().trouble)
+        assert bridge.send(RunCycle()) == ""
+        await until(pilot, lambda: any("m needs a key" in line.text for line in bridge.snapshot().desk.lines))
+    async with opened(settings=AppSettings(read_only=True)) as pilot:
+        shown = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
+        assert shown.desk.books == books and not shown.trouble  # no cycle runs in it anyway
 
 
 async def test_where_the_environment_gives_every_key_that_is_said(
