@@ -98,8 +98,9 @@ class OpenDesk:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
         `read_only` no journal is brought up to date, and no cycle runs on a schedule; `run_cycle` runs every cycle.
-        Raises UsageError or ConfigError for a desk that could not run with any key, TryAgainLater where an older journal is in use,
-        OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch does."""
+        Raises UsageError or ConfigError for a desk that could not run with any key, TryAgainLater where an older
+        journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
+        does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services, self._run_cycle = services, run_cycle
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
