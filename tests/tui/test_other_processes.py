@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Running, shown, until
-from test_app import every_click_hits
+from test_clicks import every_click_hits
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
@@ -81,7 +81,7 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
         await until(
             pilot, lambda: len(pilot.app.screen.query("#decisions")) == 1 and len(rows(pilot, "decisions")) == 8
         )
-        await every_click_hits(pilot, "decisions", 8)
+        await every_click_hits(pilot, pilot.app.screen.query_one("#decisions", Table))
 
 
 @pytest.mark.parametrize(

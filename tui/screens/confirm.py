@@ -1,5 +1,5 @@
 """Confirmations: a question before the desk halts or resumes, the app is left, or an order is answered. It says PAPER,
-and only a key of its own answers it."""
+and only a key of its own answers it, or a click on that."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -21,6 +21,7 @@ from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
+from tui.widgets.navigation_bars import ClickableText, Clicked, clickable
 
 LEAVE = ("escape", "n", "q")
 TICK = 0.25
@@ -108,7 +109,7 @@ class ConfirmScreen(Dialog[str]):
         """Mount the question and its answers."""
         with Vertical() as box:
             box.border_title = Content(f"PAPER  {self._confirmation.title}")
-            yield Static(self._choices(), id="choices", markup=False)
+            yield ClickableText(self._choices(), id="choices", markup=False)
             yield Static(self._confirmation.text, id="text", markup=False)
 
     def on_mount(self) -> None:
@@ -117,9 +118,11 @@ class ConfirmScreen(Dialog[str]):
             self.set_interval(TICK, self._follow)
 
     def _choices(self) -> Content:
-        parts: list[tuple[str, str]] = []
-        for key, action in (*self._confirmation.choices, ("esc", "cancel")):
-            parts += [(f"{key} ", "bold $primary"), (f"{action}   ", "")]
+        choices = [*((key, does, key) for key, does in self._confirmation.choices), ("esc", "cancel", "")]
+        parts = [
+            clickable(Content.assemble((f"{key} ", "bold $primary"), f"{does}   "), f"answer('{answer}')")
+            for key, does, answer in choices
+        ]
         return Content.assemble(*parts)
 
     def _follow(self) -> None:
@@ -130,6 +133,15 @@ class ConfirmScreen(Dialog[str]):
             self._confirmation = question
             self.query_one("#text", Static).update(question.text)
             self.query_one("#choices", Static).update(self._choices())
+
+    @on(Clicked)
+    async def _clicked(self, event: Clicked) -> None:
+        """Choose what was clicked."""
+        await self.app.run_action(event.action, self)
+
+    def action_answer(self, key: str) -> None:
+        """End with a choice, or with an empty text."""
+        self.dismiss(key)
 
     def on_key(self, event: events.Key) -> None:
         """Choose, or leave; no other key does anything here."""

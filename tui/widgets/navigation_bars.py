@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
+from textual.style import Style
 from textual.widgets import Static
 
 from tui.keys import SCREENS, Hint, Key, hints
@@ -28,6 +29,24 @@ class Clicked(Message):
     def __init__(self, action: str) -> None:
         super().__init__()
         self.action = action
+
+
+ACTION = "action"
+"""The name under which a part of a text has its action."""
+
+
+def clickable(text: Content, action: str) -> Content:
+    """A part of a ClickableText that runs an action where it is clicked."""
+    return text.stylize(Style.from_meta({ACTION: action}))
+
+
+class ClickableText(Static):
+    """A text with parts that can be clicked, wherever they are wrapped to; they look like the rest of it."""
+
+    def on_click(self, event: Click) -> None:
+        """Run the action of the part under the pointer."""
+        if action := event.style.meta.get(ACTION):
+            self.post_message(Clicked(action))
 
 
 class ActionBar(Static):
@@ -77,8 +96,9 @@ class Tabs(ActionBar):
         self.write(texts, Content.styled(WIDE_GAP if apart else " ", "$foreground 30%"))
 
 
-class TimeBar(Static):
-    """The place in a recorded history, and the way back; hidden in the present. A click goes to that part of it."""
+class TimeBar(ClickableText):
+    """The place in a recorded history, and the way back; hidden in the present. A click on the track goes to that part
+    of it, one on the way back to the present."""
 
     class Chosen(Message):
         """A place was clicked: a part of the whole, between 0 and 1."""
@@ -122,12 +142,12 @@ class TimeBar(Static):
                 (DONE * done, "$primary"),
                 (TO_COME * (track - done), "$foreground 40%"),
                 (f"  {cut(text, max(1, room - track - 2))}" if room > track + 4 else "", "$foreground 75%"),
-                (back, "bold $primary"),
+                clickable(Content.styled(back, "bold $primary"), "present"),
             )
         )
 
     def on_click(self, event: Click) -> None:
-        """Go to the place of the track that was clicked, or back to the present."""
+        """Go to the place of the track that was clicked."""
         first, width = self._track
         if width and first <= event.x < first + width:
             self.post_message(self.Chosen((event.x - first) / max(1, width - 1)))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from textual.content import Content
 from textual.strip import Strip
 from textual.widget import Widget
@@ -19,6 +18,7 @@ from tui import amounts
 from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
 from tui.widgets.agent_panes import OFFLINE
+from tui.widgets.navigation_bars import ClickableText, clickable
 
 if TYPE_CHECKING:
     from tui.snapshot import Snapshot
@@ -65,7 +65,8 @@ def items(view: Snapshot) -> Iterator[Item]:
         yield Item("Cash", amounts.money(books.cash, 0))
         if books.peak:
             fall = float(books.value / books.peak - 1)
-            yield Item("DD", amounts.percent(fall, 1) if fall < 0 else "0.0%", "down" if fall < 0 else "value")
+            digits = 1 if fall <= -0.0005 else 2  # never "-0.0%"
+            yield Item("DD", amounts.percent(fall, digits) if fall < 0 else "0.0%", "down" if fall < 0 else "value")
     yield from _market_items(view)
     yield from _desk_items(view)
 
@@ -217,8 +218,8 @@ class EventLog(Static):
         return "\n".join(f"{line.time:%Y-%m-%d %H:%M:%S} {line.level}: {line.text}" for line in self._lines)
 
 
-class ErrorBar(Static):
-    """The current error and the keys that deal with it; hidden without an error."""
+class ErrorBar(ClickableText):
+    """The current error and the keys that deal with it, which can be clicked; hidden without an error."""
 
     def __init__(self) -> None:
         super().__init__("", markup=False)
@@ -231,6 +232,7 @@ class ErrorBar(Static):
             return
         self.text = text
         self.display = bool(text)
-        palette = "  ctrl+p enter API keys" if enters_keys else ""
-        keys = Text(f"{palette}  ctrl+t try again   y copy   esc dismiss", style="bold")
-        self.update(Text.assemble(("! ", "bold"), text, keys))
+        keys = [("  ctrl+p enter API keys", "app.command_palette")] if enters_keys else []
+        keys += [("  ctrl+t try again", "retry"), ("   y copy", "copy"), ("   esc dismiss", "back")]
+        parts = [clickable(Content.styled(key, "bold"), action) for key, action in keys]
+        self.update(Content.assemble(("! ", "bold"), text, *parts))

@@ -1,0 +1,97 @@
+"""The mouse on full screens: a click on a row of any table chooses it, one on the time bar goes to its place."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from textual.geometry import Offset
+
+from engine import places
+from engine.domain.order import Order, Side
+from engine.domain.order_id import order_id
+from engine.domain.run import CashFlow
+from engine.journal.entries import OrderEntry
+from engine.journal.writer import JournalWriter
+from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import opened, shown, until
+from tests.tui.test_clicks import click, click_at, every_click_hits
+from tui.keys import SCREENS
+from tui.screens.frame import TALL
+from tui.screens.symbol_search import SymbolSearchScreen
+from tui.widgets.navigation_bars import TimeBar
+from tui.widgets.table import Table
+
+AFTER = datetime(2025, 3, 14, 22, tzinfo=UTC)
+"""After the close of the last session."""
+PARTS = 4
+"""Parts of a screen at most, which `v` shows in turn."""
+
+
+@pytest.fixture
+async def full(debating: Path, backtest_home: Path, run: Run) -> None:
+    """The home of a desk that has something for every table: beside three sessions of debates a backtest, an arena,
+    orders and cash flows."""
+    shutil.copytree(backtest_home, debating, dirs_exist_ok=True)
+    await asyncio.to_thread(run, "arena", "--agents", "controls", "--days", "2", "--run", "one")
+    with JournalWriter(places.desk_journal("demo")) as journal:
+        for n, symbol in enumerate(("ORVL", "HLXM"), 1):
+            paid = CashFlow(session=SESSIONS[-1], symbol=symbol, kind="dividend", amount=Decimal(n))
+            journal.cash_flow("", paid)
+            meant = Order(
+                id=order_id("demo", SESSIONS[-1], n, symbol, Side.BUY),
+                symbol=symbol,
+                side=Side.BUY,
+                session=SESSIONS[-1],
+                notional=Decimal(100 * n),
+                reason="",
+            )
+            journal.order_intended(OrderEntry(order=meant, run="", desk="demo", cycle=n, time=AFTER))
+
+
+@pytest.mark.slow
+async def test_a_click_chooses_the_row_that_it_hits_in_every_table(full: None) -> None:
+    async with opened((120, TALL)) as pilot:
+        for mode, (key, _, _) in SCREENS.items():
+            await pilot.press(key)
+            await until(pilot, lambda mode=mode: pilot.app.current_mode == mode)  # type: ignore[misc]
+            left = set(pilot.app.screen.query(Table))
+            for _ in range(PARTS):
+                await shown(pilot)
+                for table in [one for one in left if one.display and one.rows]:
+                    await every_click_hits(pilot, table)
+                    left.remove(table)
+                if left:
+                    await pilot.press("v")
+            assert not left, mode
+        await pilot.press("S")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SymbolSearchScreen))
+        found = pilot.app.screen.query_one(Table)
+        await until(pilot, lambda: bool(found.rows))
+        await every_click_hits(pilot, found)
+
+
+async def test_a_click_on_the_time_bar_goes_to_that_place_of_the_track_or_back_to_the_present(desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        bar = pilot.app.screen.query_one(TimeBar)
+        await until(pilot, lambda: bool(bar.place) and bar.size.width == 120)
+        count = bar.place.count  # type: ignore[union-attr]
+        assert count > 100
+        for part in (0.0, 1.0, 0.5):
+            first, width = bar._track
+            column = round(part * (width - 1))
+            number = 1 + round(column / (width - 1) * (count - 1))
+            await click_at(pilot, bar.region.offset + Offset(first + column, 0))
+            await until(pilot, lambda number=number: bar.place is not None and bar.place.number == number)  # type: ignore[misc]
+        await click_at(pilot, bar.region.offset)  # neither the track nor the way back
+        await arrived(pilot)
+        assert bar.display
+        await click(pilot, "\\ present")
+        await until(pilot, lambda: not bar.display)
