@@ -158,7 +158,7 @@ def percent(size: str) -> str:
 
 def cut_words(cut: Row) -> str:
     """`10 % to 7 % by cash floor: ...`."""
-    return f"{percent(cut['asked'])} to {percent(cut['allowed'])} by {cut['rule']}: {cut['reason']}"
+    return f"{percent(cut['asked'])} to {percent(cut['allowed'])} by {cut['rule']}: {one_line(cut['reason'])}"
 
 
 def _came_of_it(shown: Row) -> Iterator[_Entry]:

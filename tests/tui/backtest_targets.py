@@ -31,6 +31,11 @@ def slow(spec: RunSpec, connection: Connection) -> None:
     play(spec, connection, 5000, 0.01)
 
 
+def paid(spec: RunSpec, connection: Connection) -> None:
+    """As `slow`, decided by a model that costs something."""
+    play(spec, connection, 5000, 0.01, label="a model of a vendor")
+
+
 def fails(spec: RunSpec, connection: Connection) -> None:
     """Data that ends too early, and output that must not reach the terminal."""
     print("this must not reach the terminal")
@@ -60,12 +65,13 @@ def deaf(spec: RunSpec, connection: Connection) -> None:
     time.sleep(60)
 
 
-def play(spec: RunSpec, connection: Connection, count: int, pause: float) -> None:
+def play(
+    spec: RunSpec, connection: Connection, count: int, pause: float, label: str = "rules, not a language model"
+) -> None:
     """Sessions on a gentle wave, until the end or the word."""
     wanted = stop_wanted(connection)
     sessions = days(count)
     now = datetime(2024, 1, 2, 21, tzinfo=UTC)
-    label = "rules, not a language model"
 
     def tell(event: object) -> None:
         connection.send(to_plain(event))  # type: ignore[arg-type]

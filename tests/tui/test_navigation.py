@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import backtest_targets
 import pytest
 from conftest import Running, shown, until
-from fake_desk import FakeDesk
+from fake_desk import SYMBOLS, FakeDesk
 from textual.pilot import Pilot
+from textual.widgets import Static
 
+from engine.app.gated_model import Gate
+from engine.app.open_desk import Publish
 from tui.keys import SCREENS
 from tui.screens.confirm import ConfirmScreen
 from tui.snapshot import Place
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.table import Cell, Column, Row, Table
-
-EVENTS = 4
-"""Rows of the newest events, under the panes of the Desk."""
 
 
 def text(pilot: Pilot[Any], bar: type[Tabs] | type[Hints]) -> str:
@@ -60,21 +64,6 @@ async def test_tabs_fit_any_width_and_bars_are_painted_to_their_last_cell(
         assert pilot.app.current_mode == "ops"
 
 
-async def test_a_pane_that_stands_alone_fills_the_screen(running: Running) -> None:
-    async with running((120, 40)) as pilot:
-        for key in ("1", "4"):
-            await pilot.press(key, "z")
-            screen, sizes = pilot.app.screen, {}
-            for _ in screen.PANES:  # type: ignore[attr-defined]
-                await pilot.press("tab")
-                await shown(pilot)
-                sizes |= {pane.id: pane.outer_size for pane in screen.query(".pane") if pane.display}
-            (size,) = set(sizes.values())
-            body = screen.query_one("#body").size
-            assert len(sizes) >= 4 and size.width == body.width and size.height >= body.height - EVENTS, sizes
-            await pilot.press("z")
-
-
 async def test_hints_show_what_works_and_can_be_clicked(running: Running, asking: FakeDesk) -> None:
     async with running((200, 40), desk=asking) as pilot:
         await until(pilot, lambda: "a approve" in text(pilot, Hints))
@@ -104,19 +93,70 @@ async def test_the_palette_lists_the_keys_that_work_and_runs_them(running: Runni
         assert "Play 60x" in titles and "Back to the present" in titles
 
 
-@pytest.mark.parametrize("cost", [Decimal("0.3"), None])
+class Standing(FakeDesk):
+    """A desk whose cycle stands still once it has decided on its first symbol."""
+
+    async def run_cycle(self, publish: Publish, gate: Gate, only: str | None = None) -> None:
+        """Two steps of the first symbol, and no more."""
+        begun = count(1)
+
+        async def stands() -> None:
+            await gate()
+            if next(begun) > 2:
+                await asyncio.Event().wait()
+
+        await super().run_cycle(publish, stands, only)
+
+
+def question(pilot: Pilot[Any]) -> str:
+    """The text of the question that is asked; empty where none is."""
+    asked = isinstance(pilot.app.screen, ConfirmScreen) and pilot.app.screen.is_mounted
+    return str(pilot.app.screen.query_one("#text", Static).render()) if asked else ""
+
+
+@pytest.mark.parametrize(("cost", "took"), [(Decimal("0.3"), "$0.60"), (None, "cost unknown")])
 async def test_a_paid_run_is_left_only_once_that_is_confirmed(
-    running: Running, tmp_path: Path, cost: Decimal | None
+    running: Running, tmp_path: Path, cost: Decimal | None, took: str
 ) -> None:
-    desk = FakeDesk(tmp_path, pause=0.01)
+    desk = Standing(tmp_path)
     desk.cost = cost  # type: ignore[assignment]
     async with running(desk=desk) as pilot:
         await pilot.press("r")
-        await until(pilot, lambda: pilot.app.bridge.snapshot().desk.cost != 0)  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.bridge.snapshot().desk.at == SYMBOLS[1])  # type: ignore[attr-defined]
+        for answer in ("n", "y"):
+            await pilot.press("q")
+            await until(pilot, lambda: bool(question(pilot)))
+            assert question(pilot) == (
+                f"A cycle is at work: 1 of 3 symbols are decided, its models took {took} so far. They are kept; the "
+                "next run decides the other 2."
+            )
+            assert not pilot.app._exit
+            await pilot.press(answer)
+        await until(pilot, lambda: pilot.app._exit)
+
+
+async def test_a_paid_backtest_is_left_only_once_that_is_confirmed(running: Running) -> None:
+    async with running(target=backtest_targets.paid) as pilot:
+        await pilot.press("7", "ctrl+r")
+        await until(pilot, lambda: any(one.label for one in pilot.app.bridge.snapshot().backtests))  # type: ignore[attr-defined]
+        (run,) = pilot.app.bridge.snapshot().backtests  # type: ignore[attr-defined]
         await pilot.press("q")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await until(pilot, lambda: bool(question(pilot)))
+        assert re.fullmatch(
+            rf"The backtest {run.name} is at work \(\d+%\): its sessions so far are kept, "
+            rf"paperdesk backtest --resume {run.spec.run} goes on\.",
+            question(pilot),
+        )
         assert not pilot.app._exit
         await pilot.press("y")
+        await until(pilot, lambda: pilot.app._exit)
+
+
+async def test_a_backtest_by_rules_is_left_at_once(running: Running) -> None:
+    async with running(target=backtest_targets.slow) as pilot:
+        await pilot.press("7", "ctrl+r")
+        await until(pilot, lambda: any(one.label for one in pilot.app.bridge.snapshot().backtests))  # type: ignore[attr-defined]
+        await pilot.press("q")
         await until(pilot, lambda: pilot.app._exit)
 
 

@@ -17,7 +17,7 @@ from textual.widget import Widget
 from tui import amounts
 from tui.keys import pane_bindings
 from tui.partial_answer import streamed_text
-from tui.plain_text import one_line
+from tui.plain_text import one_line, printable
 from tui.state import DeskState, Pane, Progress, Signal
 from tui.widgets.border_text import set_title
 from tui.widgets.text_lines import TextLines
@@ -75,7 +75,9 @@ def styled_answer(text: str) -> Content:
 
 def answer_content(pane: Pane) -> Content:
     """Style the answer of a step, as far as it has come."""
-    return styled_answer(streamed_text(pane.text) if pane.progress is Progress.THINKING else pane.text)
+    thinks = pane.progress is Progress.THINKING
+    # The escapes of half a document stand for characters of any kind.
+    return styled_answer(printable(streamed_text(pane.text)) if thinks else pane.text)
 
 
 def step_content(pane: Pane, *, plain: bool) -> Content:

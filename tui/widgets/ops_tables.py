@@ -68,7 +68,7 @@ def models(calls: Sequence[ModelCalls]) -> list[Row]:
         Row(
             f"{one.model}|{one.agent}",
             (
-                Cell(one.model, "strong"),
+                Cell(one_line(one.model), "strong"),
                 Cell(one.agent),
                 Cell(f"{one.calls:,}", order=one.calls),
                 Cell(f"{one.recorded:,}", "muted", one.recorded),
@@ -97,7 +97,7 @@ def _rate(one: ModelRate, paid: list[Decimal | None]) -> Row:
     return Row(
         one.model,
         (
-            Cell(one.model, "strong"),
+            Cell(one_line(one.model), "strong"),
             Cell(f"{one.requests:,}", order=one.requests),
             Cell(f"{one.tokens:,}", order=one.tokens),
             Cell(f"{one.limited:,}", "warn" if one.limited else "muted", one.limited),

@@ -58,8 +58,10 @@ def state(pane: Pane) -> str:
 def prompt(questions: Questions, pane: Pane, session: date | None) -> Content:
     """The question of a step: role, messages, charts; every attempt."""
     asked = [one for one in questions.questions if one.step == pane.step and pane.owner in ("", one.owner)]
-    if questions.session != session or not asked:
+    if questions.session != session or not questions.questions:
         return Content.styled(f"No question of this step: {_LATER}.", MUTED)
+    if not asked:
+        return Content.styled("No question of this step: no agent was asked in it.", MUTED)
     parts: list[Part] = []
     for question in asked:
         parts += _question(question)
@@ -68,7 +70,9 @@ def prompt(questions: Questions, pane: Pane, session: date | None) -> Content:
 
 def _question(question: Question) -> Iterator[Part]:
     again = f", attempt {question.attempt}" if question.attempt > 1 else ""
-    yield f"{question.agent}{again}: {question.outcome}\n", "bold"
+    # Of the last attempt the title of the answer has the cost.
+    cost = f", {amounts.cost(question.cost)}" if question.outcome == "sent back" else ""
+    yield f"{question.agent}{again}: {question.outcome}{cost}\n", "bold"
     if question.reason:
         yield f"{one_line(question.reason)}\n", "$warning"
     seen = "" if question.seen else ", read as figures"
