@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from engine import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.conftest import Running, until
+from tests.tui.real_terminal import TMUX, Terminal
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.widgets.screen_bars import EventLog, StatusBar
@@ -98,6 +100,47 @@ async def test_orders_fills_positions_cash_and_equity_follow_a_fill(
     assert float(document["cash"]) == float(cash) and document["since"]["fills"] == len(waiting)
     orders = (await asyncio.to_thread(run, "orders", "--json")).json["orders"]
     assert {one["id"] for one in orders if one["state"] == "filled"} == waiting
+
+
+LIVE = {
+    "clock": r"Mkt OPEN (\S+)",
+    "equity": r"Equity ([\d,.]+)",
+    "last price": r"[›│ ]TMBK +([\d.]+) ",
+    "chart": r"TMBK 1D .*C([\d.]+)",
+    "profit": r"[›│ ]TMBK +[\d.]+ +[\d.]+ +([-+][\d,.]+)",
+}
+"""Parts of the screen that go with the market, each a group of one figure."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
+def test_in_a_terminal_all_that_is_live_follows_a_market_at_sixty_times_its_speed(
+    sandbox: SandboxServer, run: Run, fresh: Path
+) -> None:
+    until_orders(sandbox, run)
+    sandbox.advance("open")
+    assert run("--daily").code == 0  # books the fills
+    (held, *_) = sandbox.state()["positions"]
+    parts = {name: pattern.replace("TMBK", held) for name, pattern in LIVE.items()}
+    terminal = Terminal(fresh, 160, 45)
+    try:
+        terminal.until(lambda text: "Mkt OPEN" in text and f"{held} " in text)
+        if f"{held} 1D" not in terminal.text():
+            terminal.keys("]")
+        terminal.until(lambda text: f"{held} 1D" in text)
+        sandbox.control_request("POST", "/sandbox/clock", {"speed": 60})
+        seen: dict[str, set[str]] = {name: set() for name in parts}
+
+        def moved(text: str) -> bool:
+            for name, pattern in parts.items():
+                seen[name] |= set(re.findall(pattern, text))
+            return all(len(values) > 3 for values in seen.values())
+
+        terminal.until(moved, 120)
+        sandbox.control_request("POST", "/sandbox/clock", {"speed": 0})
+        terminal.until(lambda text: f"Equity {float(sandbox.state()['equity']):,.2f}" in text)
+    finally:
+        terminal.close()
 
 
 @pytest.mark.slow
