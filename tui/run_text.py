@@ -69,14 +69,16 @@ def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
     price. `source` tells where that comes from, in place of its close."""
     if effect is None:
         return []
-    shares, value = Decimal(effect["shares"]), amounts.number(effect["value"])
+    shares, value = amounts.quantity(Decimal(effect["shares"])), amounts.money(amounts.number(effect["value"]))
+    # An amount buys more shares, or fewer, as the price of the fill turns out.
+    shares = f"{shares}, worth {value}" if effect["amount"] is None else f"about {shares}, bought for {value}"
     source = source or f"the close of {effect['session']}"
     count = effect["open_orders"]
     beside = f" and what {counted(count, 'open order')} may take" if count else ""
     parts = ("-" if part is None else f"{part:.1%}" for part in (effect["before"], effect["after"]))
     return [
         ("Price", f"{amounts.price(amounts.number(effect['price']))}, {source}"),
-        ("Shares", f"{amounts.quantity(shares)}, worth {amounts.money(value)}"),
+        ("Shares", shares),
         ("Part", f"{' to '.join(parts)} of the portfolio"),
         ("Cash", f"{amounts.money(amounts.number(effect['cash_after']))} after it{beside}"),
     ]

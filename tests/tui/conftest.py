@@ -181,6 +181,7 @@ def running(tmp_path: Path) -> Running:
         open_desk: Any = None,
         settings: Any = None,
         set_up: Any = None,
+        notifications: bool = False,
     ) -> AsyncIterator[Pilot[Any]]:
         given = desk or FakeDesk(tmp_path)
         app = PaperdeskApp(
@@ -191,7 +192,7 @@ def running(tmp_path: Path) -> Running:
             settings=settings,
             set_up=set_up,
         )
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=notifications) as pilot:
             if open_desk is None:
                 await until(pilot, lambda: app.bridge.snapshot().services is not None)
                 await shown(pilot)

@@ -10,8 +10,10 @@ import pytest
 from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SOLD, FakeDesk
 from textual.drivers.headless_driver import HeadlessDriver
+from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
+from textual.widgets._toast import Toast
 
 from engine.domain.order import Order, OrderState
 from engine.domain.portfolio import Portfolio, Position
@@ -20,8 +22,10 @@ from engine.execution.controls import Approval, approvals
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.documents.control_state import ControlState
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
+from tui.widgets.navigation_bars import Hints
 from tui.widgets.screen_bars import ErrorBar
 from tui.widgets.table import Table
 
@@ -51,6 +55,17 @@ def stands(pilot: Pilot[Any]) -> list[str]:
     return [f"{row.cells[0].text} {row.cells[-1].text}" for row in table.rows]
 
 
+def controls(pilot: Pilot[Any]) -> ControlState:
+    """The state of the desk's controls that the screen shows."""
+    found: ControlState = pilot.app.screen_stack[0]._view.controls  # type: ignore[attr-defined]
+    return found
+
+
+def toasts(pilot: Pilot[Any]) -> list[Notification]:
+    """What is said beside the screen at present."""
+    return list(pilot.app._notifications)
+
+
 def question(pilot: Pilot[Any]) -> str:
     """The text of the dialog that is open, without line breaks; empty without one."""
     if not isinstance(pilot.app.screen, ConfirmScreen):
@@ -68,6 +83,34 @@ async def typed(pilot: Pilot[Any], text: str) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
     pilot.app.screen.query_one(Input).value = text
     await pilot.press("enter")
+
+
+async def test_the_book_answers_orders_as_the_desk_does(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(stands(pilot)) == 3)
+        await pilot.press("4")
+        await until(pilot, lambda: "a approve  x veto  e edit" in str(pilot.app.screen.query_one(Hints).render()))
+        await pilot.press("x")
+        await until(pilot, lambda: "A vetoed order is never sent" in question(pilot))
+        await pilot.press("y")
+        await until(pilot, lambda: answer(asking, BOUGHT) is not None)
+        assert pilot.app.last_command == f"paperdesk veto {BOUGHT.id}"  # type: ignore[attr-defined]
+
+
+async def test_what_was_said_before_neither_covers_a_question_nor_stays_beside_what_followed(
+    running: Running, asking: FakeDesk
+) -> None:
+    async with running((80, 24), desk=asking, notifications=True) as pilot:
+        await until(pilot, lambda: len(stands(pilot)) == 3)
+        for said in ("the desk is paused", "the pause is over"):
+            await pilot.press("p")
+            await until(pilot, lambda said=said: [one.message.split("\n")[0] for one in toasts(pilot)] == [said])  # type: ignore[misc]
+            paused = said == "the desk is paused"
+            await until(pilot, lambda paused=paused: (controls(pilot).paused is not None) is paused)  # type: ignore[misc]
+        await until(pilot, lambda: bool(pilot.app.screen.query(Toast)))
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await until(pilot, lambda: not toasts(pilot) and not pilot.app.screen.query(Toast))
 
 
 async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
@@ -88,7 +131,7 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         for fact in (
             f"BUY {BOUGHT.symbol} for 7,000.00 [b]it rises[/b] on volume",
             f"Price {price:.2f}, the close of 2024-04-30",
-            f"Shares {shares:.2f}, worth 7,000.00",
+            f"Shares about {shares:.2f}, bought for 7,000.00",
             f"Part {100 * price / 94_000:.1%} to {after:.1%} of the portfolio",
             "Cash 76,000.00 after it and what 2 open orders may take",
         ):
@@ -104,7 +147,11 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         await pilot.press("e")
         await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
         pilot.app.screen.query_one(Input).value = "$3000"
-        for fact in (f"Price {price:.2f}", f"Shares {3000 / price:.2f}, worth 3,000.00", "Cash 80,000.00 after it"):
+        for fact in (
+            f"Price {price:.2f}",
+            f"Shares about {3000 / price:.2f}, bought for 3,000.00",
+            "Cash 80,000.00 after it",
+        ):
             await until(pilot, lambda fact=fact: fact in note(pilot))  # type: ignore[misc]
         pilot.app.screen.query_one(Input).value = "x"
         await until(pilot, lambda: note(pilot) == "25 for shares, $5000 for an amount enter confirms esc cancels")

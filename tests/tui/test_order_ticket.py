@@ -20,6 +20,7 @@ from engine.journal.writer import JournalWriter
 from tui.app_settings import AppSettings
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.order_ticket import OrderTicket
+from tui.widgets.navigation_bars import Hints
 
 
 def orders(desk: FakeDesk) -> list[OrderEntry]:
@@ -54,9 +55,9 @@ async def test_a_ticket_says_what_the_order_would_do_and_enter_sends_it(running:
         assert "PAPER" in str(ticket.query_one("Vertical").border_title)
         assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
         await pilot.press(*"$2500")
-        await until(pilot, lambda: "worth 2,500.00" in effect(pilot) and "within the cash floor" in effect(pilot))
+        await until(pilot, lambda: "bought for 2,500.00" in effect(pilot) and "within the cash floor" in effect(pilot))
         said = effect(pilot)
-        assert "50.00" in said and "Shares 50" in said and "0.0% to 25.0%" in said and "7,500.00 after it" in said
+        assert "50.00" in said and "Shares about 50" in said and "0.0% to 25.0%" in said and "7,500.00 after it" in said
         await pilot.press("enter")
         await until(pilot, lambda: bool(orders(desk)))
         (entry,) = orders(desk)
@@ -120,7 +121,7 @@ async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Runni
         )
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, ConfirmScreen))
-        assert any("u takes it back" in one.message for one in pilot.app._notifications)
+        await until(pilot, lambda: "u undo" in str(pilot.app.screen.query_one(Hints).render()))
         await pilot.press("u")
         await until(pilot, lambda: not pilot.app.bridge.snapshot().own_orders)  # type: ignore[attr-defined]
         assert not any("u takes it back" in one.message for one in pilot.app._notifications)

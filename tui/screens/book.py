@@ -15,19 +15,19 @@ from tui import amounts, book_curves
 from tui.keys import BOOK, bindings
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import newest_reading
-from tui.screens.own_order_keys import OwnOrderKeys
+from tui.screens.order_actions import OrderActions
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 
-class BookScreen(OwnOrderKeys):
+class BookScreen(OrderActions):
     """The account: two curves on the left, four tables on the right."""
 
     MODE = BOOK
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(BOOK)]
-    TABLE = "book-positions"
+    TABLE, ORDERS = "book-positions", "book-orders"
     PANES = ("growth", "falls", "book-positions", "book-orders", "trades", "flows", "exposure")
 
     def __init__(self) -> None:
@@ -107,6 +107,10 @@ class BookScreen(OwnOrderKeys):
         """The symbol of the position under the cursor; else the desk's first."""
         quotes = () if self._view.market is None else self._view.market.quotes
         return self.query_one("#book-positions", Table).cursor_key or next((one.symbol for one in quotes), "")
+
+    def has_decision(self) -> bool:
+        """True where a position is chosen."""
+        return bool(self.query_one("#book-positions", Table).cursor_key)
 
     def action_why(self) -> None:
         """Open the trail of the latest decision for the position under the cursor."""

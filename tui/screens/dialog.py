@@ -10,17 +10,17 @@ from textual.screen import ModalScreen
 Result = TypeVar("Result")
 
 
-LOW = 16
-"""Rows of a terminal in which a message would lie over the answers of a dialog."""
+def facts_width(columns: int) -> int:
+    """The columns of facts in a dialog over a terminal of so many: the style sheet's, less border and margins."""
+    return min(56, columns * 92 // 100 - 6)
 
 
 class Dialog(ModalScreen[Result]):
     """A page over another screen."""
 
     def on_mount(self) -> None:
-        """Remove older messages from a low terminal."""
-        if self.app.size.height < LOW:
-            self.app.clear_notifications()
+        """Remove older messages, which would lie over the answers."""
+        self.app.clear_notifications()
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """End with a result; nothing happens where it has ended. Textual would end the screen below it, too."""

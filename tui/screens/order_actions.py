@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui.screens.dialog import facts_width
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import PAST
 from tui.twins import report_answers
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 
 class OrderActions(OwnOrderKeys):
-    """A screen with a table `orders`, whose orders are answered by key. `chosen_symbol` is the one whose order is meant
-    where the table has not the focus."""
+    """A screen with a table of orders, which are answered by key. `chosen_symbol` is the one whose order is meant where
+    the table has not the focus."""
+
+    ORDERS = "orders"
+    """The id of that table; its rows have the ids of orders."""
 
     def action_approve(self) -> None:
         """Approve the order that waits, once that is confirmed."""
@@ -49,6 +53,10 @@ class OrderActions(OwnOrderKeys):
         elif self._in_present():
             self.notify("nothing can be taken back: what was answered is sent, or ended", markup=False, timeout=3)
 
+    @property
+    def _facts_width(self) -> int:
+        return facts_width(self.app.size.width)
+
     def _in_present(self) -> bool:
         return self.desk_app.bridge.playback is None
 
@@ -60,7 +68,7 @@ class OrderActions(OwnOrderKeys):
         from tui.screens.order_question import order_confirmation
 
         order, counted = one.order, list(self._view.controls.waiting)
-        confirmation = order_confirmation(self._view, order.id, approve=approve)
+        confirmation = order_confirmation(self._view, order.id, self._facts_width, approve=approve)
         if confirmation is None:
             return
         answers: dict[str, Callable[[], None]] = {
@@ -79,7 +87,7 @@ class OrderActions(OwnOrderKeys):
         def as_it_is() -> Confirmation | None:
             view = self.desk_app.snapshot()
             counted[:] = view.controls.waiting  # all are those that the text counts
-            return order_confirmation(view, order.id, approve=approve)
+            return order_confirmation(view, order.id, self._facts_width, approve=approve)
 
         self.app.push_screen(ConfirmScreen(confirmation, as_it_is), answered)
 
@@ -106,7 +114,7 @@ class OrderActions(OwnOrderKeys):
 
         now = f"${order.notional}" if order.notional is not None else f"{order.quantity:f}"
         title = f"PAPER  Edit {order.side} {order.symbol}"
-        note = partial(size_note, self.desk_app.snapshot(), order.id)
+        note = partial(size_note, self.desk_app.snapshot(), order.id, self._facts_width)
         self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=note), answered)
 
     def _give(self, *commands: OrderCommand | ResizeOrder) -> None:
@@ -127,7 +135,7 @@ class OrderActions(OwnOrderKeys):
         if self._view.services is None:
             self.notify("the desk is still opening", timeout=3)
             return None
-        waiting, table = self._view.controls.waiting, self.query_one("#orders", Table)
+        waiting, table = self._view.controls.waiting, self.query_one(f"#{self.ORDERS}", Table)
         under = next((one for one in waiting if one.order.id == table.cursor_key), None)
         if self.focused is not table or not waiting:
             symbol = self.chosen_symbol()

@@ -16,25 +16,22 @@ from tui.run_text import effect_facts, terms
 from tui.screens.confirm import Confirmation
 from tui.snapshot import Snapshot
 
-WIDTH = 56
-"""Columns of the question's facts."""
-
 
 def open_order(view: Snapshot, order_id: str) -> OpenOrder | None:
     """An open order by its id; None once nothing can follow it any more."""
     return next((one for one in view.controls.orders if one.order.id == order_id), None)
 
 
-def order_confirmation(view: Snapshot, order_id: str, *, approve: bool) -> Confirmation | None:
-    """Before an order is approved or vetoed; with several that wait, for all of them at once too. None for an order
-    that does not wait any more."""
+def order_confirmation(view: Snapshot, order_id: str, width: int, *, approve: bool) -> Confirmation | None:
+    """Before an order is approved or vetoed, with facts of `width`; with several that wait, for all of them at once
+    too. None for an order that does not wait any more."""
     one = open_order(view, order_id)
     if one is None or not one.waits or view.now is None:
         return None
     lines = [terms(row_json.order(one.order, one.decided))]
     if reason := one_line(one.order.reason):
-        lines.append(cut(reason, 2 * WIDTH))
-    known = list(facts(_effect(view, one.order), WIDTH, label=8))
+        lines.append(cut(reason, 2 * width))
+    known = list(facts(_effect(view, one.order), width, label=8))
     lines += ["", *known] if known else []
     if one.until is not None:
         lines += [
@@ -52,8 +49,9 @@ def order_confirmation(view: Snapshot, order_id: str, *, approve: bool) -> Confi
     return Confirmation(f"{action.capitalize()}?", "\n".join(lines), (("y", action), *more, *every))
 
 
-def size_note(view: Snapshot, order_id: str, text: str) -> str:
-    """The effect of an order at a size that is being typed; how a size is written where it is none yet."""
+def size_note(view: Snapshot, order_id: str, width: int, text: str) -> str:
+    """The effect of an order at a size that is being typed, with facts of `width`; how a size is written where it is
+    none yet."""
     one, note = open_order(view, order_id), SIZE_NOTE
     try:
         size = order_size(text)
@@ -67,7 +65,7 @@ def size_note(view: Snapshot, order_id: str, text: str) -> str:
         order = replace(one.order, notional=size.number if size.money else size.number * last)
     else:
         order = replace(one.order, quantity=size.number / last if size.money else size.number)
-    return "\n".join((note, *facts(_effect(view, order), WIDTH, label=8)))
+    return "\n".join((note, *facts(_effect(view, order), width, label=8)))
 
 
 def undoable_order(view: Snapshot, symbol: str) -> OpenOrder | None:

@@ -21,14 +21,12 @@ from tui.desk_app import DeskApp
 from tui.order_size import SIZE_HINT, order_size
 from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts
-from tui.screens.dialog import Dialog
+from tui.screens.dialog import Dialog, facts_width
 from tui.worker_failures import ShowsFailures
 
 KEYS = "enter sends   esc cancels   tab next field   space side"
 LOW = [(0, "-low"), (20, "-high")]
 """Classes by the rows of the terminal, as the style sheet knows them."""
-WIDTH = 56
-"""Columns of the facts."""
 
 
 class SideChoice(Static, can_focus=True):
@@ -132,7 +130,7 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         except (ValueError, PaperdeskError) as error:
             self._say(one_line(str(error)))
             return
-        self._say(_text(ticket))
+        self._say(_text(ticket, facts_width(self.app.size.width)))
         if sending and not ticket.refused:
             self.dismiss(wanted)
 
@@ -140,8 +138,8 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         self.query_one("#effect", Static).update(text)
 
 
-def _text(ticket: Ticket) -> str:
+def _text(ticket: Ticket, width: int) -> str:
     """The effect of an order, and what the limits say of it."""
-    lines = list(facts(effect_facts(effect_row(ticket.effect)), WIDTH, label=8))
+    lines = list(facts(effect_facts(effect_row(ticket.effect)), width, label=8))
     limits = f"NOT TAKEN: {ticket.refused}" if ticket.refused else "within the cash floor and the shares that are free"
     return "\n".join([*lines, "", limits])

@@ -22,6 +22,7 @@ class OrderEffect:
     session: of the price.
     shares: that it buys or sells; of an order for an amount by the price.
     value: of these shares, in the quote currency.
+    amount: that is spent, in the quote currency, whatever the shares cost when it fills; None for an order of shares.
     before, after: the worth of the position as a fraction of the portfolio's, now and after all orders of the symbol;
         None for a portfolio without value.
     cash_after: in the quote currency, less what the open orders may take; what they sell brings nothing yet.
@@ -32,6 +33,7 @@ class OrderEffect:
     session: date
     shares: Decimal
     value: Decimal
+    amount: Decimal | None
     before: float | None
     after: float | None
     cash_after: Decimal
@@ -59,6 +61,7 @@ def order_effect(
         session=session,
         shares=shares,
         value=shares * last,
+        amount=order.notional,
         before=parts[0],
         after=parts[1],
         cash_after=power.cash - power.reserved - _signed(order, last) * last,
@@ -80,5 +83,6 @@ def effect_row(effect: OrderEffect | None) -> Row | None:
         **row_json.fields(effect, "price", "session"),
         "shares": str(round(effect.shares, 4)),
         **money,
+        **row_json.fields(effect, "amount"),
         **row_json.fields(effect, "before", "after", "open_orders"),
     }
