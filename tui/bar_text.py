@@ -23,7 +23,7 @@ MUTED = "$foreground 55%"
 
 
 def bar_text(chart: SymbolChart, row: int, width: int) -> Content:
-    """The bar of a row, its figures in lines of at most `width`; a line for a decision and for every trade."""
+    """The bar of a row, its figures in lines of at most `width`; a line for every decision and every trade."""
     figures = [*_prices(chart.data, row), *_indicators(chart, row)]
     lines = [*_flowing(figures, width), *_events(chart, row, width)]
     return Content("\n").join(lines)
@@ -58,8 +58,8 @@ def _indicators(chart: SymbolChart, row: int) -> Iterator[tuple[str, str]]:
 
 
 def _events(chart: SymbolChart, row: int, width: int) -> Iterator[Content]:
-    decision, room = chart.decided.get(row), max(12, width - 19)
-    if decision is not None:
+    room = max(12, width - 19)
+    for decision in chart.decided.get(row, ()):
         yield Content.assemble((f"{decision.key.session} decided ", MUTED), cut(_decided(decision), room))
     for fill in chart.fills.get(row, ()):
         amount = f"{fill.side.value} {amounts.quantity(fill.quantity)} at {amounts.price(fill.price)}"

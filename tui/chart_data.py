@@ -137,13 +137,13 @@ def visible_candles(data: ChartData, view: ChartView, columns: int) -> list[Cand
     candles: list[Candle] = []
     for place, group in enumerate(range(groups - shown, groups)):
         first, stop = group * per, min((group + 1) * per, end)
-        candle = _candle(data, first, stop, columns - (shown - place) * step)
+        candle = candle_of(data, first, stop, columns - (shown - place) * step)
         if candle is not None:
             candles.append(candle)
     return candles
 
 
-def _candle(data: ChartData, first: int, stop: int, x: int) -> Candle | None:
+def candle_of(data: ChartData, first: int, stop: int, x: int) -> Candle | None:
     """Merge the bars of a group into one candle; None where no bar of it has usable prices."""
     rows = [row for row in range(first, stop) if _usable(data, row)]
     if not rows:

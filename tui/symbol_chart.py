@@ -44,13 +44,13 @@ class SymbolChart:
     """A symbol's chart with what can be drawn under it.
 
     panes: curves by indicator and name, a value per bar.
-    decided: the latest decision on the close of each bar, by its row.
+    decided: the decisions on closes within each bar, the latest last, by its row.
     fills: the trades within each bar, by its row.
     """
 
     data: ChartData = field(default_factory=ChartData)
     panes: Mapping[str, Mapping[str, Series]] = field(default_factory=dict)
-    decided: Mapping[int, Decision] = field(default_factory=dict)
+    decided: Mapping[int, Sequence[Decision]] = field(default_factory=dict)
     fills: Mapping[int, Sequence[Fill]] = field(default_factory=dict)
 
 
@@ -91,8 +91,11 @@ def symbol_chart(
     rows = _rows(daily.days, group)
     data = replace(_grouped(daily, rows), title=f"{symbol} {timeframe}")
     placed = dict(zip(daily.days, rows, strict=True))
-    decided = {placed[one.key.session]: one for one in decisions if one.key.session in placed}
+    decided: dict[int, list[Decision]] = {}
     traded: dict[int, list[Fill]] = {}
+    for one in decisions:
+        if one.key.session in placed:
+            decided.setdefault(placed[one.key.session], []).append(one)
     for fill in fills:
         if fill.session in placed:
             traded.setdefault(placed[fill.session], []).append(fill)
@@ -104,10 +107,15 @@ def symbol_chart(
     )
 
 
-def _marked(data: ChartData, traded: Mapping[int, Sequence[Fill]], decided: Mapping[int, Decision]) -> ChartData:
-    """The chart with its averages, its trades and its decisions."""
+def _marked(
+    data: ChartData, traded: Mapping[int, Sequence[Fill]], decided: Mapping[int, Sequence[Decision]]
+) -> ChartData:
+    """The chart with its averages, its trades and the last session's decisions of each bar."""
     markers = [Marker(row, fill.side.value, float(fill.price)) for row, some in traded.items() for fill in some]
-    known = {row: decided_as([one]) for row, one in decided.items()}
+    known = {}
+    for row, some in decided.items():
+        last = max(one.key.session for one in some)
+        known[row] = decided_as(one for one in some if one.key.session == last)
     return replace(data, lines=price_lines(data), markers=tuple(markers), decided=known)
 
 
@@ -136,9 +144,10 @@ def minute_chart(
         if begins[0] <= time < begins[-1] + MINUTE:
             traded.setdefault(bisect_right(begins, time) - 1, []).append(fill)
     before = max((one.key.session for _, one in decisions if one.key.session < session), default=session)
-    decided = {
-        max(0, bisect_right(begins, time) - 1): one for time, one in decisions if one.key.session in (before, session)
-    }
+    decided: dict[int, list[Decision]] = {}
+    for time, one in decisions:
+        if one.key.session in (before, session):
+            decided.setdefault(max(0, bisect_right(begins, time) - 1), []).append(one)
     return SymbolChart(data=_marked(data, traded, decided), panes=panes, decided=decided, fills=traded)
 
 

@@ -240,6 +240,11 @@ def test_the_cursor_puts_its_bar_into_the_title() -> None:
     assert "2024-02-29 O12.00 H14.00 L11.50 C13.00 +8.33%" in title
 
 
+def test_under_a_cursor_the_title_is_of_one_bar_however_many_a_candle_takes_together() -> None:
+    title = rows(small_chart(), 60, 14, view=ChartView(step=4, per=2, cursor=2))[0]
+    assert "2024-02-29 O12.00 H14.00 L11.50 C13.00 +8.33%" in title
+
+
 def test_columns_of_unequal_length_are_refused() -> None:
     with pytest.raises(InvariantBroken, match="2 opens but 1 highs"):
         ChartData(open=[1.0, 2.0], high=[1.0])

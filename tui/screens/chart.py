@@ -230,12 +230,13 @@ class ChartScreen(OwnOrderKeys):
     def _chosen(self) -> Decision | None:
         """The decision under the cursor, else the latest in view."""
         chart = self.query_one(CandleChart)
-        cursor = chart.shown_view.cursor
-        if cursor is not None:
-            return self._chart.decided.get(cursor)
-        return next(
-            (self._chart.decided[row] for row in reversed(chart.rows_in_view) if row in self._chart.decided), None
-        )
+        cursor, decided = chart.shown_view.cursor, self._chart.decided
+        rows = reversed(chart.rows_in_view) if cursor is None else (cursor,)
+        return next((decided[row][-1] for row in rows if row in decided), None)
+
+    def has_decision(self) -> bool:
+        """True where a decision stands under the cursor, or without one in view."""
+        return self._chosen() is not None
 
     def action_why(self) -> None:
         """Open the trail of the decision under the cursor."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from tui.chart_data import candle_of, is_drawable
+
 if TYPE_CHECKING:
     from engine.domain.chart import Line
     from tui.chart_data import Candle, ChartData, ChartView
@@ -168,9 +170,9 @@ def write_title(
     x = len(title) + 2
     right = canvas.width
     legend = _legend(data, view, candles, ascii_only)
-    shown = _candle_at(candles, view.cursor)
+    shown, before = _bar_at(data, view.cursor) if view.cursor is not None else _newest(candles)
     if shown is not None:
-        choices = _prices(data, candles, shown, price_text, view.cursor is not None)
+        choices = _prices(data, shown, before, price_text, view.cursor is not None)
         after_legend = x if view.cursor is not None else x + sum(len(text) + 2 for text, _ in legend)
         fitting = (some for start in (after_legend, x) for some in choices if start + _length(some) <= canvas.width)
         pieces = next(fitting, [])
@@ -186,18 +188,21 @@ def write_title(
         x += len(text) + 2
 
 
-def _candle_at(candles: Sequence[Candle], cursor: int | None) -> Candle | None:
-    """Return the candle under the cursor, else the newest in view."""
-    if not candles:
-        return None
-    here = (c for c in candles if cursor is not None and c.first <= cursor <= c.last)
-    return next(here, candles[-1])
+def _newest(candles: Sequence[Candle]) -> tuple[Candle | None, float]:
+    """The newest candle in view, and the close of the one before it, 0 for none."""
+    return (candles[-1] if candles else None), (candles[-2].close if len(candles) > 1 else 0.0)
+
+
+def _bar_at(data: ChartData, row: int) -> tuple[Candle | None, float]:
+    """The bar of a row alone, however many a candle takes together, and the close of the one before it, 0 for none."""
+    within = row < len(data)
+    return (candle_of(data, row, row + 1, 0) if within else None), (data.close[row - 1] if within and row else 0.0)
 
 
 def _prices(
     data: ChartData,
-    candles: Sequence[Candle],
     shown: Candle,
+    before: float,
     price_text: Callable[[float], str],
     dated: bool,
 ) -> list[list[tuple[str, str]]]:
@@ -207,9 +212,8 @@ def _prices(
     range_ = [(f"{name}{price_text(price)}", "text") for name, price in zip("OHL", shown[3:6], strict=True)]
     close = [(f"C{price_text(shown.close)}", direction)]
     change = []
-    at = candles.index(shown)
-    if at > 0 and candles[at - 1].close and abs(shown.close / candles[at - 1].close) < 10:
-        change = [(f"{(shown.close / candles[at - 1].close - 1) * 100:+.2f}%", direction)]
+    if is_drawable(before) and before and abs(shown.close / before) < 10:
+        change = [(f"{(shown.close / before - 1) * 100:+.2f}%", direction)]
     return [date + range_ + close + change, date + close + change, date + close, close]
 
 

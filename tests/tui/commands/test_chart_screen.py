@@ -177,7 +177,9 @@ async def test_minutes_of_the_session_come_from_live_data(running: Running, sand
         # The trade is on its minute, and the decision that came before the session on the first one.
         assert [(one.index, one.side, one.price) for one in minutes.markers] == [(15, "BUY", 41.25)]
         chart: Any = pilot.app.screen
-        assert {row: one.key.session for row, one in chart._chart.decided.items()} == {0: date(2024, 2, 29)}
+        assert {row: [one.key.session for one in some] for row, some in chart._chart.decided.items()} == {
+            0: [date(2024, 2, 29)]
+        }
         assert [(row, *(one.quantity for one in some)) for row, some in chart._chart.fills.items()] == [(15, 3)]
         await asyncio.to_thread(sandbox.advance, "3m")
         # The minutes in between follow those that the feed has told of.
