@@ -62,6 +62,22 @@ def values_of(spec: RunSpec) -> dict[str, str]:
     }
 
 
+def arguments_of(spec: RunSpec) -> tuple[str, ...]:
+    """The command line that runs the backtest of a form; what the form has no field for is the proposal's, which the
+    command has as well."""
+    texts = values_of(spec)
+    flags = {
+        "--strategy" if spec.strategy else "--preset": texts["decides"],
+        "--symbols": texts["symbols"],
+        "--from": texts["first"],
+        "--to": texts["last"],
+        "--warm-up-from": texts["warm_up_from"],
+        "--model": texts["model"],
+        "--cash": texts["cash"],
+    }
+    return ("backtest", *(part for flag, text in flags.items() if text for part in (flag, text)))
+
+
 def filled(
     values: Mapping[str, str],
     proposal: RunSpec,

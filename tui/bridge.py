@@ -162,10 +162,8 @@ class Bridge:
         services = self._follower.services
         if services is None:
             return "the desk is still opening"
-        from engine.app.run_spec import new_run_id
-
         name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
-        spec = replace(spec, run=new_run_id("backtest", services.clock.now()))
+        spec = replace(spec, run=services.backtest_id())
         return self._begin(name, spec, self._backtest, services)
 
     def _resume_backtest(self, run: str) -> str:

@@ -90,8 +90,11 @@ def curves(
     if run.part != "warm-up":
         beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
     axis = sorted(day for day in {*own, *beside.get(run.baseline_name, ())} if until is None or day <= until)
-    shown = {name: values for name, values in beside.items() if any(day in values for day in axis)}
-    drawn = {run.name: own} | shown
+    drawn: dict[str, Mapping[date, float]] = {run.name: own}
+    for name, values in beside.items():
+        days = [day for day in axis if day in values]
+        if len(days) > 1 or len(axis) == len(days):  # a point beside a curve tells nothing
+            drawn[name if days[-1] == axis[-1] else f"{name} to {days[-1]}"] = values
     if falls:
         drawn = {name: _falls(values) for name, values in drawn.items()}
     series = {one_line(name): [values.get(day) for day in axis] for name, values in drawn.items()}
@@ -116,8 +119,8 @@ def report(run: BacktestState, stored: StoredRun | None, width: int, *, plain: b
     return Content(summary_text(run.document, journal, Console(max(40, width), ascii_only=plain)))
 
 
-def comparison(document: Mapping[str, Any]) -> Content:
-    """The text that `paperdesk runs compare` prints."""
+def comparison(document: Mapping[str, Any], names: Mapping[str, str]) -> Content:
+    """The text that `paperdesk runs compare` prints, with the names that runs have here by their ids."""
     from tui.runs_text import comparison_lines
 
-    return Content("\n".join(comparison_lines(document, _WIDTH)))
+    return Content("\n".join(comparison_lines(document, _WIDTH, names)))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
 
 Document = Mapping[str, Any]
+NO_NAMES: Mapping[str, str] = {}
 _UNITS = ("bytes", "kB", "MB", "GB")
 
 
@@ -59,19 +60,20 @@ def _window(run: Document) -> str:
     return f"{run['first']} to {run['last']}"
 
 
-def comparison_lines(document: Document, width: int) -> Iterator[str]:
-    """Runs side by side, then each with the first, in columns of `width` and more."""
-    runs = [run["run"] for run in document["runs"]]
+def comparison_lines(document: Document, width: int, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
+    """Runs side by side, then each with the first, in columns of `width` and more, by their ids or other `names`."""
+    runs = [names.get(run["run"], run["run"]) for run in document["runs"]]
     yield from table(("", *runs), [*_heads(document), *_metrics(document)], right=runs, width=max(width, 120))
     for pair in document["pairs"]:
         yield ""
-        yield f"{pair['other']} beside {pair['first']}" + (": the same result" if pair["same"] else "")
+        first, other = (names.get(pair[side], pair[side]) for side in ("first", "other"))
+        yield f"{other} beside {first}" + (": the same result" if pair["same"] else "")
         for row in pair["settings"]:
             yield f"  {row['setting']}: {_short(row['before'])}, then {_short(row['now'])}"
         if not pair["settings"]:
             yield "  every setting is the same"
         if document["kind"] == "backtest":
-            yield from _differences(pair)
+            yield from _differences(pair, names)
 
 
 def _heads(document: Document) -> Iterator[tuple[str, ...]]:
@@ -99,12 +101,14 @@ def _metrics(document: Document) -> Iterator[tuple[str, ...]]:
         yield (title_of(name), *cells)
 
 
-def _differences(pair: Document) -> Iterator[str]:
-    yield f"  daily difference: {_daily(pair['daily'])}"
+def _differences(pair: Document, names: Mapping[str, str]) -> Iterator[str]:
     equity = pair["equity"]
-    if equity["last"] is not None:
-        widest = f"; furthest apart on {equity['widest_session']}: {gain(number(equity['widest']))}"
-        yield f"  value on {equity['last_session']}: {gain(number(equity['last']))}{widest}"
+    if equity["last"] is None:
+        yield "  no session in common: neither values, decisions nor trades can be compared"
+        return
+    yield f"  daily difference: {_daily(pair['daily'])}"
+    widest = f"; furthest apart on {equity['widest_session']}: {gain(number(equity['widest']))}"
+    yield f"  value on {equity['last_session']}: {gain(number(equity['last']))}{widest}"
     decisions, trades = pair["decisions"], pair["trades"]
     if decisions is None:
         yield "  decisions: a rule strategy has none to compare"
@@ -116,7 +120,8 @@ def _differences(pair: Document) -> Iterator[str]:
     yield f"  trades: {trades['differing']:,} of {trades['compared']:,} are of one run alone"
     for row in trades["rows"]:
         # Exact, for two trades may differ in the last digit alone.
-        yield f"    {row['session']} {row['side']} {row['quantity']} {row['symbol']} at {row['price']}: {row['run']}"
+        run = names.get(row["run"], row["run"])
+        yield f"    {row['session']} {row['side']} {row['quantity']} {row['symbol']} at {row['price']}: {run}"
 
 
 def _daily(daily: Document) -> str:

@@ -24,7 +24,7 @@ from engine.app.models import build_models
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
-from engine.app.run_spec import cost_settings, default_spec
+from engine.app.run_spec import cost_settings, default_spec, new_run_id
 from engine.app.runs import submit_approved
 from engine.app.session_minutes import SessionMinutes
 from engine.app.stored_memory import select_memory
@@ -223,6 +223,10 @@ class OpenDesk:
     def paint(self, chart: ChartSpec) -> bytes:
         """A chart as the PNG that a model is shown; takes a second."""
         return asyncio.run(self._services.open_painter().paint(chart))
+
+    def backtest_id(self) -> str:
+        """An id for a backtest that begins now, by this machine's clock also where the desk has one of its own."""
+        return new_run_id("backtest", self._services.clock.now())
 
     async def run_market(self, spec: RunSpec) -> Market:
         """All data of a backtest's window. Raises what the source raises."""

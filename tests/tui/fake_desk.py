@@ -15,6 +15,7 @@ from typing import Never
 from engine.app.demo_history import DemoHistory
 from engine.app.gated_model import Gate
 from engine.app.open_desk import Publish, TakeTurn
+from engine.app.run_spec import new_run_id
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
@@ -139,6 +140,9 @@ class FakeDesk:
         """Nothing is new."""
         self.booked.append(self.clock.now())
         return False
+
+    def backtest_id(self) -> str:
+        return new_run_id("backtest", self.clock.now())
 
     def costs_of(self, spec: RunSpec) -> str:
         """The costs of a backtest."""

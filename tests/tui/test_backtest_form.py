@@ -6,10 +6,13 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from engine.domain.run import DataSpec, RunSpec
-from tui.backtest_form import Filled, filled, values_of
+from tui.backtest_form import Filled, arguments_of, filled, values_of
+from tui.commands.options import RunFlags, run_options
 
 TODAY = date(2025, 7, 1)
 PROPOSAL = RunSpec(
@@ -30,6 +33,27 @@ def _read(**changes: str) -> Filled:
 
 def test_what_is_proposed_reads_back_the_same() -> None:
     assert _read() == Filled(PROPOSAL, {})
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"decides": "macd"}, {"model": "openai:m", "cash": "50,000", "warm_up_from": ""}]
+)
+def test_the_command_of_a_form_means_the_same_run(changes: dict[str, str]) -> None:
+    read: list[RunFlags] = []
+
+    @click.command("backtest")
+    @run_options
+    def probe(flags: RunFlags) -> None:
+        read.append(flags)
+
+    spec = _read(**changes).spec
+    assert spec is not None
+    command, *arguments = arguments_of(spec)
+    assert command == probe.name and CliRunner().invoke(probe, arguments).exit_code == 0
+    (flags,) = read
+    assert flags.symbols == ",".join(spec.symbols) and (flags.first, flags.last) == (spec.first, spec.last)
+    for name in ("warm_up_from", "preset", "strategy", "model", "cash"):
+        assert getattr(flags, name) == getattr(spec, name), name
 
 
 def test_a_strategy_takes_no_warm_up_and_no_preset() -> None:

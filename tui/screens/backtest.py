@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,16 +18,15 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from engine.errors import PaperdeskError
-from engine.messages.commands import Command
-from engine.reports.documents.runs import StoredRun
-from tui.backtest_run import RUNNING, STOPPED, BacktestState, ResumeBacktest, StartBacktest, StopBacktest
+from tui.backtest_form import arguments_of
+from tui.backtest_run import RUNNING, BacktestState, StartBacktest, StopBacktest
 from tui.keys import BACKTEST, bindings
-from tui.recorded_run import comparison, curves, recorded, report, up_to, with_document
-from tui.screens.ask import AskScreen
+from tui.recorded_run import curves, recorded, report, up_to, with_document
 from tui.screens.confirm import Confirmation, ConfirmScreen
-from tui.screens.frame import TALL, FramedScreen, Layout
-from tui.screens.reading import ReadingScreen
-from tui.snapshot import Snapshot, Source
+from tui.screens.frame import TALL, Layout
+from tui.screens.run_keys import COMPARED, RunKeys
+from tui.snapshot import Snapshot
+from tui.twins import report_action
 from tui.widgets import run_trades
 from tui.widgets.form_pane import FormPane
 from tui.widgets.pane_text import TextPane
@@ -39,13 +36,11 @@ from tui.widgets.table import Table
 
 DRAW = 0.5
 """Seconds between two drawings of a growing curve."""
-COMPARED = 3
-"""Runs that are drawn together at most."""
 PARTS = ("curve", "fall", "trades", "report")
 """Panes that take turns over the results."""
 
 
-class BacktestScreen(FramedScreen):
+class BacktestScreen(RunKeys):
     """The screen to start, watch, resume, compare and export backtests."""
 
     MODE = BACKTEST
@@ -55,16 +50,13 @@ class BacktestScreen(FramedScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._chosen = ""
         self._part = PARTS[0]
         self._drawn: tuple[object, ...] = ()
         self._drawn_at = 0.0
         self._proposed = False
         self._asked: set[str] = set()
-        self._stored: dict[str, StoredRun] = {}
         self._recorded: dict[str, BacktestState] = {}
         """Runs of earlier days by their id, the oldest first; the chosen ones with their documents."""
-        self._marked: list[str] = []
         self._listed: object = None
         """The session's runs that had ended when the recorded ones were read."""
 
@@ -90,10 +82,6 @@ class BacktestScreen(FramedScreen):
         self._show_results(())
         self.focus_pane("results")
 
-    def own_circumstances(self) -> frozenset[str]:
-        """Runs that can be compared."""
-        return frozenset({"runs"} if len(self._runs) > 1 else ())
-
     def has_room_for(self, pane: Widget) -> bool:
         """True for the form, the results and the part that is chosen, and for the drawdown on a large screen."""
         if pane.id == "run-fall":
@@ -107,11 +95,6 @@ class BacktestScreen(FramedScreen):
         """All runs, the oldest first: those of this session as they are now."""
         own = {run.spec.run for run in self._view.backtests}
         return [*(run for name, run in self._recorded.items() if name not in own), *self._view.backtests]
-
-    @property
-    def _run(self) -> BacktestState | None:
-        """The chosen run."""
-        return next((one for one in self._runs if one.name == self._chosen), None)
 
     def show_body(self, view: Snapshot) -> None:
         """Show progress and curve of the chosen run, and the table of all."""
@@ -254,15 +237,6 @@ class BacktestScreen(FramedScreen):
     def _submitted(self) -> None:
         self.action_start()
 
-    def past_source(self) -> Source | None:
-        """The record of the chosen run, once it is finished."""
-        view, run = self.desk_app.bridge.present(), self._run
-        if run is None:
-            return None
-        stored = self._stored.get(run.spec.run)
-        own = next((source for source in view.sources if source.run == run.spec.run), None)
-        return own or (None if stored is None or run.running else Source(run.name, stored.path, stored.id))
-
     def action_pane(self, step: int) -> None:
         """Go to the next field inside the form, else to the next pane."""
         if not self.query_one(FormPane).step(step):
@@ -275,22 +249,6 @@ class BacktestScreen(FramedScreen):
             self.focus_pane(self._part)
         self.place_panes()
         self.call_after_refresh(lambda: self.show_view(self._view))
-
-    def action_why(self) -> None:
-        """Open the trail of the decision that led to the trade under the cursor; without one of the run's latest."""
-        from engine.reports.documents.trail import decided_trade, latest_of_run
-
-        run, source = self._run, self.past_source()
-        if run is None or source is None:
-            self.notify("no run is chosen" if run is None else "known at the end of the run", timeout=3)
-            return
-        source = next((one for one in self._view.sources if one.run == source.run), source)
-        row = self.query_one("#trades", Table).cursor_key if self._part == "trades" else ""
-        trade = run.document["trades"][int(row)] if row and run.document else None
-        if trade is not None:
-            self.open_trail(partial(decided_trade, trade=trade), source)
-        else:
-            self.open_trail(partial(latest_of_run, run=run.spec.run), source)
 
     def action_edit(self) -> None:
         """Go to the form."""
@@ -312,89 +270,13 @@ class BacktestScreen(FramedScreen):
         spec = self.query_one(FormPane).read(services.default_backtest, services.clock.now().date())
         if spec is None:
             self.place_panes()
-        elif self._sent(StartBacktest(spec)):
+        elif self._send(StartBacktest(spec)):
             self._show_begun()
-
-    def action_stop(self) -> None:
-        """Stop the run; what it did is kept."""
-        running = next((run.spec.run for run in self._view.backtests if run.running), "")
-        if self._sent(StopBacktest(running)):
-            self.notify("stopping: what was done is kept", timeout=3)
-
-    def action_resume(self) -> None:
-        """Go on with the chosen run, which was stopped."""
-        run = self._run
-        if run is None or run.status != STOPPED:
-            self.notify("only a run that was stopped can be gone on with", timeout=3)
-        elif self._sent(ResumeBacktest(run.spec.run)):
-            self._show_begun()
+            report_action(self.app, "a backtest has begun", *arguments_of(spec))
 
     def _show_begun(self) -> None:
         view = self.desk_app.snapshot()
         self._chosen = view.backtests[-1].name
         self.focus_pane("curve" if self.single else "results")
         self.show_view(view)
-
-    def _sent(self, command: Command) -> bool:
-        """Pass a command on; False where it cannot be, which is said."""
-        refused = self.desk_app.bridge.send(command)
-        if refused:
-            self.notify(refused, markup=False, timeout=3)
-        return not refused
-
-    def action_mark(self) -> None:
-        """Mark the chosen run to be drawn and compared with others, or take the mark away."""
-        if not self._chosen:
-            return
-        if self._chosen in self._marked:
-            self._marked.remove(self._chosen)
-        else:
-            self._marked = [*self._marked, self._chosen][-COMPARED:]
-        self.show_view(self._view)
-
-    def action_compare(self) -> None:
-        """Open the comparison of the chosen run with those that are marked, else with the run before it."""
-        names = [run.name for run in self._runs]
-        before = names[: names.index(self._chosen)][-1:] if self._chosen in names else []
-        beside = [name for name in self._marked if name != self._chosen] or before
-        if self._chosen not in names or not beside:
-            self.notify("choose a run, and mark another with space", timeout=3)
-            return
-        runs = {run.name: run.spec.run for run in self._runs}
-        self._in_background(
-            lambda services: services.backtests.comparison([runs[name] for name in (*beside, self._chosen)]),
-            self._show_comparison,
-        )
-
-    def _show_comparison(self, document: Mapping[str, Any]) -> None:
-        self.app.push_screen(ReadingScreen("Comparison", comparison(document)))
-
-    def action_export(self) -> None:
-        """Ask for a new folder, and write the chosen run there."""
-        run = self._run
-        if run is None:
-            return
-
-        def answered(text: str | None) -> None:
-            if text:
-                folder = Path(text).expanduser().absolute()
-                self._in_background(
-                    lambda services: services.backtests.export(run.spec.run, folder),
-                    lambda files: self.notify(f"{len(files)} files in {folder}", markup=False, timeout=5),
-                )
-
-        self.app.push_screen(AskScreen("Export into a new folder", "DIR", text=f"~/{run.spec.run}"), answered)
-
-    @work(group="background", exit_on_error=False)
-    async def _in_background(self, work: Callable[[Any], Any], then: Callable[[Any], None]) -> None:
-        """Do something with the desk's services beside the screen, then something with its result; say what fails."""
-        services = self._view.services
-        if services is None:
-            self.notify("the desk is still opening", timeout=3)
-            return
-        try:
-            result = await asyncio.to_thread(work, services)
-        except PaperdeskError as error:
-            self.notify(str(error), markup=False, severity="error", timeout=6)
-        else:
-            then(result)
+        self.query_one("#results", Table).point_at(self._chosen)

@@ -20,7 +20,11 @@ from tui.worker_failures import ShowsFailures
 
 
 class MarkedInput(Input):
-    """A field that ends with a mark where its text goes on, while nobody types in it."""
+    """A field that shows its beginning, and ends with a mark where its text goes on, while nobody types in it."""
+
+    def on_blur(self) -> None:
+        """Go back to the beginning."""
+        self.cursor_position = 0
 
     def render_line(self, y: int) -> Strip:
         """Draw a line."""

@@ -71,15 +71,22 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         await fill(
             pilot, decides="buy-and-hold", symbols="ORVL", first="2025-03-11", last="2025-03-24", warm_up_from=""
         )
+        began = "paperdesk backtest --strategy buy-and-hold --symbols ORVL --from 2025-03-11 --to 2025-03-24"
+        assert pilot.app.last_command == began  # type: ignore[attr-defined]
         await until(pilot, lambda: results(pilot).get("buy-and-hold 1", [""])[-1] == "done")
+        assert screen.query_one("#results", Table).cursor_key == "buy-and-hold 1"
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        assert BACKTEST in pilot.app.screen.text.plain and "Sharpe" in pilot.app.screen.text.plain.title()  # type: ignore[attr-defined]
+        assert f"buy-and-hold 1 beside {name}" in pilot.app.screen.text.plain  # type: ignore[attr-defined]
+        assert "Sharpe" in pilot.app.screen.text.plain.title()  # type: ignore[attr-defined]
         assert any(row[0].startswith("* ") for row in results(pilot).values())
         await pilot.press("escape", "E")
         pilot.app.screen.query_one(Input).value = str(tmp_path / "out")
         await pilot.press("enter")
-        await until(pilot, lambda: (tmp_path / "out" / "result.json").exists())
+        chosen = pilot.app.bridge.present().backtests[0].spec.run  # type: ignore[attr-defined]
+        exported = f"paperdesk runs export {chosen} --to {tmp_path / 'out'}"
+        await until(pilot, lambda: pilot.app.last_command == exported)  # type: ignore[attr-defined]
+        assert (tmp_path / "out" / "result.json").exists()
 
 
 @pytest.mark.slow
@@ -100,6 +107,7 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
         )
         stopped = bridge.present().backtests[0].spec.run
         await pilot.press("o")
+        assert pilot.app.last_command == f"paperdesk backtest --resume {stopped}"  # type: ignore[attr-defined]
         await until(
             pilot,
             lambda: (
@@ -127,4 +135,5 @@ async def test_runs_that_began_in_one_minute_are_told_apart(fresh: Path, run: Ru
         await until(pilot, lambda: sum("/" not in key for key in results(pilot)) == sum(map(len, by_minute.values())))
         await pilot.press("g", "c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        assert all(name in pilot.app.screen.text.plain for name in twins)  # type: ignore[attr-defined]
+        shown = pilot.app.screen.text.plain  # type: ignore[attr-defined]
+        assert all(f" {name[-4:]} " in shown for name in twins)  # the end of an id tells names apart
