@@ -1,8 +1,11 @@
-"""A few screens as pictures: frozen clock, nothing blinks, ids made equal, so that a change of look is seen."""
+"""The Desk, a backtest and every page over a screen as pictures: frozen clock, nothing blinks, ids made equal, so that
+a change of look is seen."""
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -12,7 +15,13 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+import tui.screens
+from tui.invocation import Invocation
+from tui.screens.dialog import Dialog
+from tui.set_up_offer import offered
 from tui.widgets.plot import CurvePlot
+
+SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
 
 
 class Svg(SingleFileSnapshotExtension):
@@ -30,27 +39,32 @@ def picture(pilot: Pilot[Any]) -> str:
 
 
 @pytest.fixture
-def svg(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """Compares with the stored picture."""
+def svg(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> SnapshotAssertion:
+    """Compares with the stored picture; no cursor blinks."""
+    monkeypatch.setattr(Input, "_toggle_cursor", lambda line: None)
     return snapshot.use_extension(Svg)
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
-async def test_desk_after_a_cycle(running: Running, svg: SnapshotAssertion, size: tuple[int, int]) -> None:
+@SIZES
+async def test_desk_after_a_cycle_and_its_log(running: Running, svg: SnapshotAssertion, size: tuple[int, int]) -> None:
     async with running(size) as pilot:
         await pilot.press("r")
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         await until(pilot, lambda: bridge.snapshot().sources[0].version == 2 and not bridge.snapshot().busy)
         await shown(pilot)
         assert picture(pilot) == svg
-
-
-async def test_desk_before_the_first_cycle(running: Running, svg: SnapshotAssertion) -> None:
-    async with running((80, 24)) as pilot:
+        await pilot.press("grave_accent")
+        await shown(pilot)
         assert picture(pilot) == svg
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+@SIZES
+async def test_desk_before_the_first_cycle(running: Running, svg: SnapshotAssertion, size: tuple[int, int]) -> None:
+    async with running(size) as pilot:
+        assert picture(pilot) == svg
+
+
+@SIZES
 async def test_a_halted_desk_with_orders_that_wait(
     running: Running, svg: SnapshotAssertion, asking: Any, size: tuple[int, int]
 ) -> None:
@@ -62,14 +76,48 @@ async def test_a_halted_desk_with_orders_that_wait(
         assert picture(pilot) == svg
 
 
-async def test_an_approval_is_asked_for(running: Running, svg: SnapshotAssertion, asking: Any) -> None:
-    async with running((80, 24), desk=asking) as pilot:
-        await pilot.press("a")
+PAGES = {
+    "approve": ("ConfirmScreen", ("a",)),
+    "veto": ("ConfirmScreen", ("x",)),
+    "edit": ("AskScreen", ("e",)),
+    "kill-switch": ("ConfirmScreen", ("K",)),
+    "search": ("SymbolSearchScreen", ("S", *"bb")),
+    "filter": ("AskScreen", ("slash",)),
+    "filter-refused": ("AskScreen", ("slash", *"size:5", "enter")),
+    "date": ("AskScreen", ("at",)),
+    "jump": ("JumpScreen", ("ctrl+o",)),
+    "settings": ("ReadingScreen", ("comma",)),
+    "help": ("ReadingScreen", ("question_mark",)),
+    "palette": ("CommandPalette", ("ctrl+p",)),
+    "tour": ("TourScreen", "Tour"),
+    "set-up": ("SetUpScreen", "Set up a paper account"),
+}
+"""Pages over the Desk: their kind, and the keys or the entry of the palette that open them."""
+IN_OTHER_TESTS = {"OrderTicket", "TrailScreen", "ChartImageScreen"}
+"""Kinds with pictures of their own, below and in `test_screens_of_the_past`."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+async def test_a_page_over_the_desk(running: Running, svg: SnapshotAssertion, asking: Any, page: str) -> None:
+    kind, opened_by = PAGES[page]
+    async with running((80, 24), desk=asking, set_up=offered(Invocation())) as pilot:
+        if isinstance(opened_by, str):
+            {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}[opened_by]()
+        else:
+            await pilot.press(*opened_by)
+        await until(pilot, lambda: type(pilot.app.screen).__name__ == kind)
         await shown(pilot)
         assert picture(pilot) == svg
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+def test_every_kind_of_page_is_pictured() -> None:
+    modules = [import_module(f"tui.screens.{module.name}") for module in iter_modules(tui.screens.__path__)]
+    found = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
+    pages = {kind.__name__ for kind in found if issubclass(kind, Dialog) and kind is not Dialog}
+    assert pages <= {kind for kind, _ in PAGES.values()} | IN_OTHER_TESTS
+
+
+@SIZES
 async def test_the_ticket_of_an_order_of_ones_own(
     running: Running, svg: SnapshotAssertion, size: tuple[int, int]
 ) -> None:
@@ -81,8 +129,9 @@ async def test_the_ticket_of_an_order_of_ones_own(
         assert picture(pilot) == svg
 
 
-async def test_backtest_with_results(running: Running, svg: SnapshotAssertion) -> None:
-    async with running((120, 40)) as pilot:
+@SIZES
+async def test_backtest_with_results(running: Running, svg: SnapshotAssertion, size: tuple[int, int]) -> None:
+    async with running(size) as pilot:
         await pilot.press("7")
         await until(pilot, lambda: bool(pilot.app.screen.query_one("#field-symbols", Input).value))
         await pilot.press("ctrl+r")

@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
+from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from textual.screen import Screen
 
+from connectors.wiring.services import services
+from engine.app.arena import run_arena
+from engine.app.arena_record import ArenaSpec
+from engine.app.backtest import run_backtest
+from engine.app.open_desk import OpenDesk
+from engine.app.runs import run_daily
+from engine.config import load_config
+from engine.domain.run import DataSpec, RunSpec
+from engine.reports.documents.set_up import Finding
+from tests.tui.commands.conftest import BACKTEST, SESSIONS
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, shown, until
-from tests.tui.test_pictures import Svg, picture
+from tests.tui.test_pictures import SIZES, Svg, picture
+from tui.app import PaperdeskApp
+from tui.keys import SCREENS
+from tui.screens.chart_image import ChartImageScreen
 from tui.widgets.folds import Fold
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
-SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+NOW = datetime(2025, 7, 1, 12, tzinfo=UTC)
+"""The moment at which everything was run."""
+CHECKS = (
+    Finding("Journals", "desk demo", "ok", "sound"),
+    Finding("Broker", "account", "fail", "the account cannot be reached: the key is refused"),
+    Finding("Journals", "sessions", "note", "no daily run came in session 2025-03-13"),
+)
+"""In place of those of this machine, which name its folders."""
+EMPTY = {"flows", "orders"}
+"""Tables without a row: no dividend was paid, and no order is open any more."""
 
 
 @pytest.fixture
@@ -24,14 +51,55 @@ def svg(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(Svg)
 
 
+@pytest.fixture(scope="session")
+def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home of a desk of three analysts after four sessions, with a backtest and an arena, all run at one moment."""
+    home = tmp_path_factory.mktemp("whole-home")
+    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
+    chosen = {"PAPERDESK_DESK__PRESET": "desk-debate", "PAPERDESK_DESK__SYMBOLS": "ORVL,HLXM"}
+    spec = RunSpec(
+        symbols=("ORVL", "HLXM"),
+        first=SESSIONS[0],
+        last=date(2025, 3, 24),
+        warm_up_from=date(2025, 3, 4),
+        preset="finvision",
+        data=DataSpec(None, 7),
+        run=BACKTEST,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_HOME", str(home))
+        patch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+        found = services(load_config(None, environ=chosen).config)
+        for session in (*SESSIONS, date(2025, 3, 17)):
+            asyncio.run(run_daily(found, session))
+        run_backtest(found, spec)
+        run_arena(found, ArenaSpec(run="arena-one", days=6, seed=3))
+    return home
+
+
+@pytest.fixture
+def whole(whole_home: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That home, at that moment."""
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr(OpenDesk, "findings", lambda desk: CHECKS)
+    return Path(shutil.copytree(whole_home, paperdesk_home, dirs_exist_ok=True))
+
+
+def is_filled(screen: Screen[Any]) -> bool:
+    """True once all panes that a screen shows have something in them."""
+    tables = {table.id for table in screen.query(Table) if table.display and not table.rows}
+    texts = all(pane.as_text() for pane in screen.query(TextPane) if pane.display)
+    return tables <= EMPTY and texts and all(plot.drawn for plot in screen.query(CurvePlot) if plot.display)
+
+
 @SIZES
-async def test_book(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("mode", SCREENS)
+async def test_every_screen(svg: SnapshotAssertion, whole: Path, mode: str, size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press("4")
-        await until(pilot, lambda: bool(pilot.app.screen.query_one("#trades", Table).rows))
-        await until(pilot, lambda: all(one.drawn for one in pilot.app.screen.query(CurvePlot) if one.display))
+        await pilot.press(SCREENS[mode][0])
+        await until(pilot, lambda: pilot.app.current_mode == mode and is_filled(pilot.app.screen))
         await shown(pilot)
         assert picture(pilot) == svg
 
@@ -43,28 +111,6 @@ async def test_agents(svg: SnapshotAssertion, desk: Path, size: tuple[int, int])
         await arrived(pilot)
         await pilot.press("3")
         await until(pilot, lambda: "user" in pilot.app.screen.query_one("#sources", TextPane).as_text())
-        await shown(pilot)
-        assert picture(pilot) == svg
-
-
-@SIZES
-async def test_chart(svg: SnapshotAssertion, desk: Path, size: tuple[int, int]) -> None:
-    async with opened(size) as pilot:
-        await pilot.press("left_curly_bracket")
-        await arrived(pilot)
-        await pilot.press("2")
-        await until(pilot, lambda: pilot.app.screen.query_one(CurvePlot).drawn)
-        await shown(pilot)
-        assert picture(pilot) == svg
-
-
-@SIZES
-async def test_decisions(svg: SnapshotAssertion, debating: Path, size: tuple[int, int]) -> None:
-    async with opened(size) as pilot:
-        await pilot.press("left_curly_bracket")
-        await arrived(pilot)
-        await pilot.press("5")
-        await until(pilot, lambda: bool(pilot.app.screen.query_one("#decisions", Table).rows))
         await shown(pilot)
         assert picture(pilot) == svg
 
@@ -101,5 +147,23 @@ async def test_owners_beside_each_other(svg: SnapshotAssertion, debating: Path, 
         await arrived(pilot)
         await pilot.press("3", "v", "v")
         await until(pilot, lambda: "Debate" in pilot.app.screen.query_one("#sources", TextPane).as_text())
+        await shown(pilot)
+        assert picture(pilot) == svg
+
+
+@SIZES
+async def test_what_the_model_saw(
+    svg: SnapshotAssertion, desk: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(OpenDesk, "paint", lambda desk, chart: b"")
+    monkeypatch.setattr(PaperdeskApp, "keep_image", lambda app, name, image: Path("/screenshots", name))
+    monkeypatch.setattr("tui.screens.chart_image.find_spec", lambda name: None)
+    async with opened(size) as pilot:
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        await pilot.press("2")
+        await until(pilot, lambda: pilot.app.screen.query_one(CurvePlot).drawn)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChartImageScreen))
         await shown(pilot)
         assert picture(pilot) == svg

@@ -1,0 +1,108 @@
+"""A pane stands alone and goes back to its place on every screen; quick tabs go through the form field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from conftest import Running, shown, until
+from fake_desk import FakeDesk
+from textual.events import Key
+from textual.geometry import Region
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tui.keys import KEYS, SCREENS
+from tui.widgets.form_pane import FormPane
+
+ZOOM = next(key for key in KEYS if key.id == "pane.zoom")
+AROUND = 4
+"""Rows that stay around a pane that stands alone: the events of the Desk, the progress of a backtest, the schedule."""
+
+
+def regions(pilot: Pilot[Any]) -> dict[str | None, Region]:
+    """The places of the panes that the screen shows."""
+    return {pane.id: pane.region for pane in pilot.app.screen.query(".pane") if pane.region}
+
+
+async def zoom(pilot: Pilot[Any]) -> None:
+    """Press the key; in a field, which would take it for a letter, choose its entry of the palette."""
+    if isinstance(pilot.app.focused, Input):
+        entries = {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}
+        entries[ZOOM.meaning]()
+    else:
+        await pilot.press(ZOOM.keys)
+
+
+async def letters(pilot: Pilot[Any]) -> list[tuple[str, str]]:
+    """The letters that focus a pane, each with the pane's name."""
+    await pilot.press("ctrl+o")
+    labels = [str(label.render()).split() for label in pilot.app.screen.query(".jump")]
+    await pilot.press("escape")
+    return [(letter, name) for letter, name in labels]
+
+
+async def alone(pilot: Pilot[Any], name: str) -> None:
+    """Wait until a pane is the only one, and as large as the body of the screen."""
+    body = pilot.app.screen.query_one("#body").size
+
+    def fills() -> bool:
+        shown = regions(pilot)
+        return set(shown) == {name} and shown[name].width == body.width and shown[name].height >= body.height - AROUND
+
+    await until(pilot, fills)
+
+
+@pytest.mark.parametrize(
+    "size", [pytest.param((120, 40), id="120x40"), pytest.param((80, 24), id="80x24", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("mode", ZOOM.screens)
+async def test_every_pane_stands_alone_on_the_whole_screen_and_goes_back_to_its_place(
+    running: Running, asking: FakeDesk, mode: str, size: tuple[int, int]
+) -> None:
+    async with running(size, desk=asking) as pilot:
+        await pilot.press(SCREENS[mode][0])
+        await until(pilot, lambda: pilot.app.current_mode == mode)
+        await shown(pilot)
+        before, focusable = regions(pilot), await letters(pilot)
+        for letter, name in focusable:
+            await pilot.press("ctrl+o", letter)
+            await zoom(pilot)
+            await alone(pilot, name)
+            await zoom(pilot)
+            await until(pilot, lambda: regions(pilot) == before)
+        # Where one stands alone, those can be gone to that have no place or take no focus, too.
+        await zoom(pilot)
+        panes = await letters(pilot)
+        assert [name for _, name in panes] == list(pilot.app.screen.PANES)  # type: ignore[attr-defined]
+        for letter, name in panes:
+            if name not in dict(focusable).values():
+                await pilot.press("ctrl+o", letter)
+                await alone(pilot, name)
+        await zoom(pilot)
+        await until(pilot, lambda: regions(pilot) == before)
+
+
+async def at_leisure(pilot: Pilot[Any], key: str) -> None:
+    """Press a key four times, each once the one before is answered."""
+    await pilot.press(*[key] * 4)
+
+
+async def in_a_burst(pilot: Pilot[Any], key: str) -> None:
+    """Have a key come four times before the first is answered."""
+    for _ in range(4):
+        pilot.app.post_message(Key(key, None))
+
+
+@pytest.mark.parametrize("come", [at_leisure, in_a_burst])
+async def test_four_tabs_go_four_fields(running: Running, come: Callable[[Pilot[Any], str], Awaitable[None]]) -> None:
+    async with running() as pilot:
+        await pilot.press("7", "e")
+        fields = list(pilot.app.screen.query_one(FormPane).query(Input))
+        assert pilot.app.focused is fields[0]
+        for key, field in (("tab", fields[4]), ("shift+tab", fields[0])):
+            await come(pilot, key)
+            await until(pilot, lambda field=field: pilot.app.focused is field)  # type: ignore[misc]
+            await shown(pilot)
+            assert pilot.app.focused is field
