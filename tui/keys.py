@@ -39,9 +39,10 @@ class Key:
     group: heading in the help.
     screens: modes of the screens where it acts.
     hint: text at the foot of those screens; empty for none.
-    when: where the key works: in the `present`, in the `past`, where `orders` wait or `answered` ones can be undone, on
-        a `demo` desk that has another session, while a backtest is `running`, on a table that has a
-        `row`, where two `runs` can be compared; empty: always.
+    when: circumstances in which the key works, all of these: in the `present`, in the `past`, where `orders` wait or
+        `answered` ones can be undone, on a `demo` desk that has another session, while a backtest is `running`, where
+        one that was `stopped` is chosen, where there are several `runs`, where the screen has a `row` to act on,
+        shows what was `decided`, or belongs to a `record` that can be gone through; empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 
@@ -101,7 +102,7 @@ def pane_bindings(pane: str) -> list[Binding]:
 
 def works(screen: str, circumstances: Collection[str], keys: Sequence[Key] = KEYS) -> list[Key]:
     """The keys of a table that do something on a screen, by its mode, in some circumstances."""
-    return [key for key in keys if screen in key.screens and (not key.when or key.when in circumstances)]
+    return [key for key in keys if screen in key.screens and set(circumstances).issuperset(key.when.split())]
 
 
 def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequence[Key] = KEYS) -> list[Hint]:

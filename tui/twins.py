@@ -11,15 +11,24 @@ from textual.app import App
 from engine.domain.text import counted
 
 if TYPE_CHECKING:
+    from engine.app.open_desk import OpenDesk
     from engine.messages.commands import Command
     from tui.desk_app import DeskApp
 
 
 def report_action(app: App[str], text: str, *arguments: str) -> None:
-    """Say what was done, and by which command, without markup."""
+    """Say what was done, and by which command, without markup, in place of what was said before: `paused` is wrong as
+    soon as the pause is over."""
     desk_app = cast("DeskApp", app)
     desk_app.last_command = shlex.join(("paperdesk", *desk_app.options, *arguments))
+    app.clear_notifications()
     app.notify(f"{text}\nsame as: {desk_app.last_command}", markup=False, timeout=6)
+
+
+def daily_arguments(services: OpenDesk | None) -> tuple[str, ...]:
+    """The arguments that run a desk's cycle: by the clock of a demo desk for the session that it decides."""
+    session = None if services is None else services.own_session
+    return ("--daily",) if session is None else ("--daily", "--session", str(session))
 
 
 def report_answers(app: App[str], commands: Sequence[Command]) -> None:

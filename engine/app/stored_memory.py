@@ -128,7 +128,7 @@ def absence(stored: StoredMemory, title: str) -> str:
     if "memory" not in load_preset(stored.preset).steps:
         return f"the {title} has no memory: its preset {stored.preset} keeps none, desk does (desk.preset, --preset)"
     if title.startswith("desk"):
-        return f"the {title} remembers nothing yet: paperdesk --daily"
+        return f"the {title} remembers nothing yet: paperdesk --daily writes what its preset {stored.preset} keeps"
     return f"the {title} left no memory at {stored.place}: run it again"
 
 

@@ -24,7 +24,8 @@ ELSEWHERE = {
 async def run_all(pilot: Pilot[Any], mode: str) -> int:
     """Do what every key does that works on a screen, leaving whatever opens."""
     app = pilot.app
-    keys = [key for key in works(mode, circumstances(app.bridge.snapshot())) if key.action not in ELSEWHERE]  # type: ignore[attr-defined]
+    here = circumstances(app.bridge.snapshot()) | {"decided", "record", "row", "stopped"}  # type: ignore[attr-defined]
+    keys = [key for key in works(mode, here) if key.action not in ELSEWHERE]
     for key in keys:
         await app.run_action(key.action, app.screen_stack[0])
         await pilot.pause(0)

@@ -11,8 +11,12 @@ from textual.events import Key
 from tui.app_settings import AppSettings
 from tui.keys import KEYS, SCREENS
 
-NEVER = {"desk.next-session", "backtest.stop", "backtest.compare", "table.open"}
-"""Keys of circumstances that this desk never comes into: it is no demo desk, runs no backtest, and has decided
+NEVER = {
+    *("desk.next-session", "desk.why", "chart.open", "chart.image", "memory.pin", "memory.forget", "table.open"),
+    *("backtest.stop", "backtest.compare", "backtest.mark", "backtest.resume", "backtest.export", "source.next"),
+    "source.previous",
+}
+"""Keys of circumstances that this desk never comes into: it is no demo desk, has run no backtest, and has decided
 nothing."""
 
 

@@ -72,6 +72,8 @@ async def test_r_says_who_is_asked_and_what_that_may_cost_and_stands_in_nobodys_
         await pilot.press("r")
         assert not isinstance(pilot.app.screen, ConfirmScreen)
         told = [one.message for one in pilot.app._notifications]
-        assert told == ["gpt-5.2 by openai is asked about 3 symbols. Models may cost $5.00 a day."]
+        assert told == [
+            "gpt-5.2 by openai is asked about 3 symbols. Models may cost $5.00 a day.\nsame as: paperdesk --daily"
+        ]
         await until(pilot, lambda: "run done" in log(pilot))
         await until(pilot, lambda: "Models $0.00" in pilot.app.screen.query_one(StatusBar).render_line(0).text)

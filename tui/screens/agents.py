@@ -167,6 +167,10 @@ class AgentsScreen(FramedScreen):
         self._show_step(self._view.desk.panes_of(self.symbol))
         self.query_one("#sources", TextPane).scroll_home(animate=False)
 
+    def has_decision(self) -> bool:
+        """True where the symbol was decided."""
+        return self.symbol in self._view.desk.signals
+
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""
         if self.symbol:

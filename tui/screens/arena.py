@@ -25,6 +25,7 @@ from tui.screens.frame import TALL, FramedScreen
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Place, Snapshot
 from tui.subcommand import run_command
+from tui.twins import report_action
 from tui.widgets import arena_tables
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
@@ -242,6 +243,14 @@ class ArenaScreen(FramedScreen):
         self._part = PARTS[(PARTS.index(self._part) + 1) % len(PARTS)]
         self._show_text()
 
+    def has_record(self) -> bool:
+        """True where a day of an arena is shown."""
+        return self.day is not None
+
+    def has_decision(self) -> bool:
+        """True where a day of an arena is shown."""
+        return self.day is not None
+
     def action_why(self) -> None:
         """Show what led to the orders of the agent under the cursor on the day that is shown."""
         if day := self._day_or_notice():
@@ -322,9 +331,10 @@ class ArenaScreen(FramedScreen):
     @work(group="play", exclusive=True, exit_on_error=False)
     async def _play(self, preset: str, table: str, days: int, seed: int) -> None:
         arguments = ("arena", "--preset", preset, "--agents", table, "--days", str(days), "--seed", str(seed))
-        self.notify(f"paperdesk {' '.join(arguments)}", markup=False, timeout=4)
-        traders = self.query_one("#traders", Table)
-        traders.show(traders.rows, "no arena yet:\none is being played")
+        report_action(self.app, "an arena is played", *arguments)
+        for name, words in (("#traders", "no arena yet:\none is being played"), ("#arenas", "one is being played")):
+            listed = self.query_one(name, Table)
+            listed.show(listed.rows, words)
         try:
             document = await run_command(self.desk_app.options, *arguments)
         except PaperdeskError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.domain.text import counted
 from tui.screens.snapshot_screen import SnapshotScreen
 from tui.snapshot import Snapshot, circumstances
-from tui.twins import report_action
+from tui.twins import daily_arguments, report_action
 from tui.widgets.agent_panes import OFFLINE
 
 if TYPE_CHECKING:
@@ -30,11 +30,13 @@ class ControlKeys(SnapshotScreen):
         if not self._send(RunCycle()):
             return
         self.show_view(self.desk_app.snapshot())
+        asked = "a cycle is asked for"
         if services is not None and services.label != OFFLINE:
             from tui.screens.confirm import cost_limit
 
             asked = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
-            self.notify(f"{asked}. {cost_limit(services.usd_per_day)}", markup=False, timeout=6)
+            asked = f"{asked}. {cost_limit(services.usd_per_day)}"
+        report_action(self.app, asked, *daily_arguments(services))
 
     def action_next_session(self) -> None:
         """Have a demo desk go on to its next session, and decide for it."""
@@ -44,6 +46,7 @@ class ControlKeys(SnapshotScreen):
                 self.notify(refused, markup=False, timeout=6)
             elif key:
                 self.show_view(self.desk_app.snapshot())
+                report_action(self.app, "the next session is run", *daily_arguments(present.services))
 
         present = self.desk_app.bridge.present()
         if not present.controls.waiting or "demo" not in circumstances(present):

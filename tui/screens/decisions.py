@@ -146,8 +146,20 @@ class DecisionsScreen(FramedScreen):
         }.get(str(pane.id), not listed)
 
     def own_circumstances(self) -> frozenset[str]:
-        """A row whose trail can be opened."""
-        return frozenset({"row"} if self._part == PARTS[0] and self._decided else ())
+        """Those of the decision under the cursor, and records to go to."""
+        return super().own_circumstances() | ({"runs"} if len(self._sources) > 1 else set())
+
+    def has_record(self) -> bool:
+        """True where the record whose decisions are shown is the desk's that has run, or a backtest's."""
+        return super().has_record() or (self._source is not None and bool(self._source.run))
+
+    def has_decision(self) -> bool:
+        """True where a decision is listed."""
+        return self._part == PARTS[0] and bool(self._decided)
+
+    def has_row(self) -> bool:
+        """True where a decision is listed."""
+        return self.has_decision()
 
     def place_panes(self) -> None:
         """Show the panes of the part that is shown."""

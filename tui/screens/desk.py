@@ -321,6 +321,10 @@ class DeskScreen(OrderActions):
         self._at_once = True
         super().show_at_once()
 
+    def has_decision(self) -> bool:
+        """True where the symbol was decided."""
+        return self.symbol in self._view.desk.signals
+
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""
         if self.symbol:

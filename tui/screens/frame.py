@@ -114,8 +114,8 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             mends = offer is not None and offer.mends(view.trouble)
             self.query_one(ErrorBar).show(view.trouble, enters_keys=mends)
             self.query_one(TimeBar).show(view.place)
-            self.query_one(Hints).show(view, self.own_circumstances())
             self.show_body(view)
+            self.query_one(Hints).show(view, self.own_circumstances())
 
     def show_body(self, view: Snapshot) -> None:
         """Show a snapshot inside the frame."""
@@ -162,8 +162,23 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             column.display = not self.single or any(pane.display and column in pane.ancestors for pane in panes)
 
     def own_circumstances(self) -> frozenset[str]:
-        """Circumstances that keys of this screen alone depend on, as their table names them."""
-        return frozenset()
+        """Circumstances of what this screen shows that keys depend on, as their table names them."""
+        if not self._built:
+            return frozenset()
+        found = {"record": self.has_record(), "decided": self.has_decision(), "row": self.has_row()}
+        return frozenset(name for name, holds in found.items() if holds)
+
+    def has_record(self) -> bool:
+        """True where there is a record to go through: the desk's, unless a screen has one of its own."""
+        return self._view.place is not None or bool(self._view.desk.run)
+
+    def has_decision(self) -> bool:
+        """True where a decision is shown whose trail can be opened."""
+        raise NotImplementedError
+
+    def has_row(self) -> bool:
+        """True where a row is chosen that the keys of this screen change, mark or open."""
+        return False
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for a pane that is shown when none stands alone."""
@@ -282,9 +297,10 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
 
     def action_help(self) -> None:
         """Show every key."""
-        from tui.screens.reading import ReadingScreen, help_text
+        from tui.screens.reading import ReadingScreen, help_text, page_width
 
-        self.app.push_screen(ReadingScreen("Keys", help_text(self.desk_app.settings.keys)))
+        text = help_text(self.desk_app.settings.keys, page_width(self.app.size.width))
+        self.app.push_screen(ReadingScreen("Keys", text))
 
 
 def _focusable(pane: Widget) -> Widget | None:

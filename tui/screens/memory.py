@@ -142,6 +142,14 @@ class MemoryScreen(FramedScreen):
         """Show the memories of a symbol."""
         self.query_one("#memories", Table).set_filter(f'sym:="{symbol}"')
 
+    def has_decision(self) -> bool:
+        """True where a memory is chosen."""
+        return bool(self.query_one("#memories", Table).cursor_key and self._life)
+
+    def has_row(self) -> bool:
+        """True where a memory of the desk's own is chosen."""
+        return bool(self.query_one("#memories", Table).cursor_key) and self._document.get("run") is None
+
     def action_why(self) -> None:
         """Open the trail of the last decision that cited the memory, else of the one after which it was written."""
         from engine.reports.documents.memory import decided_with
@@ -211,6 +219,8 @@ class MemoryScreen(FramedScreen):
         why = ("--reason", reason) if reason else ()
         report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
         if self._shown is not None:
+            if change is MemoryChange.FORGET:  # its row goes to the end of the list, out of sight
+                self.query_one("#memories", Table).leave(memory_id)
             self._read(*self._shown[0])
 
 

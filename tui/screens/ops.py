@@ -116,6 +116,10 @@ class OpsScreen(FramedScreen):
         if self._view.services is not None:
             self._check(notify=True)
 
+    def has_decision(self) -> bool:
+        """True where a run is chosen."""
+        return bool(self.query_one("#runs", Table).cursor_key)
+
     def action_why(self) -> None:
         """Open the trail of the latest decision of the run under the cursor."""
         from engine.reports.documents.trail import latest_of_run

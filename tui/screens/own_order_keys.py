@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.screens.frame import FramedScreen
 from tui.snapshot import PAST
-from tui.twins import report_action
+from tui.twins import daily_arguments, report_action
 
 if TYPE_CHECKING:
     from engine.messages.commands import PlaceOrder
@@ -35,9 +35,8 @@ class OwnOrderKeys(FramedScreen):
 
         def answered(key: str | None) -> None:
             if key and self._send(RunCycle(symbol)):
-                session = services.own_session
-                at = () if session is None else ("--session", str(session))
-                report_action(self.app, f"a cycle for {symbol} alone is asked for", "--daily", "--symbol", symbol, *at)
+                said = f"a cycle for {symbol} alone is asked for"
+                report_action(self.app, said, *daily_arguments(services), "--symbol", symbol)
 
         question = cycle_confirmation(symbol, services.label, services.usd_per_day)
         if question is None:

@@ -11,6 +11,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from tui.keys import Key, groups, pane_bindings
+from tui.plain_text import wrapped
 from tui.screens.dialog import Dialog
 from tui.screens.events_in_turn import EventsInTurn
 from tui.state import Line
@@ -32,13 +33,20 @@ def log_text(lines: Sequence[Line]) -> Content:
     return Content("\n").join(texts)
 
 
-def help_text(table: Sequence[Key]) -> Content:
-    """The keys of a table by group."""
+def page_width(columns: int) -> int:
+    """The columns of a page's text over a terminal of so many: those of the style sheet, less border and scrollbar."""
+    return min(118, columns * 92 // 100) - 7
+
+
+def help_text(table: Sequence[Key], width: int) -> Content:
+    """The keys of a table by group, in lines of `width`: a long meaning goes on below itself."""
+    indent = 19
     parts: list[str | tuple[str, str]] = []
     for group, keys in groups(table).items():
         parts.append((f"{group}\n", "bold $primary"))
         for shown, meaning in keys:
-            parts += [(f"  {shown:<17}", "bold"), f"{meaning}\n"]
+            lines = wrapped(meaning, width - indent)
+            parts += [(f"  {shown:<17}", "bold"), f"\n{' ' * indent}".join(lines), "\n"]
         parts.append("\n")
     parts.append(("PAPER: nothing on this desk ever trades real money.\n", "$warning"))
     return Content.assemble(*parts)

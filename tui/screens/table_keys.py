@@ -40,7 +40,7 @@ class TableKeys(Screen[None]):
             if text is not None:
                 table.set_filter(text)
 
-        hint = "AAPL  size:>5  session:2026-11..  -hold"
+        hint = table.filter_example
         fields = f"words and {', '.join(table.fields)}; a minus negates, an empty line shows all"
         self.app.push_screen(
             AskScreen(

@@ -18,6 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.keys import pane_bindings
+from tui.plain_text import wrapped
 from tui.table_filter import Field, TableFilter, parse
 from tui.widgets.border_text import set_title
 from tui.widgets.column_widths import Column, column_widths, fitted_text
@@ -129,6 +130,12 @@ class Table(ScrollView, can_focus=True):
             self._point(key)
             self._into_sight()
 
+    def leave(self, key: str) -> None:
+        """Move the cursor off a row, to the next one, or the one before the last."""
+        if key == self.cursor_key:
+            place = self._place()
+            self._go(place + 1 if place + 1 < len(self.rows) else place - 1)
+
     def sort_next(self) -> str:
         """Sort by the next column, rising first, then falling, then as given; return a description."""
         if self._sorted_by is not None and not self._downward:
@@ -160,6 +167,14 @@ class Table(ScrollView, can_focus=True):
 
     def _fields(self) -> list[Field]:
         return [Field(column.title, column.right) for column in self._columns]
+
+    @property
+    def filter_example(self) -> str:
+        """A filter by this table's own columns, and a text of its first row."""
+        named = [(n, field) for n, field in enumerate(self._fields()) if field.name]
+        texts = ((field.name, self.rows[0].cells[n].text) for n, field in named if not field.figures and self.rows)
+        words = [f"{name}:{text}" for name, text in texts if text and text.replace("-", "").isalnum()]
+        return "  ".join((*words[:1], *[f"{field.name}:>1" for _, field in named if field.figures][:1]))
 
     def filter_of(self, text: str) -> TableFilter:
         """The filter that a text means for these columns. Raises ValueError with one line for the user."""
@@ -314,7 +329,7 @@ class Table(ScrollView, can_focus=True):
             return self._row_strip(self.rows[row], width)
         empty = f"no row fits /{self.filter_text}:\nesc clears it" if self._given else self._empty
         if not self.rows and empty:
-            lines = empty.split("\n")
+            lines = wrapped(empty, width - 1)
             first = max(1, (self.size.height - len(lines)) // 2)
             if first <= y < first + len(lines):
                 text = set_cell_size(f" {lines[y - first]}", width)

@@ -281,7 +281,7 @@ async def test_a_desk_that_decided_one_symbol_shows_the_prices_of_that_session(
         await shown(pilot)
         await pilot.press("C")
         # Without the session the command would decide every session that is over.
-        twin = f"paperdesk --daily --symbol ORVL --session {SESSIONS[-1]}"
+        twin = f"paperdesk --daily --session {SESSIONS[-1]} --symbol ORVL"
         assert pilot.app.last_command == twin  # type: ignore[attr-defined]
         await until(pilot, lambda: "is decided already" in screen(pilot) and not view(pilot).busy)
         await pilot.press("n")

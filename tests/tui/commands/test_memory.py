@@ -295,10 +295,11 @@ def test_who_has_no_memory_says_why_in_one_line(run: Run, fresh: Path, monkeypat
         assert (said.code, said.out.count("\n")) == (0, 1)
         assert "its preset finvision keeps none" in said.out
         assert run("memory", "list", "--json").json["memories"] == []
-    assert run("memory", "list").out == "the desk demo remembers nothing yet: paperdesk --daily\n"
+    nothing = "the desk demo remembers nothing yet: paperdesk --daily writes what its preset desk keeps\n"
+    assert run("memory", "list").out == nothing
     for arguments in (("lifeline", "ab"), ("optimize",), ("export", "x.jsonl")):
         ended = run("memory", *arguments)
-        assert (ended.code, ended.err) == (65, "paperdesk: the desk demo remembers nothing yet: paperdesk --daily\n")
+        assert (ended.code, ended.err) == (65, f"paperdesk: {nothing}")
 
 
 def test_a_backtest_without_memory_says_so(run: Run, backtested: Path) -> None:
