@@ -10,6 +10,9 @@ from textual.app import App
 
 from engine.domain.text import counted
 
+LOW = 12
+"""Rows of the lowest terminal that shows commands."""
+
 if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
     from engine.messages.commands import Command
@@ -22,7 +25,9 @@ def report_action(app: App[str], text: str, *arguments: str) -> None:
     desk_app = cast("DeskApp", app)
     desk_app.last_command = shlex.join(("paperdesk", *desk_app.options, *arguments))
     app.clear_notifications()
-    app.notify(f"{text}\nsame as: {desk_app.last_command}", markup=False, timeout=6)
+    # A command would hide all of a low terminal; the palette has it.
+    twin = f"\nsame as: {desk_app.last_command}" if app.size.height >= LOW else ""
+    app.notify(f"{text}{twin}", markup=False, timeout=6)
 
 
 def daily_arguments(services: OpenDesk | None) -> tuple[str, ...]:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 
-PLOT_ROWS = 12
-"""Rows of a curve."""
-
 
 @click.command("equity")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First session.")
@@ -152,12 +149,13 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
 
 def _equity_lines(title: str, document: Document, values: BrokerValues, filtered: bool) -> Iterator[str]:
     from tui import amounts
+    from tui.equity_curves import equity_curves
 
     shown = document["equity"]
     yield standard_output().bold(f"Value of {title} by session")
     if shown:
         yield from _equity_table(shown, values)
-        yield from _equity_plots(shown)
+        yield from equity_curves(shown, standard_output())
     else:
         yield "none that fits; leave out a filter" if filtered else "no session yet"
     yield from of_all(len(shown), document["count"])
@@ -165,29 +163,6 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
         subject = " ".join(filter(None, (flow["kind"], flow["symbol"])))
         yield f"{flow['session']}  {subject} {amounts.gain(amounts.number(flow['amount']))}"
     yield from _value_lines(values)
-
-
-def _equity_plots(rows: Sequence[Document]) -> Iterator[str]:
-    """Value and drawdown as curves, where a person looks."""
-    console = standard_output()
-    if not console.is_terminal:
-        return
-    if len(rows) < 2:
-        yield console.dim("A curve needs two sessions.")
-        return
-    from tui import amounts
-    from tui.widgets.plotting import equity_plot
-
-    labels = [row["session"] for row in rows]
-    curves = {
-        "value": [amounts.number(row["value"]) for row in rows],
-        "drawdown, %": [100 * row["drawdown"] for row in rows],
-    }
-    for name, values in curves.items():
-        series = {name: [None if value is None else float(value) for value in values]}
-        yield equity_plot(
-            series, labels, console.width, PLOT_ROWS, colour=console.colour, ascii_only=console.ascii_only
-        )
 
 
 def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[str]:

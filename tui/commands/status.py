@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
 
 Document = Mapping[str, Any]
+SHOWN = 60
+"""Sessions of the curve under a status."""
 UNFINISHED = ": it is at work, or was killed and goes on with the next one"
 MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe: no order is sent"}
 """Modes that keep orders back, in words."""
@@ -32,7 +34,8 @@ MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe
 @json_option
 @desk_options
 def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
-    """Shows the state of the desk: a halt or a pause, its last run, its value, what waits, what it holds and cost.
+    """Shows the state of the desk: a halt or a pause, its last run, its value, what waits, what it holds and cost; on a
+    terminal its value as a curve too.
 
     \b
     Examples:
@@ -47,7 +50,27 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
         document = status_document(records, now.due, now.calendar, now.time)
         mode = now.mode or (document["settings"] or {}).get("mode", "")
         waiting = _waiting(document, open_answers(records), mode)
-    show_records(records, document, as_json, lambda: _status_lines(records, document, waiting, now, mode))
+        closes = [] if as_json or not standard_output().is_terminal else _last_closes(records)
+
+    def lines() -> list[str]:
+        return [*_status_lines(records, document, waiting, now, mode), *_curve(closes)]
+
+    show_records(records, document, as_json, lines)
+
+
+def _last_closes(records: Records) -> Sequence[Document]:
+    from engine.reports.documents.account import equity_document
+
+    shown: Sequence[Document] = equity_document(records, last=SHOWN)["equity"]
+    return shown
+
+
+def _curve(closes: Sequence[Document]) -> Iterator[str]:
+    if len(closes) > 1:
+        from tui.equity_curves import VALUE, equity_curves
+
+        yield ""
+        yield from equity_curves(closes, standard_output(), (VALUE,))
 
 
 @click.command("positions")

@@ -19,7 +19,6 @@ from textual.widgets import Static
 from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
 from engine.reports.documents.operations import DeskRun, Operations, is_decided
-from tui import amounts
 from tui.desk_changes import log_of
 from tui.keys import OPS, bindings
 from tui.market_reading import last_to_decide
@@ -191,8 +190,8 @@ class OpsScreen(FramedScreen):
         models.show(ops_tables.models(shown))
         models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.services is None else view.services.usd_per_day
-        spent = amounts.cost(found.spent_today)
-        models.border_subtitle = spent if limit is None else f"today {spent} of ${amounts.money(limit)}"
+        plain = self.app.has_class("-plain")
+        models.border_subtitle = ops_tables.budget_meter(found.spent_today, limit, plain=plain)
 
 
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -12,6 +13,8 @@ from tui import amounts
 from tui.plain_text import one_line
 from tui.widgets.table import Cell, Column, Row
 
+METER = 10
+"""Cells of the day's budget."""
 CHECKS = (
     Column(title="", max_width=4),
     Column(title="AREA", max_width=12, drop_order=1),
@@ -31,13 +34,13 @@ MODELS = (
 )
 RUNS = (
     Column(title="STARTED"),
-    Column(title="KIND", max_width=10),
+    Column(title="KIND", max_width=10, drop_order=1),
     Column(title="SESSION"),
-    Column(title="TOOK", right=True, drop_order=1),
+    Column(title="TOOK", right=True, drop_order=2),
     Column(title="ENDED", max_width=12),
-    Column(title="EXIT", right=True, drop_order=1),
-    Column(title="COST", right=True, drop_order=2),
-    Column(title="DETAIL", stretch=True, min_width=10, drop_order=3),
+    Column(title="EXIT", right=True, drop_order=2),
+    Column(title="COST", right=True, drop_order=3),
+    Column(title="DETAIL", stretch=True, min_width=10, drop_order=4),
 )
 RATES = (
     Column(title="MODEL", max_width=24),
@@ -106,9 +109,23 @@ def _rate(one: ModelRate, paid: list[Decimal | None]) -> Row:
     )
 
 
+def budget_meter(spent: Decimal | None, limit: Decimal | None, *, plain: bool) -> str:
+    """The cost of today's calls of the day's budget: `▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00`."""
+    figure = amounts.cost(spent)
+    if not limit:
+        return figure
+    of = f"today {figure} of ${amounts.money(limit)}"
+    if spent is None:
+        return of
+    part = min(Decimal(1), spent / limit)
+    full, empty = "#-" if plain else "▰▱"
+    cells = math.ceil(part * METER)
+    return f"{full * cells}{empty * (METER - cells)} {part:.0%} {of}"
+
+
 def runs(operations: Operations) -> list[Row]:
     """A row per run, the latest first. A desk has one run at work at most, and that is its latest."""
-    return [_run(one, "killed" if place else "at work or killed") for place, one in enumerate(operations.runs)]
+    return [_run(one, "killed" if place else "no end yet") for place, one in enumerate(operations.runs)]
 
 
 def _run(one: DeskRun, unfinished: str) -> Row:

@@ -99,6 +99,10 @@ def test_equity_is_drawn_where_a_person_looks_and_nowhere_else(
     last = run("equity", "--json").json["equity"][-1]
     assert f" value {Decimal(last['value']):,.2f}" in drawn and " drawdown, % " in drawn
     assert drawn.count("┤") > 4 and max(map(len, drawn.splitlines())) <= 90
+    stated = run("status").out
+    monkeypatch.setattr("tui.commands.status.standard_output", lambda: Console(90, is_terminal=True))
+    seen = run("status").out
+    assert "┤" not in stated and "┤" in seen and "drawdown" not in seen
     of_one = run("equity", "--at", "2025-03-11").out
     assert of_one.splitlines()[-1] == "A curve needs two sessions." and "┤" not in of_one
 

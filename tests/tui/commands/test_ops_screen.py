@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from textual.pilot import Pilot
 
 from engine.market.trading_hours import exchange_calendar
@@ -19,6 +21,7 @@ from tui.market_view import MarketView
 from tui.screens.ops import schedule_text
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Snapshot
+from tui.widgets.ops_tables import budget_meter
 from tui.widgets.pane_text import TextPane
 
 
@@ -36,12 +39,26 @@ def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
         assert text.startswith(f"session 2025-01-{due} is due; r, or"), (services, hour)
 
 
+@pytest.mark.parametrize(
+    ("spent", "plain", "text"),
+    [
+        ("0", False, "▱▱▱▱▱▱▱▱▱▱ 0% today free of $5.00"),
+        ("1.20", False, "▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00"),
+        ("5", True, "########## 100% today $5.00 of $5.00"),
+        (None, False, "today cost unknown of $5.00"),
+    ],
+)
+def test_the_days_budget_is_drawn_as_far_as_it_is_spent(spent: str | None, plain: bool, text: str) -> None:
+    assert budget_meter(None if spent is None else Decimal(spent), Decimal(5), plain=plain) == text
+
+
 async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
     async with opened() as pilot:
         await pilot.press("9")
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
         rates = cells(pilot, "rates")
+        assert str(pilot.app.screen.query_one("#models").border_subtitle).endswith("▱▱▱▱▱ 0% today free of $5.00")
         # The log goes back beyond the last run.
         await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
         # d asks why: the last decision of the run, and of a run that decided nothing it says so.
