@@ -10,13 +10,13 @@ from textual.app import App
 
 from engine.domain.text import counted
 
-LOW = 12
-"""Rows of the lowest terminal that shows commands."""
-
 if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
     from engine.messages.commands import Command
     from tui.desk_app import DeskApp
+
+LOW = 12
+"""Rows of the lowest terminal that shows commands."""
 
 
 def report_action(app: App[str], text: str, *arguments: str) -> None:

@@ -22,7 +22,7 @@ KEYS = 240
 """Keys for each figure."""
 RATIO, LIMIT, GOAL = 1.5, 0.050, 0.025
 ANSWER = 0.1
-"""Seconds in which `r` answers."""
+"""Seconds in which `r` and `n` answer."""
 
 
 Taken = tuple[float, float]
@@ -73,7 +73,7 @@ class Cycles:
 
 
 def on_the_demo() -> dict[str, list[Taken]]:
-    """The times on the demo desk: `r`, alone, beside cycles, beside a backtest."""
+    """The times on the demo desk: `n`, `r`, alone, beside cycles, beside a backtest."""
     from connectors.demo.market import DEFAULT_WATCHLIST as SYMBOLS
     from engine import places
 
@@ -89,6 +89,9 @@ def on_the_demo() -> dict[str, list[Taken]]:
             opened.rest(2)
             found["n, the first cycle"] = [taken(opened, "n", "Cycle")]
             opened.until("run done")
+            opened.rest(2)
+            found["r"] = [taken(opened, "r", "Cycle")]
+            opened.until("is decided already")
             opened.rest(2)
             found["alone"] = key_times(opened, SYMBOLS)
             found["beside a cycle"] = key_times(opened, SYMBOLS, Cycles(opened, journal).go_on)
