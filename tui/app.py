@@ -24,6 +24,7 @@ from tui.direct_output import writing_at_once
 from tui.key_first import KeyFirst, noting_keys
 from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
+from tui.pixels import Pixels
 from tui.screen_loop import give_way
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
@@ -109,11 +110,13 @@ class PaperdeskApp(App[str]):
         settings: AppSettings | None = None,
         leaving: Callable[[], None] = lambda: None,
         garbage: Collections | None = None,
+        pixels: Pixels = Pixels.CELLS,
     ) -> None:
         """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
         command, for those that the app runs beside itself; with `cycle` a cycle runs as soon as the desk is open,
         `link` is the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to
-        end; `garbage` is collected where nobody is there, None where that is Python's alone."""
+        end; `garbage` is collected where nobody is there, None where that is Python's alone. `pixels` is the way in
+        which the terminal shows pictures."""
         self._leaving = leaving
         self._garbage = garbage
         self._ended = False
@@ -130,6 +133,7 @@ class PaperdeskApp(App[str]):
         """The flags with which it is started again after its end; None where it is not."""
         self.options = options
         self.last_command = ""
+        self.pixels = pixels
         self._open_desk, self._backtest = open_desk, backtest
         self._plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
         self._begun = False

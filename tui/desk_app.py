@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tui.bridge import Bridge
     from tui.demo_opening import DemoOpening
     from tui.key_first import KeyFirst
+    from tui.pixels import Pixels
     from tui.set_up_offer import SetUpOffer
     from tui.snapshot import Snapshot
 
@@ -33,6 +34,7 @@ class DeskApp(Protocol):
 
     options: Sequence[str]
     last_command: str
+    pixels: Pixels
     settings: AppSettings
     set_up: SetUpOffer | None
 

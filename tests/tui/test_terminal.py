@@ -211,3 +211,22 @@ def test_an_open_app_follows_the_daily_runs_of_another_process(
     terminal.until(lambda text: "Watchlist" in text)
     terminal.keys("5")
     terminal.until(lambda text: "8 decisions" in text)
+
+
+@pytest.mark.slow
+def test_the_picture_of_a_decision_is_shown_and_keys_go_on(
+    opened: Callable[..., Terminal], paperdesk_home: Path
+) -> None:
+    """A library that asked the terminal while the app reads from it would wait for good."""
+    daily(paperdesk_home)
+    terminal = opened(120, 40)
+    terminal.until(lambda text: "run done" in text and "ORVL 1D" in text)
+    terminal.keys("2")
+    terminal.until(lambda text: "what the model saw" in text)
+    terminal.keys("v")
+    shown = terminal.until(lambda text: "The picture is" in text and "macd trend" in text)
+    assert shown.count("\N{UPPER HALF BLOCK}") + shown.count("\N{LOWER HALF BLOCK}") > 200
+    terminal.keys("Escape")
+    terminal.until(lambda text: "what the model saw" in text)
+    terminal.keys("q")
+    terminal.until(lambda text: "ENDED 0" in text)

@@ -44,6 +44,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from engine import places
     from tui.app import PaperdeskApp
     from tui.leaving import Watchdog
+    from tui.pixels import Pixels, ask_terminal
     from tui.screen_loop import run_app
     from tui.set_up_offer import offered
 
@@ -63,6 +64,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         settings=settings,
         leaving=watchdog.start,
         garbage=garbage,
+        pixels=Pixels.CELLS if in_browser or plain else ask_terminal(),
     )
     try:
         remains = run_app(app)

@@ -1,10 +1,9 @@
-"""The chart that a model was shown, beside its reading: as pixels where the terminal and textual-image can, else as a
-file."""
+"""The chart that a model was shown, beside its reading: as pixels where the terminal can, in half cells where
+textual-image alone can, else as a file."""
 
 from __future__ import annotations
 
 import asyncio
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +15,7 @@ from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from tui.desk_app import DeskApp
+from tui.pixels import can_show, image_widget
 from tui.plain_text import printable
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Source
@@ -39,13 +39,12 @@ class ChartImageScreen(ReadingScreen):
         with Horizontal() as box:
             box.border_title = Content(self._title)
             box.border_subtitle = self.KEYS
-            if find_spec("textual_image") is not None:
-                from textual_image.widget import Image
-
-                yield Image(str(self._path), id="pixels")
+            shows = can_show()
+            if shows:
+                yield image_widget(self._path, cast("DeskApp", self.app).pixels, id="pixels")
             with VerticalScroll(id="reading"):
                 yield Static(f"The picture is {self._path}", markup=False)
-                if find_spec("textual_image") is None:
+                if not shows:
                     yield Static("It is shown here where textual-image is installed.", markup=False)
                 yield Static("")
                 yield Static(self.text, markup=False)

@@ -157,7 +157,7 @@ async def test_what_the_model_saw(
 ) -> None:
     monkeypatch.setattr(OpenDesk, "paint", lambda desk, chart: b"")
     monkeypatch.setattr(PaperdeskApp, "keep_image", lambda app, name, image: Path("/screenshots", name))
-    monkeypatch.setattr("tui.screens.chart_image.find_spec", lambda name: None)
+    monkeypatch.setattr("tui.screens.chart_image.can_show", lambda: False)
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
