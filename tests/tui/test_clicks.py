@@ -46,7 +46,8 @@ async def click_at(pilot: Pilot[Any], place: Offset) -> None:
 
 
 async def click(pilot: Pilot[Any], text: str) -> None:
-    """Click on the last letter of a text, where the screen shows it."""
+    """Click on the last letter of a text, once the screen shows it."""
+    await until(pilot, lambda: any(text in line for line in lines(pilot)))
     y, line = next((y, line) for y, line in enumerate(lines(pilot)) if text in line)
     await click_at(pilot, Offset(line.index(text) + len(text) - 1, y))
 
