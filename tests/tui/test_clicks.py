@@ -15,6 +15,7 @@ from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from engine.domain.order import Side
 from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
 from tui.app import PaperdeskApp
@@ -23,6 +24,7 @@ from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.jump import JumpScreen
+from tui.screens.order_ticket import SideChoice
 from tui.widgets.navigation_bars import PALETTE, Hints
 from tui.widgets.screen_bars import ErrorBar
 from tui.widgets.table import Table
@@ -239,3 +241,34 @@ async def test_a_click_in_jump_mode_goes_to_the_pane_or_to_that_of_the_label(run
         await pilot.press("ctrl+o")
         await click(pilot, "b chart")
         assert pilot.app.screen is frame and frame.query_one("#chart").display
+
+
+@pytest.mark.parametrize(
+    ("opens", "keys"),
+    [
+        ("slash", ("enter confirms", "esc cancels")),
+        ("at", ("esc cancels",)),
+        ("o", ("space side", "esc cancels")),
+        ("S", ("esc leaves",)),
+        ("S", ("enter shows it",)),
+    ],
+)
+async def test_the_keys_that_a_page_names_can_be_clicked(
+    running: Running, asking: FakeDesk, opens: str, keys: tuple[str, ...]
+) -> None:
+    """The last one ends the page."""
+    async with running(desk=asking) as pilot:
+        await pilot.press(opens)
+        await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+        page = pilot.app.screen
+        if opens == "slash":
+            page.query_one(Input).value = "nosuch:1"
+        if opens == "S":
+            await until(pilot, lambda: bool(page.query_one(Table).cursor_key))
+        for key in keys:
+            await click(pilot, key)
+            if key == "enter confirms":  # what is wrong is said, and the keys are still named
+                await until(pilot, lambda: any("no column nosuch" in line for line in lines(pilot)))
+            if key == "space side":
+                await until(pilot, lambda: page.query_one(SideChoice).side is Side.SELL)
+        await until(pilot, lambda: pilot.app.screen is not page)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -13,8 +14,9 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from tui.screens.dialog import Dialog
+from tui.widgets.navigation_bars import ClickableText, clickable_keys
 
-KEYS = "enter confirms   esc cancels"
+KEYS = clickable_keys([("enter confirms", "confirm"), ("esc cancels", "leave")])
 
 
 def session_of(text: str) -> date:
@@ -49,25 +51,27 @@ class AskScreen(Dialog[str]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             yield Input(self._text, placeholder=self._hint, compact=True)
-            yield Static(self._noted(self._text), id="complaint", markup=False)
+            yield ClickableText(_with_keys(self._note(self._text)), id="complaint", markup=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show the note of what is typed now."""
-        self.query_one("#complaint", Static).update(self._noted(event.value))
+        self.query_one("#complaint", Static).update(_with_keys(self._note(event.value)))
 
-    def _noted(self, text: str) -> str:
-        note = self._note(text)
-        return f"{note}\n\n{KEYS}" if note else KEYS
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    @on(Input.Submitted)
+    def action_confirm(self) -> None:
         """End with the text, or say what is wrong with it."""
+        text = self.query_one(Input).value
         try:
-            self._check(event.value)
+            self._check(text)
         except ValueError as error:
-            self.query_one("#complaint", Static).update(str(error))
+            self.query_one("#complaint", Static).update(_with_keys(str(error)))
         else:
-            self.dismiss(event.value)
+            self.dismiss(text)
 
     def action_leave(self) -> None:
         """End without an answer."""
         self.dismiss(None)
+
+
+def _with_keys(note: str) -> Content:
+    return Content.assemble(note, "\n\n", KEYS) if note else KEYS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -21,7 +21,7 @@ from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
-from tui.widgets.navigation_bars import ClickableText, Clicked, clickable
+from tui.widgets.navigation_bars import ClickableText, clickable
 
 LEAVE = ("escape", "n", "q")
 TICK = 0.25
@@ -133,11 +133,6 @@ class ConfirmScreen(Dialog[str]):
             self._confirmation = question
             self.query_one("#text", Static).update(question.text)
             self.query_one("#choices", Static).update(self._choices())
-
-    @on(Clicked)
-    async def _clicked(self, event: Clicked) -> None:
-        """Choose what was clicked."""
-        await self.app.run_action(event.action, self)
 
     def action_answer(self, key: str) -> None:
         """End with a choice, or with an empty text."""

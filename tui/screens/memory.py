@@ -99,6 +99,7 @@ class MemoryScreen(FramedScreen):
             return
         table = self.query_one("#memories", Table)
         every = [*self._document["memories"], *self._document["forgotten"]]
+        table.set_columns(memory_text.columns(every))
         table.show(memory_text.rows(every), "nothing is remembered yet")
         layers = Counter(one.get("layer", memory_text.FORGOTTEN) for one in every)
         table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))

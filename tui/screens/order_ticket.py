@@ -22,9 +22,15 @@ from tui.order_size import SIZE_HINT, order_size
 from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts
 from tui.screens.dialog import Dialog, facts_width
+from tui.widgets.navigation_bars import ClickableText, clickable_keys
 from tui.worker_failures import ShowsFailures
 
-KEYS = "enter sends   esc cancels   tab next field   space side"
+KEYS = [
+    ("enter sends", "send"),
+    ("esc cancels", "leave"),
+    ("tab next field", "app.focus_next"),
+    ("space side", "other_side"),
+]
 LOW = [(0, "-low"), (20, "-high")]
 """Classes by the rows of the terminal, as the style sheet knows them."""
 
@@ -87,7 +93,7 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
                     yield Static(label, classes="label")
                     yield field
             yield Static("", id="effect", markup=False)
-            yield Static(KEYS, id="keys", markup=False)
+            yield ClickableText(clickable_keys(KEYS), id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begin with the size."""
@@ -115,6 +121,10 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         """End with the order, unless the limits refuse it."""
         self._sending = True
         self._look()
+
+    def action_other_side(self) -> None:
+        """Choose the other side."""
+        self.query_one(SideChoice).action_turn()
 
     def action_leave(self) -> None:
         """End without an order."""

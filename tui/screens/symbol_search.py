@@ -19,6 +19,7 @@ from tui.plain_text import one_line
 from tui.readings import Readings
 from tui.screens.dialog import Dialog
 from tui.symbol_search import matching
+from tui.widgets.navigation_bars import ClickableText, clickable_keys
 from tui.widgets.table import Cell, Column, Row, Table
 from tui.worker_failures import ShowsFailures
 
@@ -44,14 +45,15 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
 
     def compose(self) -> ComposeResult:
         """Mount the line, the list and the keys."""
-        adds = f"   + adds it to the group {self._group}" if self._add is not None else ""
+        adds = [(f"+ adds it to the group {self._group}", "add")] if self._add is not None else []
         with Vertical() as box:
             box.border_title = Content("Search a symbol")
             yield Input(placeholder="symbol or company", compact=True)
             table = Table(COLUMNS, empty="reading what there is", id="found", classes="")
             table.can_focus = False
             yield table
-            yield Static(f"enter shows it{adds}   esc leaves", id="complaint", markup=False)
+            keys = clickable_keys([("enter shows it", "choose"), *adds, ("esc leaves", "leave")])
+            yield ClickableText(keys, id="complaint", markup=False)
 
     def on_mount(self) -> None:
         """Read the symbols beside the screen."""
@@ -85,7 +87,8 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
     def _opened(self, event: Table.Opened) -> None:
         self.dismiss(event.key)
 
-    def on_input_submitted(self) -> None:
+    @on(Input.Submitted)
+    def action_choose(self) -> None:
         """End with the symbol under the cursor."""
         if symbol := self.query_one(Table).cursor_key:
             self.dismiss(symbol)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from textual.content import Content
@@ -25,18 +25,30 @@ MEMORIES = (
 )
 
 
+OWNER = Column(title="OWNER", max_width=12)
 FORGOTTEN = "forgotten"
 """The word that stands in place of a layer."""
 
 
-def rows(memories: Iterable[Document]) -> list[Row]:
+def columns(memories: Sequence[Document]) -> Sequence[Column]:
+    """The columns of some memories: the owner's only where there are several, who may remember the same."""
+    return (*MEMORIES[:2], OWNER, *MEMORIES[2:]) if _several(memories) else MEMORIES
+
+
+def _several(memories: Sequence[Document]) -> bool:
+    return len({one["owner"] for one in memories}) > 1
+
+
+def rows(memories: Sequence[Document]) -> list[Row]:
     """A row per memory, alive or forgotten."""
+    several = _several(memories)
     return [
         Row(
             one["id"],
             (
                 Cell(one["session"], "muted"),
                 Cell(one["symbol"], "strong"),
+                *([Cell(one_line(one["owner"]), "muted")] if several else []),
                 *_state(one),
                 Cell(one_line(one["text"]), "muted"),
             ),

@@ -40,6 +40,11 @@ def clickable(text: Content, action: str) -> Content:
     return text.stylize(Style.from_meta({ACTION: action}))
 
 
+def clickable_keys(keys: Sequence[tuple[str, str]]) -> Content:
+    """Texts that name a key each, with their actions, beside each other."""
+    return Content("   ").join(clickable(Content(text), action) for text, action in keys)
+
+
 class ClickableText(Static):
     """A text with parts that can be clicked, wherever they are wrapped to; they look like the rest of it."""
 

@@ -65,8 +65,9 @@ def items(view: Snapshot) -> Iterator[Item]:
         yield Item("Cash", amounts.money(books.cash, 0))
         if books.peak:
             fall = float(books.value / books.peak - 1)
-            digits = 1 if fall <= -0.0005 else 2  # never "-0.0%"
-            yield Item("DD", amounts.percent(fall, digits) if fall < 0 else "0.0%", "down" if fall < 0 else "value")
+            digits = 1 if fall <= -0.0005 else 2
+            shown = amounts.percent(fall, digits) if round(fall, 4) else "0.0%"  # never "-0.0%"
+            yield Item("DD", shown, "down" if fall < 0 else "value")
     yield from _market_items(view)
     yield from _desk_items(view)
 

@@ -19,6 +19,7 @@ from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.memory_lines import DECIDED
+from tui.widgets import memory_text
 
 
 def drawn(pilot: Pilot[Any]) -> str:
@@ -94,3 +95,12 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
         await arrived(pilot)
         await until(pilot, lambda: len(cells(pilot, "memories")) == then["count"])
     assert then["count"] < now["count"]
+
+
+def test_owners_are_named_where_several_remember() -> None:
+    one = {"id": "1", "session": "2025-03-11", "symbol": "ORVL", "kind": "note", "text": "it rose"}
+    ours, theirs = {**one, "owner": "value"}, {**one, "id": "2", "owner": "trend"}
+    assert "OWNER" not in [column.title for column in memory_text.columns([ours])]
+    titles = [column.title for column in memory_text.columns([ours, theirs])]
+    shown = [row.cells[titles.index("OWNER")].text for row in memory_text.rows([ours, theirs])]
+    assert shown == ["value", "trend"] and {len(row.cells) for row in memory_text.rows([ours, theirs])} == {len(titles)}
