@@ -208,8 +208,9 @@ class Bridge:
 
     def forget_trouble(self) -> None:
         """Drop the trouble: what failed is being tried again."""
-        self._follower.trouble = ""
-        self.dismiss()
+        shown, self._follower.trouble = self.present().trouble, ""
+        if self.present().trouble == shown:
+            self.dismiss()
 
     # Recorded histories
 

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from textual.widget import Widget
 
-QUESTIONS = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\\x1b[c"
-"""Questions about kitty's graphics and about attributes: every terminal answers the second, and so ends the wait."""
+ATTRIBUTES = b"\x1b[c"
+"""The question about attributes, which every terminal answers: an answer that comes late means nothing to Textual."""
+KITTY = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
+"""The question about kitty's graphics: asked of a terminal that answers at once, for a late answer would be keys."""
 SIXEL_ATTRIBUTE = b"4"
 WITHIN = 0.5
 """Seconds in which a terminal has to answer."""
@@ -56,8 +58,14 @@ def ask_terminal() -> Pixels:
         return Pixels.CELLS
     try:
         tty.setcbreak(keys, termios.TCSANOW)  # no echo of the answer
-        os.write(screen, QUESTIONS)
-        return _way(_answer(keys))
+        os.write(screen, ATTRIBUTES)
+        known = _ATTRIBUTES.search(_answer(keys))
+        if known is None:
+            return Pixels.CELLS
+        if SIXEL_ATTRIBUTE in known[1].split(b";"):
+            return Pixels.SIXEL  # also where both are known: not every terminal that says so draws all of kitty's
+        os.write(screen, KITTY + ATTRIBUTES)  # the second ends the wait
+        return Pixels.KITTY if _KITTY in _answer(keys) else Pixels.CELLS
     finally:
         termios.tcsetattr(keys, termios.TCSANOW, before)
 
@@ -69,13 +77,6 @@ def _answer(keys: int) -> bytes:
         if select.select([keys], [], [], left)[0]:
             said += os.read(keys, 1024)
     return said
-
-
-def _way(said: bytes) -> Pixels:
-    attributes = _ATTRIBUTES.search(said)
-    if attributes is not None and SIXEL_ATTRIBUTE in attributes[1].split(b";"):
-        return Pixels.SIXEL  # also where both are known: not every terminal that says so draws all of kitty's
-    return Pixels.KITTY if _KITTY in said else Pixels.CELLS
 
 
 def image_widget(path: Path, way: Pixels, *, id: str) -> Widget:

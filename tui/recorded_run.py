@@ -93,7 +93,7 @@ def curves(
     drawn: dict[str, Mapping[date, float]] = {run.name: own}
     for name, values in beside.items():
         days = [day for day in axis if day in values]
-        if len(days) > 1 or len(axis) == len(days):  # a point beside a curve tells nothing
+        if days and (len(days) > 1 or len(axis) == len(days)):  # a point beside a curve tells nothing
             drawn[name if days[-1] == axis[-1] else f"{name} to {days[-1]}"] = values
     if falls:
         drawn = {name: _falls(values) for name, values in drawn.items()}

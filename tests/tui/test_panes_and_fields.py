@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 from conftest import Running, shown, until
 from fake_desk import FakeDesk
-from textual.events import Key
+from textual.events import AppBlur, AppFocus, Key
 from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tui.keys import KEYS, SCREENS
+from tui.widgets.column_widths import Column
 from tui.widgets.form_pane import FormPane
+from tui.widgets.table import Cell, Row, Table
 
 ZOOM = next(key for key in KEYS if key.id == "pane.zoom")
 AROUND = 4
@@ -106,3 +108,29 @@ async def test_four_tabs_go_four_fields(running: Running, come: Callable[[Pilot[
             await until(pilot, lambda field=field: pilot.app.focused is field)  # type: ignore[misc]
             await shown(pilot)
             assert pilot.app.focused is field
+
+
+async def test_a_field_that_is_left_shows_its_beginning_and_one_of_a_terminal_that_is_left_goes_on(
+    running: Running,
+) -> None:
+    async with running() as pilot:
+        await pilot.press("7", "e")
+        field = pilot.app.screen.query_one(FormPane).query(Input).first()
+        await pilot.press("end", *",CCC")
+        for event in (AppBlur(), AppFocus()):
+            pilot.app.post_message(event)
+            await pilot.pause()
+        await until(pilot, lambda: field.has_focus)
+        await pilot.press("D")
+        assert field.value.endswith(",CCCD")
+        await pilot.press("tab")
+        await until(pilot, lambda: field.cursor_position == 0)
+
+
+def test_a_table_that_has_other_columns_and_no_row_has_no_cursor() -> None:
+    table = Table([Column(title="A")], id="t", classes="")
+    table.show([Row("1", (Cell("x"),))])
+    assert table.cursor_key == "1"
+    table.set_columns([Column(title="A"), Column(title="B")])
+    table.show([])
+    assert table.cursor_key == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from PIL import Image
 from textual.app import App, ComposeResult
 
 from tui import pixels
-from tui.pixels import QUESTIONS, Pixels, ask_terminal, image_widget
+from tui.pixels import ATTRIBUTES, KITTY, Pixels, ask_terminal, image_widget
 
 if sys.platform == "win32":
     pytest.skip("a terminal of Unix is asked", allow_module_level=True)
@@ -22,62 +22,81 @@ if sys.platform == "win32":
 import pty
 import termios
 
-Answers = Callable[[bytes], int]
+
+class Terminal:
+    """A terminal in the place of this process's own, which answers the questions.
+
+    file: it, as the program has it.
+    heard: all that was written to it.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self._own, self.file = pty.openpty()
+        self.heard = b""
+        self._thread: threading.Thread | None = None
+
+    def answers(self, attributes: bytes, kitty: bytes = b"") -> None:
+        """Begin to answer; in the test itself, for pytest sets other files between a fixture and its test."""
+        self._monkeypatch.setattr(sys, "stdin", os.fdopen(self.file, "r", closefd=False))
+        self._monkeypatch.setattr(sys, "stderr", os.fdopen(self.file, "w", closefd=False))
+        self._thread = threading.Thread(target=self._answer, args=(attributes, kitty))
+        self._thread.start()
+
+    def _answer(self, attributes: bytes, kitty: bytes) -> None:
+        with suppress(OSError):  # the other side is closed
+            while True:
+                self.heard += os.read(self._own, 1024)
+                if self.heard.endswith(ATTRIBUTES):
+                    os.write(self._own, (kitty if KITTY in self.heard else b"") + attributes)
+
+    def close(self) -> None:
+        """End."""
+        os.close(self.file)
+        if self._thread is not None:
+            self._thread.join()
+        os.close(self._own)
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answers]:
-    """A terminal in the place of this process's own, which answers the questions; gives its file."""
-    master, slave = pty.openpty()
-    threads: list[threading.Thread] = []
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    found = Terminal(monkeypatch)
+    yield found
+    found.close()
 
-    def answers(text: bytes) -> int:
-        # Here, for pytest sets its own between a fixture and its test.
-        monkeypatch.setattr(sys, "stdin", os.fdopen(slave, "r", closefd=False))
-        monkeypatch.setattr(sys, "stderr", os.fdopen(slave, "w", closefd=False))
 
-        def answer() -> None:
-            heard = b""
-            with suppress(OSError):  # the other side is closed
-                while not heard.endswith(QUESTIONS):
-                    heard += os.read(master, 1024)
-                os.write(master, text)
-
-        threads.append(threading.Thread(target=answer))
-        threads[-1].start()
-        return slave
-
-    yield answers
-    os.close(slave)
-    for thread in threads:
-        thread.join()
-    os.close(master)
+OK = b"\x1b_Gi=31;OK\x1b\\"
 
 
 @pytest.mark.parametrize(
-    ("said", "way"),
+    ("attributes", "kitty", "way"),
     [
-        (b"\x1b[?63;1;2;4;6;9;15;22c", Pixels.SIXEL),
-        (b"\x1b_Gi=31;OK\x1b\\\x1b[?62;c", Pixels.KITTY),
-        (b"\x1b_Gi=31;OK\x1b\\\x1b[?64;4;6c", Pixels.SIXEL),
-        (b"\x1b[?1;2c", Pixels.CELLS),
-        (b"\x1b[?64;14;40c", Pixels.CELLS),
-        (b"j\x1b[?6c", Pixels.CELLS),
+        (b"\x1b[?63;1;2;4;6;9;15;22c", b"", Pixels.SIXEL),
+        (b"\x1b[?62;c", OK, Pixels.KITTY),
+        (b"\x1b[?64;4;6c", OK, Pixels.SIXEL),
+        (b"\x1b[?1;2c", b"", Pixels.CELLS),
+        (b"\x1b[?64;14;40c", b"\x1b_Gi=31;EINVAL\x1b\\", Pixels.CELLS),
+        (b"j\x1b[?6c", b"", Pixels.CELLS),
     ],
 )
-def test_a_terminal_says_how_it_shows_pictures(terminal: Answers, said: bytes, way: Pixels) -> None:
-    file = terminal(said)
-    before = termios.tcgetattr(file)
+def test_a_terminal_says_how_it_shows_pictures(
+    terminal: Terminal, attributes: bytes, kitty: bytes, way: Pixels
+) -> None:
+    terminal.answers(attributes, kitty)
+    before = termios.tcgetattr(terminal.file)
     assert ask_terminal() is way
-    assert termios.tcgetattr(file) == before
+    assert termios.tcgetattr(terminal.file) == before
 
 
-def test_a_terminal_that_does_not_answer_shows_cells(terminal: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_that_does_not_answer_at_once_is_not_asked_what_it_would_answer_with_keys(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pixels, "WITHIN", 0.05)
-    file = terminal(b"")
-    before = termios.tcgetattr(file)
+    terminal.answers(b"", OK)
+    before = termios.tcgetattr(terminal.file)
     assert ask_terminal() is Pixels.CELLS
-    assert termios.tcgetattr(file) == before
+    assert termios.tcgetattr(terminal.file) == before
+    assert KITTY not in terminal.heard
 
 
 def test_without_textual_image_no_terminal_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

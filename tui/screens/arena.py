@@ -156,7 +156,7 @@ class ArenaScreen(FramedScreen):
             except PaperdeskError as error:  # one that was left before its end: an earlier one may be there
                 trouble = trouble or str(error)
         if services.is_demo and not self.desk_app.settings.read_only:
-            self._play(*DEMO)
+            self._play(*DEMO, by_itself=True)
         elif trouble:
             self.notify(trouble, markup=False, severity="error", timeout=5)
 
@@ -329,16 +329,20 @@ class ArenaScreen(FramedScreen):
         )
 
     @work(group="play", exclusive=True, exit_on_error=False)
-    async def _play(self, preset: str, table: str, days: int, seed: int) -> None:
+    async def _play(self, preset: str, table: str, days: int, seed: int, *, by_itself: bool = False) -> None:
         arguments = ("arena", "--preset", preset, "--agents", table, "--days", str(days), "--seed", str(seed))
-        report_action(self.app, "an arena is played", *arguments)
-        for name, words in (("#traders", "no arena yet:\none is being played"), ("#arenas", "one is being played")):
-            listed = self.query_one(name, Table)
-            listed.show(listed.rows, words)
+        if not by_itself:
+            report_action(self.app, "an arena is played", *arguments)
+        self._say_empty("no arena yet:\none is being played", "one is being played")
         try:
             document = await run_command(self.desk_app.options, *arguments)
         except PaperdeskError as error:
+            self._say_empty("no arena yet", NONE)
             self.notify(str(error), markup=False, severity="error", timeout=8)
             return
         self._show(document)
         self._list()
+
+    def _say_empty(self, traders: str, arenas: str) -> None:
+        self.query_one("#traders", Table).say_empty(traders)
+        self.query_one("#arenas", Table).say_empty(arenas)

@@ -272,7 +272,7 @@ class BacktestScreen(RunKeys):
             self.place_panes()
         elif self._send(StartBacktest(spec)):
             self._show_begun()
-            report_action(self.app, "a backtest has begun", *arguments_of(spec))
+            report_action(self.app, "a backtest is asked for", *arguments_of(spec))
 
     def _show_begun(self) -> None:
         view = self.desk_app.snapshot()

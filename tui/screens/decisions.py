@@ -154,11 +154,11 @@ class DecisionsScreen(FramedScreen):
         return super().has_record() or (self._source is not None and bool(self._source.run))
 
     def has_decision(self) -> bool:
-        """True where a decision is listed."""
-        return self._part == PARTS[0] and bool(self._decided)
+        """True where a decision is chosen."""
+        return self._part == PARTS[0] and self.query_one("#decisions", Table).cursor_key in self._decided
 
     def has_row(self) -> bool:
-        """True where a decision is listed."""
+        """True where a decision is chosen."""
         return self.has_decision()
 
     def place_panes(self) -> None:

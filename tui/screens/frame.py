@@ -241,10 +241,13 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self.place_panes()
 
     def action_retry(self) -> None:
-        """Repeat what failed: opening the desk, or the cycle."""
+        """Repeat what failed: opening the desk, reading its keys, or the cycle."""
         bridge = self.desk_app.bridge
-        if self._view.services is None:
+        services = self._view.services
+        if services is None:
             bridge.start()
+        elif self._view.trouble and self._view.trouble == services.lacks_key:
+            self.desk_app.reopen(cycle=False)  # keys are read as the app begins
         elif self._view.trouble:
             bridge.forget_trouble()
             if refused := bridge.repeat_cycle():

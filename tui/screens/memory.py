@@ -220,7 +220,7 @@ class MemoryScreen(FramedScreen):
         why = ("--reason", reason) if reason else ()
         report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
         if self._shown is not None:
-            if change is MemoryChange.FORGET:  # its row goes to the end of the list, out of sight
+            if change is MemoryChange.FORGET and done["applied"]:  # its row goes to the end of the list, out of sight
                 self.query_one("#memories", Table).leave(memory_id)
             self._read(*self._shown[0])
 

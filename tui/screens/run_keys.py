@@ -52,7 +52,7 @@ class RunKeys(FramedScreen):
     def own_circumstances(self) -> frozenset[str]:
         """Those of the chosen run, and runs that can be compared."""
         run = self._run
-        found = {"runs": len(self._runs) > 1, "stopped": run is not None and run.status == STOPPED}
+        found = {"runs": bool(self._compared()), "stopped": run is not None and run.status == STOPPED}
         return super().own_circumstances() | {name for name, holds in found.items() if holds}
 
     def has_record(self) -> bool:
@@ -60,8 +60,10 @@ class RunKeys(FramedScreen):
         return super().has_record() or self.past_source() is not None
 
     def has_decision(self) -> bool:
-        """True where the chosen run is finished."""
-        return self.past_source() is not None
+        """True where agents decided in the chosen run, once it is finished."""
+        run = self._run
+        decided = run is not None and run.document is not None and bool(run.document["decisions"])
+        return decided and self.past_source() is not None
 
     def has_row(self) -> bool:
         """True where a run is chosen."""
@@ -117,16 +119,23 @@ class RunKeys(FramedScreen):
             self._marked = [*self._marked, self._chosen][-COMPARED:]
         self.show_view(self._view)
 
+    def _compared(self) -> list[str]:
+        """The names of the runs to compare, the chosen one last; none where there is nothing beside it."""
+        names = [run.name for run in self._runs]
+        if self._chosen not in names:
+            return []
+        before = names[: names.index(self._chosen)][-1:]
+        beside = [name for name in self._marked if name != self._chosen] or before
+        return [*beside, self._chosen] if beside else []
+
     def action_compare(self) -> None:
         """Open the comparison of the chosen run with those that are marked, else with the run before it."""
-        names = [run.name for run in self._runs]
-        before = names[: names.index(self._chosen)][-1:] if self._chosen in names else []
-        beside = [name for name in self._marked if name != self._chosen] or before
-        if self._chosen not in names or not beside:
+        compared = self._compared()
+        if not compared:
             self.notify("choose a run, and mark another with space", timeout=3)
             return
-        called = {run.spec.run: run.name for run in self._runs if run.name in (*beside, self._chosen)}
-        runs = sorted(called, key=lambda run: (*beside, self._chosen).index(called[run]))
+        called = {run.spec.run: run.name for run in self._runs if run.name in compared}
+        runs = sorted(called, key=lambda run: compared.index(called[run]))
 
         def shown(document: Mapping[str, Any]) -> None:
             self.app.push_screen(ReadingScreen("Comparison", comparison(document, called)))

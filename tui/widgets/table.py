@@ -102,15 +102,20 @@ class Table(ScrollView, can_focus=True):
     def show(self, rows: Sequence[Row], empty: str | None = None) -> None:
         """Show these rows; nothing is drawn without a change."""
         given = tuple(rows)
-        if empty is not None and empty != self._empty:
-            self._empty = empty
-            self.refresh()
-        if given == self._given:
+        if empty is not None:
+            self.say_empty(empty)
+        if given == self._given and (given or not self.cursor_key):
             return
         same = [row.key for row in given] == [row.key for row in self._given]
         self._given = given
         self._measure(keep=same)
         self._arrange()
+
+    def say_empty(self, text: str) -> None:
+        """Set the text of the table while it has no row."""
+        if text != self._empty:
+            self._empty = text
+            self.refresh()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Set other columns, and remove the rows."""

@@ -212,6 +212,10 @@ async def test_a_desk_without_the_key_of_its_model_shows_its_books_and_runs_no_c
         await until(pilot, lambda: not bridge.snapshot().trouble)
         assert bridge.send(RunCycle()) == ""
         await until(pilot, lambda: any("m needs a key" in line.text for line in bridge.snapshot().desk.lines))
+    async with opened() as pilot:
+        await until(pilot, lambda: "ANTHROPIC_API_KEY" in pilot.app.screen.query_one(ErrorBar).text)
+        await pilot.press("ctrl+t")  # keys are read as the app begins: no cycle is begun by this
+        await until(pilot, lambda: pilot.app.reopening is not None)  # type: ignore[attr-defined]
     async with opened(settings=AppSettings(read_only=True)) as pilot:
         shown = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
         assert shown.desk.books == books and not shown.trouble  # no cycle runs in it anyway

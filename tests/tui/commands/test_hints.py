@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 
 from tests.tui.conftest import opened, until
 from tui.keys import SCREENS
+from tui.screens.newest_reading import is_reading
 from tui.widgets.navigation_bars import Hints
 from tui.widgets.table import Table
 
@@ -31,11 +32,14 @@ def hinted(pilot: Pilot[Any]) -> set[str]:
 
 async def test_a_desk_that_never_ran_names_no_key_that_has_nothing_to_act_on(fresh: Path) -> None:
     async with opened((240, 40)) as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: bridge.snapshot().market is not None)
         for mode, (key, _, _) in SCREENS.items():
             await pilot.press(key)
             await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
-            await until(pilot, lambda: "quit" in str(pilot.app.screen_stack[0].query_one(Hints).render()))
-            assert not hinted(pilot), mode
+            await until(pilot, lambda: not is_reading(pilot.app))
+            pilot.app.screen_stack[0].show_view(bridge.snapshot())  # type: ignore[attr-defined]
+            assert "quit" in str(pilot.app.screen_stack[0].query_one(Hints).render()) and not hinted(pilot), mode
 
 
 async def test_a_desk_that_has_run_names_them(desk: Path) -> None:
