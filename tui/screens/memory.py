@@ -55,6 +55,8 @@ class MemoryScreen(FramedScreen):
         self._undecided = False
         """True where the list is as it was while its session was decided."""
         self._life: Document = {}
+        self._changed = False
+        """True where a memory was changed that is not listed as it is now."""
         """The memory that is shown, with its changes up to the moment."""
 
     def compose_body(self) -> ComposeResult:
@@ -101,6 +103,9 @@ class MemoryScreen(FramedScreen):
         every = [*self._document["memories"], *self._document["forgotten"]]
         table.set_columns(memory_text.columns(every))
         table.show(memory_text.rows(every), "nothing is remembered yet")
+        if self._changed:  # what is forgotten goes to the end of the list, and the cursor with it
+            self._changed = False
+            table.follow_cursor()
         layers = Counter(one.get("layer", memory_text.FORGOTTEN) for one in every)
         table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))
         session = self._document["session"]
@@ -220,8 +225,7 @@ class MemoryScreen(FramedScreen):
         why = ("--reason", reason) if reason else ()
         report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
         if self._shown is not None:
-            if change is MemoryChange.FORGET and done["applied"]:  # its row goes to the end of the list, out of sight
-                self.query_one("#memories", Table).leave(memory_id)
+            self._changed = True
             self._read(*self._shown[0])
 
 

@@ -62,7 +62,7 @@ class RunKeys(FramedScreen):
     def has_decision(self) -> bool:
         """True where agents decided in the chosen run, once it is finished."""
         run = self._run
-        decided = run is not None and run.document is not None and bool(run.document["decisions"])
+        decided = run is not None and run.document is not None and bool(run.document.get("decisions"))
         return decided and self.past_source() is not None
 
     def has_row(self) -> bool:

@@ -133,13 +133,7 @@ class Table(ScrollView, can_focus=True):
         """Put the cursor on a row by its key, without a message."""
         if key != self.cursor_key and any(row.key == key for row in self.rows):
             self._point(key)
-            self._into_sight()
-
-    def leave(self, key: str) -> None:
-        """Move the cursor off a row, to the next one, or the one before the last."""
-        if key == self.cursor_key:
-            place = self._place()
-            self._go(place + 1 if place + 1 < len(self.rows) else place - 1)
+            self.follow_cursor()
 
     def sort_next(self) -> str:
         """Sort by the next column, rising first, then falling, then as given; return a description."""
@@ -191,7 +185,7 @@ class Table(ScrollView, can_focus=True):
         before = self.cursor_key
         self._arrange()
         self.refresh()  # what is said where no row fits, too
-        self._into_sight()
+        self.follow_cursor()
         if self.cursor_key != before:
             self.post_message(self.Moved(self, self.cursor_key))
 
@@ -241,7 +235,7 @@ class Table(ScrollView, can_focus=True):
         if key != self.cursor_key:
             self._point(key)
             self.post_message(self.Moved(self, key))
-        self._into_sight()
+        self.follow_cursor()
 
     def _point(self, key: str) -> None:
         """Move the cursor, and draw the two rows again."""
@@ -256,7 +250,8 @@ class Table(ScrollView, can_focus=True):
         elif lines := [Region(0, row - top, width, 1) for row in rows if 0 < row - top < height]:
             self.refresh(*lines)
 
-    def _into_sight(self) -> None:
+    def follow_cursor(self) -> None:
+        """Scroll to the row under the cursor, wherever it has gone."""
         place, shown = self._place(), max(1, self.size.height - 1)
         top = self.scroll_offset.y
         if place < top:
@@ -299,7 +294,7 @@ class Table(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Fit the columns again, and keep the cursor visible."""
         self._fitted = None
-        self.call_after_refresh(self._into_sight)
+        self.call_after_refresh(self.follow_cursor)
 
     def _widths(self, width: int) -> list[int]:
         """Return a width per column, 0 for dropped ones; one blank precedes each."""

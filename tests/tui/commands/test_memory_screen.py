@@ -48,6 +48,14 @@ async def test_a_memory_is_pinned_and_forgotten_and_the_list_says_so(run: Run, f
         await until(pilot, lambda: "pin" not in cells(pilot, "memories")[0])
         await pilot.press("F", *"stale", "enter")
         await until(pilot, lambda: cells(pilot, "memories")[-1][2] == "forgotten")
+        # The cursor is on it, and in sight: the same key brings it back.
+        forgotten = cells(pilot, "memories")[-1]
+        await until(pilot, lambda: any("›" in line and "forgotten" in line for line in drawn(pilot).splitlines()))
+        await pilot.press("F")
+        await until(pilot, lambda: cells(pilot, "memories")[-1][2] != "forgotten")
+        await pilot.press("F", *"stale", "enter")
+        await until(pilot, lambda: cells(pilot, "memories")[-1][:2] == forgotten[:2])
+        await until(pilot, lambda: cells(pilot, "memories")[-1][2] == "forgotten")
     assert len((await asyncio.to_thread(run, "memory", "list", "--json")).json["forgotten"]) == 1
 
 
