@@ -50,9 +50,10 @@ class StartBacktest(Command):
 
 @dataclass(frozen=True, slots=True)
 class ResumeBacktest(Command):
-    """Go on with a backtest that was stopped or killed, where its journal ends."""
+    """Go on with a backtest that was stopped or killed, where its journal ends, under the name that it had."""
 
     run: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)

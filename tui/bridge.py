@@ -116,8 +116,8 @@ class Bridge:
         match command:
             case StartBacktest(spec):
                 return self._start_backtest(spec)
-            case ResumeBacktest(run):
-                return self._resume_backtest(run)
+            case ResumeBacktest(run, name):
+                return self._resume_backtest(run, name)
             case StopBacktest(run):
                 return self._stop_backtest(run)
             case Halt() | Resume():
@@ -166,7 +166,7 @@ class Bridge:
         spec = replace(spec, run=services.backtest_id())
         return self._begin(name, spec, self._backtest, services)
 
-    def _resume_backtest(self, run: str) -> str:
+    def _resume_backtest(self, run: str, name: str) -> str:
         services = self._follower.services
         if services is None:
             return "the desk is still opening"
@@ -176,7 +176,7 @@ class Bridge:
             spec = recorded_spec(run)
         except PaperdeskError as error:
             return str(error)
-        return self._begin(run, spec, partial(self._backtest, resume=True), services)
+        return self._begin(name, spec, partial(self._backtest, resume=True), services)
 
     def _begin(self, name: str, spec: RunSpec, target: Target, services: OpenDesk) -> str:
         """Run a backtest in a process of its own, one at a time."""

@@ -71,20 +71,22 @@ def up_to(run: BacktestState, session: date) -> BacktestState:
     decided = [one["action"] for one in document.get("decisions", ()) if one["session"] <= last]
     traded = [one for one in document.get("trades", ()) if one["session"] <= last]
     curve = tuple(point for point in run.curve if point[0] <= session)
+    done = run.done - len(run.curve) + len(curve)  # with the sessions of the warm-up, where those are counted
     return replace(
-        run, curve=curve, done=len(curve), part="to", session=session, actions=Counter(decided), trades=len(traded)
+        run, curve=curve, done=done, part="to", session=session, actions=Counter(decided), trades=len(traded)
     )
 
 
 def curves(
     run: BacktestState, others: Sequence[BacktestState], *, falls: bool = False, until: date | None = None
 ) -> PlotData:
-    """A run beside its baseline and others over the sessions of its window up to `until`, while it runs up to its last,
-    in money, or with `falls` in percent below the highest value so far; during the warm-up alone."""
+    """A run beside its baseline and others over the sessions of its window up to `until`, of one that has not come to
+    its end up to its last, in money, or with `falls` in percent below the highest value so far; during the warm-up
+    alone."""
     own = dict(run.curve)
     if not own:
         return PlotData()
-    if run.running:
+    if run.status != DONE and until is None:
         until = max(own)
     beside: dict[str, Mapping[date, float]] = {}
     if run.part != "warm-up":

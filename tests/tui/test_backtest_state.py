@@ -125,6 +125,16 @@ def test_a_baseline_is_drawn_no_further_than_the_run_has_come() -> None:
     assert recorded_run.curves(done, (), until=days[0]).series == {"first": [100.0], "held": [100.0]}
 
 
+def test_a_stopped_run_is_counted_and_drawn_as_far_as_it_came() -> None:
+    days = [DAY + timedelta(days=day) for day in range(4)]
+    curve, baseline = tuple((day, 100.0) for day in days[:3]), dict.fromkeys(days, 100.0)
+    stopped = BacktestState(
+        name="first", spec=SPEC, status=STOPPED, curve=curve, done=13, total=20, baseline_name="held", baseline=baseline
+    )
+    assert recorded_run.curves(stopped, ()).labels == [str(day) for day in days[:3]]
+    assert recorded_run.up_to(stopped, days[1]).done == 12  # ten of them are of the warm-up
+
+
 def test_a_run_that_was_killed_does_not_start() -> None:
     killed = BacktestState(name="first", spec=SPEC, status=STOPPED)
     assert "starting" not in progress_text(killed, 80, True).plain

@@ -18,8 +18,9 @@ from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
+from tui.widgets.desk_tables import order_rows
 from tui.widgets.plot import CurvePlot
-from tui.widgets.table import Table
+from tui.widgets.table import Cell, Table
 
 
 class BookScreen(OrderActions):
@@ -33,6 +34,8 @@ class BookScreen(OrderActions):
     def __init__(self) -> None:
         super().__init__()
         self._shown: tuple[object, ...] = ()
+        self._book: Book | None = None
+        self._listed: tuple[int, dict[str, Cell]] | None = None
 
     def compose_body(self) -> ComposeResult:
         """Mount curves and tables."""
@@ -67,6 +70,7 @@ class BookScreen(OrderActions):
         """Read again where the books may have changed."""
         if not view.sources:
             return
+        self._show_orders(view)
         if (shown := book_curves.seen(view)) != self._shown:
             self._shown = shown
             self._read(view)
@@ -87,11 +91,12 @@ class BookScreen(OrderActions):
         live = books is not None and books.live is not None
         for name, rows in (
             ("book-positions", book_tables.positions(book, prices if live else {})),
-            ("book-orders", book_tables.orders(book)),
             ("trades", book_tables.trades(book)),
             ("flows", book_tables.flows(book)),
         ):
             self.query_one(f"#{name}", Table).show(rows)
+        self._book = book
+        self._show_orders(view)
         positions = self.query_one("#book-positions", Table)
         as_of = books.as_of if books is not None else ""
         positions.border_subtitle = f"cash {amounts.money(book.cash)}  {as_of}" if book.sessions else ""
@@ -102,6 +107,15 @@ class BookScreen(OrderActions):
         lowest = min(book.falls, default=0.0)
         falls.border_subtitle = f"deepest {amounts.percent(lowest)}" if lowest else ""
         self.query_one("#exposure", CurvePlot).show(book_curves.exposure(book))
+
+    def _show_orders(self, view: Snapshot) -> None:
+        """Show the orders of the book that was read last, open ones as they stand now."""
+        if self._book is None or view.now is None:
+            return
+        states = {row.key: row.cells[-1] for row in order_rows(view.controls, view.now)}
+        if self._listed != (id(self._book), states):
+            self._listed = id(self._book), states
+            self.query_one("#book-orders", Table).show(book_tables.orders(self._book, states))
 
     def chosen_symbol(self) -> str:
         """The symbol of the position under the cursor; else the desk's first."""

@@ -192,6 +192,8 @@ class ChartScreen(OwnOrderKeys):
         if 0 <= place < len(names):
             self._timeframe = names[place]
             self.show_view(self._view)
+        else:
+            self.notify(f"there are no {'longer' if step > 0 else 'shorter'} bars", timeout=2)
 
     def action_crosshair(self) -> None:
         """Show what is known of one bar, or hide it."""

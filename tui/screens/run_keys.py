@@ -105,7 +105,7 @@ class RunKeys(FramedScreen):
         run = self._run
         if run is None or run.status != STOPPED:
             self.notify("only a run that was stopped can be gone on with", timeout=3)
-        elif self._send(ResumeBacktest(run.spec.run)):
+        elif self._send(ResumeBacktest(run.spec.run, run.name)):
             self._show_begun()
             report_action(self.app, "the backtest goes on", "backtest", "--resume", run.spec.run)
 

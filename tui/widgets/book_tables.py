@@ -75,9 +75,9 @@ def _position(one: Position, price: Decimal) -> Row:
     )
 
 
-def orders(book: Book) -> Sequence[Row]:
+def orders(book: Book, states: Mapping[str, Cell]) -> Sequence[Row]:
     """A row per order, the latest first, with the reason that it ended where it came to nothing, else that of its
-    decision."""
+    decision; `states` by id are those of open orders as their table shows them: waiting, answered."""
     paid: dict[str, list[Fill]] = {}
     for fill in book.fills:
         paid.setdefault(fill.order_id, []).append(fill)
@@ -90,7 +90,7 @@ def orders(book: Book) -> Sequence[Row]:
                 Cell(entry.order.symbol, "strong"),
                 Cell(entry.order.side.value, ACTION_INKS.get(entry.order.side.value, "text")),
                 _amount(entry.order.notional, entry.order.quantity),
-                Cell(entry.order.state.value, "muted"),
+                states.get(entry.order.id) or Cell(entry.order.state.value, "muted"),
                 Cell(amounts.price(prices.get(entry.order.id)), order=prices.get(entry.order.id)),
                 Cell(one_line(entry.ended or entry.order.reason), "muted"),
             ),

@@ -60,6 +60,8 @@ def items(view: Snapshot) -> Iterator[Item]:
         if books.before:
             day = float(books.value / books.before - 1)
             yield Item("", f"{amounts.percent(day)} {_since(view, books)}", "up" if day >= 0 else "down")
+    if not view.controls.waiting and _mode(view) is TradingMode.ASK:
+        yield Item("", "asks before orders", "name")
     yield from _cycle_items(view)
     if books is not None:
         yield Item("Cash", amounts.money(books.cash, 0))
@@ -80,10 +82,15 @@ def _since(view: Snapshot, books: Books) -> str:
     return f"since {books.session:%b %d}"
 
 
+def _mode(view: Snapshot) -> TradingMode | None:
+    """The desk's mode; None in the past and before it is open."""
+    return None if view.services is None or view.place is not None else view.services.mode
+
+
 def _control_items(view: Snapshot) -> Iterator[Item]:
     """Yield the halt, or else the pause, a mode that keeps orders back, the number of orders that wait for an approval,
     those of the operator that can be taken back, and a rehearsal that is missing or missed."""
-    mode = None if view.services is None or view.place is not None else view.services.mode
+    mode = _mode(view)
     stop, waiting = view.controls.halted or view.controls.paused, view.controls.waiting
     if view.place is not None and view.note:
         yield Item("", view.note, "warn")
@@ -95,8 +102,6 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
         yield Item("", "observes: no order is sent", "warn")
     if waiting:
         yield Item("", f"{len(waiting)} to approve", "warn")
-    elif mode is TradingMode.ASK:
-        yield Item("", "asks before orders", "name")
     if view.own_orders:
         yield Item("", f"{len(view.own_orders)} of yours to be sent: u", "warn")
     if view.services is not None and view.services.rehearsal.reason:

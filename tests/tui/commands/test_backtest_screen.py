@@ -108,6 +108,7 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
         stopped = bridge.present().backtests[0].spec.run
         await pilot.press("o")
         assert pilot.app.last_command == f"paperdesk backtest --resume {stopped}"  # type: ignore[attr-defined]
+        assert bridge.present().backtests[0].name == "finvision 1"
         await until(
             pilot,
             lambda: (
