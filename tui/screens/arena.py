@@ -99,7 +99,7 @@ class ArenaScreen(FramedScreen):
                 yield Table(
                     arena_tables.ARENAS,
                     title="Arenas",
-                    empty=NONE,
+                    empty=self._none,
                     id="arenas",
                     classes="pane",
                 )
@@ -116,6 +116,11 @@ class ArenaScreen(FramedScreen):
     def show_view(self, view: Snapshot) -> None:
         """Show a snapshot; before its end the arena is the recorded history that is shown."""
         super().show_view(replace(view, place=self._place() or view.place))
+
+    @property
+    def _none(self) -> str:
+        """The words where no arena was played: with the key that plays one, unless nothing may be changed."""
+        return "none yet" if self.desk_app.settings.read_only else NONE
 
     def _place(self) -> Place | None:
         day = self.day
@@ -145,7 +150,7 @@ class ArenaScreen(FramedScreen):
         services = self._view.services
         assert services is not None
         names = await asyncio.to_thread(services.arenas)
-        self.query_one("#arenas", Table).show(arena_tables.arenas(names), NONE)
+        self.query_one("#arenas", Table).show(arena_tables.arenas(names), self._none)
         if self.day is not None:
             return
         trouble = ""
@@ -337,7 +342,7 @@ class ArenaScreen(FramedScreen):
         try:
             document = await run_command(self.desk_app.options, *arguments)
         except PaperdeskError as error:
-            self._say_empty("no arena yet", NONE)
+            self._say_empty("no arena yet", self._none)
             self.notify(str(error), markup=False, severity="error", timeout=8)
             return
         self._show(document)

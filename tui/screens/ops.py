@@ -94,7 +94,8 @@ class OpsScreen(FramedScreen):
         if lines != self._logged:
             self._logged = lines
             self.query_one("#log", TextPane).show(log_text(lines))
-        if (schedule := schedule_text(view, view.now, self._operations.runs)) != self._scheduled:
+        acts = not self.desk_app.settings.read_only
+        if (schedule := schedule_text(view, view.now, self._operations.runs, acts=acts)) != self._scheduled:
             self._scheduled = schedule
             self.query_one("#schedule", Static).update(schedule)
         # Checks are of this machine: they have no past.
@@ -194,9 +195,9 @@ class OpsScreen(FramedScreen):
         models.border_subtitle = ops_tables.budget_meter(found.spent_today, limit, plain=plain)
 
 
-def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str:
+def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, acts: bool = True) -> str:
     """The session that is to be decided, or is by the `runs` of the desk, and the app's next run or the command that
-    runs the desk; of a recorded history, which has no schedule, its session."""
+    runs the desk, with `acts` also the key that does; of a recorded history, which has no schedule, its session."""
     services = view.services
     if view.place is not None:
         return f"{view.place.name} as of session {view.place.session}: nothing is due in the past"
@@ -206,10 +207,10 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun]) -> str
     at_work, decided = view.desk.running and view.desk.session == closed, is_decided(closed, runs)
     state = "is being decided" if at_work else "is decided" if decided else "is due"
     coming = services.next_run(view.market.calendar, now)
-    next_run = "r, or paperdesk --daily by cron"
+    next_run = f"{'r, or ' if acts else ''}paperdesk --daily by cron"
     if coming:
         next_run = f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC"
-    elif decided and services.has_next_session:
+    elif acts and decided and services.has_next_session:
         next_run = "n runs the next session"
     if view.controls.paused is not None:
         next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"

@@ -37,6 +37,8 @@ def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
         view = Snapshot(services=cast(Any, services), market=MarketView(calendar=exchange_calendar()))
         text = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour), ())
         assert text.startswith(f"session 2025-01-{due} is due; r, or"), (services, hour)
+        read = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour), (), acts=False)
+        assert read == f"session 2025-01-{due} is due; paperdesk --daily by cron"
 
 
 @pytest.mark.parametrize(
