@@ -227,6 +227,6 @@ def test_the_picture_of_a_decision_is_shown_and_keys_go_on(
     shown = terminal.until(lambda text: "The picture is" in text and "macd trend" in text)
     assert shown.count("\N{UPPER HALF BLOCK}") + shown.count("\N{LOWER HALF BLOCK}") > 200
     terminal.keys("Escape")
-    terminal.until(lambda text: "what the model saw" in text)
+    terminal.until(lambda text: "what the model saw" in text and "The picture is" not in text)
     terminal.keys("q")
     terminal.until(lambda text: "ENDED 0" in text)
