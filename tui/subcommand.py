@@ -14,6 +14,8 @@ from engine.errors import PaperdeskError
 
 LOWER = 10
 """Steps of niceness."""
+ENDS_WITHIN = 1.0
+"""Seconds in which a process that was killed is gone."""
 
 
 class CommandFailed(PaperdeskError):
@@ -39,7 +41,10 @@ async def run_command(
     try:
         out, said = await process.communicate()
     except asyncio.CancelledError:
-        process.kill()
+        with suppress(ProcessLookupError):
+            process.kill()
+        with suppress(TimeoutError):  # to the end of its pipes, unless a process of its own still has them
+            await asyncio.wait_for(process.communicate(), ENDS_WITHIN)
         raise
     document: Mapping[str, Any] | None = None
     with suppress(ValueError):  # an interpreter that breaks down ends with an answer's code, 1

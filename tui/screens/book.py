@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -112,7 +113,11 @@ class BookScreen(OrderActions):
         """Show the orders of the book that was read last, open ones as they stand now."""
         if self._book is None or view.now is None:
             return
-        states = {row.key: row.cells[-1] for row in order_rows(view.controls, view.now)}
+        # Without the time that is left, for which the reason would have no room.
+        states = {
+            row.key: replace(row.cells[-1], text=row.cells[-1].text.split()[0].rstrip(","))
+            for row in order_rows(view.controls, view.now)
+        }
         if self._listed != (id(self._book), states):
             self._listed = id(self._book), states
             self.query_one("#book-orders", Table).show(book_tables.orders(self._book, states))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
 import stat
 import sys
@@ -260,6 +262,22 @@ async def test_a_check_that_breaks_down_is_no_answer(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "executable", str(interpreter))
     with pytest.raises(CommandFailed, match="ModuleNotFoundError"):
         await run_command((), "doctor", "--connect", answers=(0, 1))
+
+
+async def test_a_command_that_is_left_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    interpreter = tmp_path / "python"
+    interpreter.write_text("#!/bin/sh\necho begun > begun\nexec sleep 600\n")
+    interpreter.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(interpreter))
+    monkeypatch.chdir(tmp_path)
+    task = asyncio.create_task(run_command((), "arena"))
+    while not (tmp_path / "begun").exists():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    del task
+    gc.collect()  # pytest fails the test for a process or a pipe that is still open
 
 
 def test_only_a_terminal_goes_on_with_the_desk_that_was_set_up(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
