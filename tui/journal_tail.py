@@ -136,5 +136,9 @@ class JournalTail:
 
     def _now(self) -> Stamp:
         files = (self._journal, self._journal.with_name(f"{self._journal.name}-wal"))
-        found = (path.stat() for path in files if path.is_file())
-        return tuple((file.st_ino, file.st_size, file.st_mtime_ns) for file in found)
+        found = []
+        for path in files:
+            with suppress(FileNotFoundError):  # the log goes with the last that has the journal open
+                file = path.stat()
+                found.append((file.st_ino, file.st_size, file.st_mtime_ns))
+        return tuple(found)

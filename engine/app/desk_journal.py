@@ -90,9 +90,10 @@ class DeskJournal:
             self._writer = None
 
     def _file(self) -> tuple[int, int] | None:
-        if not self.path.exists():
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
             return None
-        found = self.path.stat()
         return found.st_dev, found.st_ino
 
 

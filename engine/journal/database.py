@@ -60,18 +60,26 @@ def refuse_remains(path: Path) -> None:
     """Raise MissingData for what may be left of a journal: a file of no bytes, for a new one has its schema, and a
     write-ahead log without its journal, which SQLite would apply to a new one."""
     log = path.with_name(f"{path.name}-wal")
-    logged = log.is_file() and log.stat().st_size > 0  # first: another process may be creating the journal
-    if not path.exists():
+    logged, size = _size(log), _size(path)  # the log first: another process may be creating the journal
+    if size is None:
         if logged:
             raise MissingData(
                 f"the journal {path} is gone, but its log {log} is there: delete it too, or restore a backup "
                 "(paperdesk journal restore)"
             )
-    elif path.stat().st_size == 0:
+    elif size == 0:
         raise MissingData(
             f"the journal {path} is empty: delete it and what begins with its name, or restore a backup "
             "(paperdesk journal restore)"
         )
+
+
+def _size(path: Path) -> int | None:
+    """The size of a file; None where there is none, which another process may have just removed."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 @contextmanager

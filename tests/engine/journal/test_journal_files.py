@@ -8,6 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
@@ -19,6 +20,7 @@ import pytest
 from engine.errors import ConfigError, DataError, InvariantBroken, MalformedData, MissingData
 from engine.journal import migrations
 from engine.journal.copies import backup, restore
+from engine.journal.database import refuse_remains
 from engine.journal.entries import OrderEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
@@ -324,3 +326,23 @@ assert pandas.Series([1, 2]).sum() == 3
     )
     assert done.returncode == 0, done.stderr
     assert count(path) == 0
+
+
+def test_a_log_that_comes_and_goes_while_it_is_looked_for_is_no_error(tmp_path: Path) -> None:
+    journal, log = tmp_path / "desk.db", tmp_path / "desk.db-wal"
+    journal.write_bytes(b"a journal")
+    ended = threading.Event()
+
+    def others() -> None:
+        while not ended.is_set():
+            log.write_bytes(b"a log")
+            log.unlink()
+
+    thread = threading.Thread(target=others)
+    thread.start()
+    try:
+        for _ in range(5_000):
+            refuse_remains(journal)
+    finally:
+        ended.set()
+        thread.join()
