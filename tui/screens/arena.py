@@ -336,7 +336,9 @@ class ArenaScreen(FramedScreen):
     @work(group="play", exclusive=True, exit_on_error=False)
     async def _play(self, preset: str, table: str, days: int, seed: int, *, by_itself: bool = False) -> None:
         arguments = ("arena", "--preset", preset, "--agents", table, "--days", str(days), "--seed", str(seed))
-        if not by_itself:
+        if by_itself:
+            self.notify(f"paperdesk {' '.join(arguments)}", markup=False, timeout=4)
+        else:
             report_action(self.app, "an arena is played", *arguments)
         self._say_empty("no arena yet:\none is being played", "one is being played")
         try:
