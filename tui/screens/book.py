@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -19,7 +18,7 @@ from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
 from tui.snapshot import Snapshot
 from tui.widgets import book_tables
-from tui.widgets.desk_tables import order_rows
+from tui.widgets.desk_tables import order_state
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Cell, Table
 
@@ -36,7 +35,8 @@ class BookScreen(OrderActions):
         super().__init__()
         self._shown: tuple[object, ...] = ()
         self._book: Book | None = None
-        self._listed: tuple[int, dict[str, Cell]] | None = None
+        self._listed: dict[str, Cell] | None = None
+        """The states of open orders that are listed; None where none of its orders is yet."""
 
     def compose_body(self) -> ComposeResult:
         """Mount curves and tables."""
@@ -96,7 +96,7 @@ class BookScreen(OrderActions):
             ("flows", book_tables.flows(book)),
         ):
             self.query_one(f"#{name}", Table).show(rows)
-        self._book = book
+        self._book, self._listed = book, None
         self._show_orders(view)
         positions = self.query_one("#book-positions", Table)
         as_of = books.as_of if books is not None else ""
@@ -111,15 +111,9 @@ class BookScreen(OrderActions):
 
     def _show_orders(self, view: Snapshot) -> None:
         """Show the orders of the book that was read last, open ones as they stand now."""
-        if self._book is None or view.now is None:
-            return
-        # Without the time that is left, for which the reason would have no room.
-        states = {
-            row.key: replace(row.cells[-1], text=row.cells[-1].text.split()[0].rstrip(","))
-            for row in order_rows(view.controls, view.now)
-        }
-        if self._listed != (id(self._book), states):
-            self._listed = id(self._book), states
+        states = {one.order.id: order_state(one) for one in view.controls.orders}
+        if self._book is not None and states != self._listed:
+            self._listed = states
             self.query_one("#book-orders", Table).show(book_tables.orders(self._book, states))
 
     def chosen_symbol(self) -> str:

@@ -34,8 +34,8 @@ class ControlKeys(SnapshotScreen):
         if services is not None and services.label != OFFLINE:
             from tui.screens.confirm import cost_limit
 
-            asked = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
-            asked = f"{asked}. {cost_limit(services.usd_per_day)}"
+            about = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
+            asked = f"{about}. {cost_limit(services.usd_per_day)}"
         report_action(self.app, asked, *daily_arguments(services))
 
     def action_next_session(self) -> None:

@@ -157,10 +157,6 @@ class DecisionsScreen(FramedScreen):
         """True where a decision is chosen."""
         return self._part == PARTS[0] and self.query_one("#decisions", Table).cursor_key in self._decided
 
-    def has_row(self) -> bool:
-        """True where a decision is chosen."""
-        return self.has_decision()
-
     def place_panes(self) -> None:
         """Show the panes of the part that is shown."""
         super().place_panes()

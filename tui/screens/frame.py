@@ -177,7 +177,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         raise NotImplementedError
 
     def has_row(self) -> bool:
-        """True where a row is chosen that the keys of this screen change, mark or open."""
+        """True where a row is chosen that the keys of this screen change or mark."""
         return False
 
     def has_room_for(self, pane: Widget) -> bool:

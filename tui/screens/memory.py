@@ -55,9 +55,9 @@ class MemoryScreen(FramedScreen):
         self._undecided = False
         """True where the list is as it was while its session was decided."""
         self._life: Document = {}
+        """The memory that is shown, with its changes up to the moment."""
         self._changed = False
         """True where a memory was changed that is not listed as it is now."""
-        """The memory that is shown, with its changes up to the moment."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""

@@ -134,13 +134,13 @@ class RunKeys(FramedScreen):
         if not compared:
             self.notify("choose a run, and mark another with space", timeout=3)
             return
-        called = {run.spec.run: run.name for run in self._runs if run.name in compared}
-        runs = sorted(called, key=lambda run: compared.index(called[run]))
+        ids = {run.name: run.spec.run for run in self._runs}
+        names = {ids[name]: name for name in compared}
 
         def shown(document: Mapping[str, Any]) -> None:
-            self.app.push_screen(ReadingScreen("Comparison", comparison(document, called)))
+            self.app.push_screen(ReadingScreen("Comparison", comparison(document, names)))
 
-        self._in_background(lambda services: services.backtests.comparison(runs), shown)
+        self._in_background(lambda services: services.backtests.comparison(list(names)), shown)
 
     def action_export(self) -> None:
         """Ask for a new folder, and write the chosen run there."""

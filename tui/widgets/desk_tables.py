@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -122,12 +123,18 @@ def order_rows(controls: ControlState, now: datetime) -> list[Row]:
     return [_open_order(order, now) for order in controls.orders]
 
 
+def order_state(open_order: OpenOrder) -> Cell:
+    """The state of an open order in a few words: at the broker once it was sent, before that how it was answered."""
+    shown = open_order.order.state.value if open_order.state is Waiting.SENT else open_order.state.value
+    return Cell(shown, _STATE_INKS.get(open_order.state, "warn"))
+
+
 def _open_order(open_order: OpenOrder, now: datetime) -> Row:
-    order, state = open_order.order, open_order.state.value
-    if open_order.state is Waiting.SENT:
-        state = order.state.value
-    elif open_order.waits and open_order.until is not None:
-        state = f"waits {amounts.about(open_order.until - now)}"
+    order, state = open_order.order, order_state(open_order)
+    if open_order.waits and open_order.until is not None:
+        state = replace(state, text=f"{state.text} {amounts.about(open_order.until - now)}")
+    if is_own(order.id):
+        state = replace(state, text=f"{state.text}, yours")
     amount = f"${amounts.money(order.notional, 0)}" if order.quantity is None else amounts.quantity(order.quantity)
     return Row(
         order.id,
@@ -135,6 +142,6 @@ def _open_order(open_order: OpenOrder, now: datetime) -> Row:
             Cell(order.symbol, "strong"),
             Cell(order.side.value, ACTION_INKS.get(order.side.value, "text")),
             Cell(amount, order=order.notional if order.quantity is None else order.quantity),
-            Cell(f"{state}, yours" if is_own(order.id) else state, _STATE_INKS.get(open_order.state, "warn")),
+            state,
         ),
     )

@@ -29,6 +29,15 @@ from tui.cli import main
 SESSIONS = (date(2025, 3, 11), date(2025, 3, 12), date(2025, 3, 14))
 """Sessions that the desk decides for; the one between them passes without a run."""
 BACKTEST = "backtest-20250701-120000-ab12"
+SHORT_BACKTEST = RunSpec(
+    symbols=("ORVL", "HLXM"),
+    first=SESSIONS[0],
+    last=date(2025, 3, 24),
+    warm_up_from=date(2025, 3, 4),
+    preset="finvision",
+    data=DataSpec(None, 7),
+    run=BACKTEST,
+)
 FEW_AGENTS = {"PAPERDESK_DESK__PRESET": "finvision"}
 
 
@@ -88,18 +97,9 @@ def desk_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def backtest_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home after one short backtest."""
     home = _copied(sessions_home, tmp_path_factory.mktemp("backtest-home"))
-    spec = RunSpec(
-        symbols=("ORVL", "HLXM"),
-        first=date(2025, 3, 11),
-        last=date(2025, 3, 24),
-        warm_up_from=date(2025, 3, 4),
-        preset="finvision",
-        data=DataSpec(None, 7),
-        run=BACKTEST,
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
-        run_backtest(services(load_config(None, environ=FEW_AGENTS).config), spec)
+        run_backtest(services(load_config(None, environ=FEW_AGENTS).config), SHORT_BACKTEST)
     return home
 
 

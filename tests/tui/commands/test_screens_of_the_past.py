@@ -19,9 +19,8 @@ from engine.app.backtest import run_backtest
 from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import load_config
-from engine.domain.run import DataSpec, RunSpec
 from engine.reports.documents.set_up import Finding
-from tests.tui.commands.conftest import BACKTEST, SESSIONS
+from tests.tui.commands.conftest import SESSIONS, SHORT_BACKTEST
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, shown, until
 from tests.tui.test_pictures import SIZES, Svg, picture
@@ -57,22 +56,13 @@ def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) ->
     home = tmp_path_factory.mktemp("whole-home")
     shutil.copytree(sessions_home, home, dirs_exist_ok=True)
     chosen = {"PAPERDESK_DESK__PRESET": "desk-debate", "PAPERDESK_DESK__SYMBOLS": "ORVL,HLXM"}
-    spec = RunSpec(
-        symbols=("ORVL", "HLXM"),
-        first=SESSIONS[0],
-        last=date(2025, 3, 24),
-        warm_up_from=date(2025, 3, 4),
-        preset="finvision",
-        data=DataSpec(None, 7),
-        run=BACKTEST,
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
         patch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
         found = services(load_config(None, environ=chosen).config)
         for session in (*SESSIONS, date(2025, 3, 17)):
             asyncio.run(run_daily(found, session))
-        run_backtest(found, spec)
+        run_backtest(found, SHORT_BACKTEST)
         run_arena(found, ArenaSpec(run="arena-one", days=6, seed=3))
     return home
 
