@@ -57,3 +57,27 @@ async def test_a_column_of_text_is_as_narrow_again_as_its_text() -> None:
             table.show([Row("one", tuple(map(Cell, ("one", "12", text))))])
             await pilot.pause()
             assert ("FIGURE" in table.render_line(0).text) is there
+
+
+async def test_a_table_without_rows_looks_the_same_whatever_it_showed_before() -> None:
+    columns = (Column(title="A"), Column(title="FIGURE", right=True), Column(title="B"))
+    async with OneTable(columns).run_test(size=(60, 10)) as pilot:
+        table = pilot.app.query_one(Table)
+        first = table.render_line(0).text
+        table.show([Row("one", tuple(map(Cell, ("one", "1,234,567,890", "text"))))])
+        assert table.render_line(0).text != first
+        table.show([])
+        assert table.render_line(0).text == first
+
+
+async def test_a_column_of_figures_keeps_its_width_while_they_tick_and_not_in_the_past() -> None:
+    columns = (Column(title="A"), Column(title="FIGURE", right=True), Column(title="B"))
+    async with OneTable(columns).run_test(size=(60, 10)) as pilot:
+        table = pilot.app.query_one(Table)
+        heads = []
+        for figure in ("12", "1,234,567,890", "12"):
+            table.show([Row("one", tuple(map(Cell, ("one", figure, "text"))))])
+            heads.append(table.render_line(0).text)
+        assert heads[0] != heads[1] == heads[2]
+        table.keep_widths(False)
+        assert table.render_line(0).text == heads[0]

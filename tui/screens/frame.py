@@ -78,7 +78,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self._zoomed = False
         self._alone = ""
         self._view = Snapshot()
-        self._built = False
+        self._built = self._shows_past = False
 
     def compose(self) -> ComposeResult:
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""
@@ -114,6 +114,10 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             mends = offer is not None and offer.mends(view.trouble)
             self.query_one(ErrorBar).show(view.trouble, enters_keys=mends)
             self.query_one(TimeBar).show(view.place)
+            if self._shows_past is (view.place is None):
+                self._shows_past = not self._shows_past
+                for table in self.query(Table):
+                    table.keep_widths(not self._shows_past)
             self.show_body(view)
             self.query_one(Hints).show(view, self.own_circumstances())
 

@@ -90,11 +90,13 @@ class Table(ScrollView, can_focus=True):
         self._sorted_by: int | None = None
         self._downward = False
         self._filter = NO_FILTER
-        self._natural = [len(column.title) for column in self._columns]
+        self._keeps = True
+        self._natural: list[int] = []
         self._fitted: tuple[int, list[int]] | None = None
         # What Textual finds out anew for every line: kept until the styles change.
         self._styles: dict[tuple[str, bool], Style] = {}
         self._inner: tuple[object, int] = (None, 0)
+        self._measure()
         self.entitle(title)
 
     # Content
@@ -108,8 +110,17 @@ class Table(ScrollView, can_focus=True):
             return
         same = [row.key for row in given] == [row.key for row in self._given]
         self._given = given
-        self._measure(keep=same)
+        self._measure(keep=same and self._keeps)
         self._arrange()
+
+    def keep_widths(self, keep: bool) -> None:
+        """Set whether columns of figures keep their width while only figures change, as those do that tick. Without,
+        the widths are of the rows alone, whatever was shown before."""
+        if keep != self._keeps:
+            self._keeps = keep
+            self._measure()
+            if self._fitted is None:
+                self.refresh()
 
     def say_empty(self, text: str) -> None:
         """Set the text of the table while it has no row."""
