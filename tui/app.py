@@ -30,6 +30,7 @@ from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
 from tui.snapshot import Place, Snapshot
 from tui.stylesheet import ParsedOnce
+from tui.widgets.clickable import clicked_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -267,6 +268,11 @@ class PaperdeskApp(App[str]):
                 self.bridge.visited()
                 self.demo.pressed(event.key if isinstance(event, events.Key) else "")
         await super().on_event(event)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Do what a key would that a text names, in a widget or in its border."""
+        if action := clicked_action(event):
+            await self.run_action(action, self.screen)
 
     def _is_text(self, event: events.Key) -> bool:
         """True for a key that goes into a field."""

@@ -10,6 +10,7 @@ import pytest
 from conftest import Running, until
 from fake_desk import BOUGHT, SOLD, FakeDesk
 from textual.command import CommandPalette
+from textual.containers import Vertical
 from textual.events import MouseDown, MouseUp
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -19,7 +20,7 @@ from engine.domain.order import Side
 from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
 from tui.app import PaperdeskApp
-from tui.keys import KEYS, SCREENS, hints
+from tui.keys import AGENTS, KEYS, SCREENS, hints
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
@@ -272,3 +273,21 @@ async def test_the_keys_that_a_page_names_can_be_clicked(
             if key == "space side":
                 await until(pilot, lambda: page.query_one(SideChoice).side is Side.SELL)
         await until(pilot, lambda: pilot.app.screen is not page)
+
+
+async def test_a_key_that_a_border_names_can_be_clicked(running: Running, asking: FakeDesk) -> None:
+    async with running(desk=asking) as pilot:
+        orders = table(pilot, "orders")
+        await until(pilot, lambda: "x veto" in lines(pilot)[orders.region.bottom - 1])
+        for label, title in (("a approve", "Approve"), ("x veto", "Veto")):
+            y = orders.region.bottom - 1
+            await click_at(pilot, Offset(lines(pilot)[y].index(label), y))
+            question = pilot.app.screen
+            assert isinstance(question, ConfirmScreen) and title in str(question.query_one(Vertical).border_title)
+            await pilot.press("escape")
+        await pilot.press("3")
+        await until(pilot, lambda: pilot.app.current_mode == AGENTS)
+        sources = pilot.app.screen.query_one("#sources")
+        before = sources.border_title
+        await click(pilot, "v next part")
+        assert sources.border_title != before

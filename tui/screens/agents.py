@@ -23,6 +23,7 @@ from tui.state import Pane
 from tui.widgets import question_text
 from tui.widgets.agent_panes import DecisionSummary, answer_content
 from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.clickable import clickable
 from tui.widgets.folds import inked
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
@@ -117,7 +118,7 @@ class AgentsScreen(FramedScreen):
         sources.show(text, top=False)
         names = "  ".join(part.capitalize() if part == self._part else part for part in PARTS)
         set_title(sources, names)
-        set_subtitle(sources, "v next part")
+        set_subtitle(sources, clickable(Content("v next part"), "part"))
 
     def _opinions(self) -> Content:
         """The owners beside each other, once their symbol is decided; before that, and of one owner, as they come."""

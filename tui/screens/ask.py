@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from tui.screens.dialog import Dialog
-from tui.widgets.navigation_bars import ClickableText, clickable_keys
+from tui.widgets.clickable import clickable_keys
 
 KEYS = clickable_keys([("enter confirms", "confirm"), ("esc cancels", "leave")])
 
@@ -51,7 +51,7 @@ class AskScreen(Dialog[str]):
         with Vertical() as box:
             box.border_title = Content(self._title)
             yield Input(self._text, placeholder=self._hint, compact=True)
-            yield ClickableText(_with_keys(self._note(self._text)), id="complaint", markup=False)
+            yield Static(_with_keys(self._note(self._text)), id="complaint", markup=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show the note of what is typed now."""

@@ -21,7 +21,7 @@ from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
-from tui.widgets.navigation_bars import ClickableText, clickable
+from tui.widgets.clickable import clickable
 
 LEAVE = ("escape", "n", "q")
 TICK = 0.25
@@ -109,7 +109,7 @@ class ConfirmScreen(Dialog[str]):
         """Mount the question and its answers."""
         with Vertical() as box:
             box.border_title = Content(f"PAPER  {self._confirmation.title}")
-            yield ClickableText(self._choices(), id="choices", markup=False)
+            yield Static(self._choices(), id="choices", markup=False)
             yield Static(self._confirmation.text, id="text", markup=False)
 
     def on_mount(self) -> None:

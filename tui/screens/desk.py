@@ -29,6 +29,7 @@ from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.clickable import clickable_keys
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.screen_bars import EventLog
@@ -138,7 +139,7 @@ class DeskScreen(OrderActions):
         if view.now is not None:
             orders.show(order_rows(controls, view.now))
         answers = [key for key in works(DESK, circumstances(view), self.desk_app.settings.keys) if key.when == "orders"]
-        set_subtitle(orders, "  ".join(f"{key.shown.split()[0]} {key.hint}" for key in answers))
+        set_subtitle(orders, clickable_keys([(f"{key.shown.split()[0]} {key.hint}", key.action) for key in answers], 2))
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from textual import on
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen
-
-from tui.widgets.navigation_bars import Clicked
 
 Result = TypeVar("Result")
 
@@ -24,10 +21,6 @@ class Dialog(ModalScreen[Result]):
     def on_mount(self) -> None:
         """Remove older messages, which would lie over the answers."""
         self.app.clear_notifications()
-
-    @on(Clicked)
-    async def _clicked(self, event: Clicked) -> None:
-        await self.app.run_action(event.action, self)
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """End with a result; nothing happens where it has ended. Textual would end the screen below it, too."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Region, Size
@@ -20,7 +20,7 @@ from tui.screens.resized import ResizesWhatIsShown
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
-from tui.widgets.navigation_bars import Clicked, Hints, Tabs, TimeBar
+from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
@@ -208,11 +208,6 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         """Follow a click to another pane."""
         if not self.single:
             self.place_panes()
-
-    @on(Clicked)
-    async def _clicked(self, event: Clicked) -> None:
-        """Do what a key would that a hint or a tab names."""
-        await self.app.run_action(event.action, self)
 
     # Keys that every screen answers
 

@@ -22,7 +22,7 @@ from tui.order_size import SIZE_HINT, order_size
 from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts
 from tui.screens.dialog import Dialog, facts_width
-from tui.widgets.navigation_bars import ClickableText, clickable_keys
+from tui.widgets.clickable import clickable_keys
 from tui.worker_failures import ShowsFailures
 
 KEYS = [
@@ -93,7 +93,7 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
                     yield Static(label, classes="label")
                     yield field
             yield Static("", id="effect", markup=False)
-            yield ClickableText(clickable_keys(KEYS), id="keys", markup=False)
+            yield Static(clickable_keys(KEYS), id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begin with the size."""

@@ -19,7 +19,7 @@ from tui.plain_text import one_line
 from tui.readings import Readings
 from tui.screens.dialog import Dialog
 from tui.symbol_search import matching
-from tui.widgets.navigation_bars import ClickableText, clickable_keys
+from tui.widgets.clickable import clickable_keys
 from tui.widgets.table import Cell, Column, Row, Table
 from tui.worker_failures import ShowsFailures
 
@@ -53,7 +53,7 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
             table.can_focus = False
             yield table
             keys = clickable_keys([("enter shows it", "choose"), *adds, ("esc leaves", "leave")])
-            yield ClickableText(keys, id="complaint", markup=False)
+            yield Static(keys, id="complaint", markup=False)
 
     def on_mount(self) -> None:
         """Read the symbols beside the screen."""

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from tui.keys import pane_bindings
 from tui.screens.dialog import Dialog
-from tui.widgets.navigation_bars import ClickableText, clickable_keys
+from tui.widgets.clickable import clickable_keys
 
 if TYPE_CHECKING:
     from tui.tour_steps import Step
@@ -42,7 +42,7 @@ class TourScreen(Dialog[int]):
             following = "enter ends it" if self._number == self._count else "enter next"
             back = [] if self._number == 1 else [("p back", "answer(-1)")]
             keys = clickable_keys([(following, "answer(1)"), *back, ("esc leave", "answer(0)")])
-            yield ClickableText(keys, id="keys", markup=False)
+            yield Static(keys, id="keys", markup=False)
         if self._place is not None:
             yield Static(
                 f" {'v' if self.app.has_class('-plain') else '▼'} {self._step.title} ", id="mark", markup=False

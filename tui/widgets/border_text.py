@@ -12,7 +12,7 @@ def set_title(widget: Widget, text: str) -> None:
         widget.border_title = title
 
 
-def set_subtitle(widget: Widget, text: str) -> None:
-    """Set the text of the lower border, which is never read as markup."""
-    if (widget.border_subtitle or "") != (subtitle := Content(text)).markup:
+def set_subtitle(widget: Widget, text: str | Content) -> None:
+    """Set the text of the lower border, which is never read as markup; its parts may be clickable."""
+    if (widget.border_subtitle or "") != (subtitle := Content(text) if isinstance(text, str) else text).markup:
         widget.border_subtitle = subtitle

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
-from textual.style import Style
 from textual.widgets import Static
 
 from tui.keys import SCREENS, Hint, Key, hints
 from tui.plain_text import cut, one_line
 from tui.snapshot import Place, Snapshot, circumstances
+from tui.widgets.clickable import clickable
 
 PLAYING, DONE, TO_COME = ">>", "=", "-"
 """Marks of the time bar; plain ones, which every terminal has."""
@@ -23,65 +23,11 @@ WIDE_GAP = " | "
 PALETTE = Hint("^p", "commands", "app.command_palette")
 
 
-class Clicked(Message):
-    """An action was clicked."""
-
-    def __init__(self, action: str) -> None:
-        super().__init__()
-        self.action = action
-
-
-ACTION = "action"
-"""The name under which a part of a text has its action."""
-
-
-def clickable(text: Content, action: str) -> Content:
-    """A part of a ClickableText that runs an action where it is clicked."""
-    return text.stylize(Style.from_meta({ACTION: action}))
-
-
-def clickable_keys(keys: Sequence[tuple[str, str]]) -> Content:
-    """Texts that name a key each, with their actions, beside each other."""
-    return Content("   ").join(clickable(Content(text), action) for text, action in keys)
-
-
-class ClickableText(Static):
-    """A text with parts that can be clicked, wherever they are wrapped to; they look like the rest of it."""
-
-    def on_click(self, event: Click) -> None:
-        """Run the action of the part under the pointer."""
-        if action := event.style.meta.get(ACTION):
-            self.post_message(Clicked(action))
-
-
-class ActionBar(Static):
-    """One line of texts, each with an action that a click on it runs."""
-
-    def __init__(self) -> None:
-        super().__init__("", markup=False)
-        self._places: list[tuple[int, str]] = []
-        """The column after each text, and its action."""
-
-    def write(self, texts: Sequence[tuple[Content, str]], between: Content) -> None:
-        """Write texts with their actions, one beside the other."""
-        self._places, end = [], 0
-        for text, action in texts:
-            end += text.cell_length + len(between)  # never its cell_length: join would count it once too often then
-            self._places.append((end, action))
-        self.update(between.join([text for text, _ in texts]))
-
-    def on_click(self, event: Click) -> None:
-        """Run the action under the pointer."""
-        point = event.get_content_offset(self)
-        if point is not None and (action := next((one for end, one in self._places if point.x < end), "")):
-            self.post_message(Clicked(action))
-
-
-class Tabs(ActionBar):
+class Tabs(Static):
     """The screens of the app, with the current one underlined. Where they do not fit, the others are keys alone."""
 
     def __init__(self, current: str) -> None:
-        super().__init__()
+        super().__init__("", markup=False)
         self._current = current
 
     def on_resize(self) -> None:
@@ -89,7 +35,7 @@ class Tabs(ActionBar):
         names = [f"{key} {name}" for key, name, _ in SCREENS.values()]
         whole = sum(map(len, names)) + len(names) - 1 <= self.size.width
         texts = [
-            (
+            clickable(
                 Content.styled(text, "bold underline $primary")
                 if mode == self._current
                 else Content(text if whole else SCREENS[mode][0]),
@@ -98,10 +44,10 @@ class Tabs(ActionBar):
             for mode, text in zip(SCREENS, names, strict=True)
         ]
         apart = sum(map(len, names)) + len(WIDE_GAP) * (len(names) - 1) <= self.size.width
-        self.write(texts, Content.styled(WIDE_GAP if apart else " ", "$foreground 30%"))
+        self.update(Content.styled(WIDE_GAP if apart else " ", "$foreground 30%").join(texts))
 
 
-class TimeBar(ClickableText):
+class TimeBar(Static):
     """The place in a recorded history, and the way back; hidden in the present. A click on the track goes to that part
     of it, one on the way back to the present."""
 
@@ -158,11 +104,11 @@ class TimeBar(ClickableText):
             self.post_message(self.Chosen((event.x - first) / max(1, width - 1)))
 
 
-class Hints(ActionBar):
+class Hints(Static):
     """The most useful keys of a screen that work now, as many as fit."""
 
     def __init__(self, screen: str, keys: Sequence[Key]) -> None:
-        super().__init__()
+        super().__init__("", markup=False)
         self._screen = screen
         self._keys = keys
         self._works: frozenset[str] = frozenset({"present"})
@@ -185,8 +131,8 @@ class Hints(ActionBar):
                     continue
                 room -= _cells(hint)
             key = f"{hint.key} " if hint.key else ""
-            texts.append((Content.assemble((key, "bold $primary"), hint.text), hint.action))
-        self.write(texts, Content("  "))
+            texts.append(clickable(Content.assemble((key, "bold $primary"), hint.text), hint.action))
+        self.update(Content("  ").join(texts))
 
 
 def _cells(hint: Hint) -> int:

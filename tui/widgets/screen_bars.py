@@ -18,7 +18,7 @@ from tui import amounts
 from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
 from tui.widgets.agent_panes import OFFLINE
-from tui.widgets.navigation_bars import ClickableText, clickable
+from tui.widgets.clickable import clickable
 
 if TYPE_CHECKING:
     from tui.snapshot import Snapshot
@@ -224,7 +224,7 @@ class EventLog(Static):
         return "\n".join(f"{line.time:%Y-%m-%d %H:%M:%S} {line.level}: {line.text}" for line in self._lines)
 
 
-class ErrorBar(ClickableText):
+class ErrorBar(Static):
     """The current error and the keys that deal with it, which can be clicked; hidden without an error."""
 
     def __init__(self) -> None:

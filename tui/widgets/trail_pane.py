@@ -8,6 +8,7 @@ from typing import Any
 from textual.content import Content
 
 from tui.widgets.border_text import set_subtitle, set_title
+from tui.widgets.clickable import clickable
 from tui.widgets.folds import inked
 from tui.widgets.pane_text import TextPane
 
@@ -24,7 +25,7 @@ class TrailPane(TextPane):
         self.trail = document
         (shown,) = document["decisions"]
         set_title(self, f"Why {shown['symbol']} {shown['session']}")
-        set_subtitle(self, "enter shows all")
+        set_subtitle(self, clickable(Content("enter shows all"), "why"))
         self.on_resize()
         self.scroll_home(animate=False)
 

@@ -24,6 +24,7 @@ from tests.tui.test_clicks import click, click_at, every_click_hits
 from tui.keys import SCREENS
 from tui.screens.frame import TALL
 from tui.screens.symbol_search import SymbolSearchScreen
+from tui.screens.trail import TrailScreen
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.table import Table
 
@@ -95,3 +96,10 @@ async def test_a_click_on_the_time_bar_goes_to_that_place_of_the_track_or_back_t
         assert bar.display
         await click(pilot, "\\ present")
         await until(pilot, lambda: not bar.display)
+
+
+async def test_a_click_on_the_border_of_the_reasons_of_a_decision_opens_its_trail(desk: Path) -> None:
+    async with opened() as pilot:
+        await pilot.press("5")
+        await click(pilot, "enter shows all")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen))
