@@ -43,7 +43,7 @@ Series = Sequence[float | None]
 class SymbolChart:
     """A symbol's chart with what can be drawn under it.
 
-    panes: curves by indicator and name, a value per bar.
+    panes: curves by indicator and name, a value per bar; of a comparison the closes.
     decided: the decisions on closes within each bar, the latest last, by its row.
     fills: the trades within each bar, by its row.
     """
@@ -137,7 +137,7 @@ def minute_chart(
         days=[bar.begins for bar in bars],
         title=f"{symbol} {MINUTES} UTC",
     )
-    panes = {**_indicators(data), COMPARE: {symbol: _from_hundred(data.close)}}
+    panes = {**_indicators(data), COMPARE: {symbol: data.close}}
     begins, session = [bar.begins for bar in bars], bars[-1].begins.date()
     traded: dict[int, list[Fill]] = {}
     for time, fill in fills:
@@ -225,19 +225,22 @@ def _known(values: Floats) -> list[float | None]:
 def _compared(
     data: ChartData, symbol: str, beside: str, market: MarketAsOf, group: Callable[[date], tuple[int, ...]]
 ) -> Mapping[str, Series]:
-    """The closes of the symbol and of another, both from 100 at the first bar that both have."""
+    """The closes of the symbol and of another at the symbol's bars."""
     if not beside or beside == symbol or not market.count(beside):
-        return {symbol: _from_hundred(data.close)}
+        return {symbol: data.close}
     other = daily_chart(market.bars(beside, market.count(beside)))
     last = {group(day): close for day, close in zip(other.days, other.close, strict=True)}
-    closes = [last.get(group(day)) for day in data.days]
-    first = next((row for row, close in enumerate(closes) if close is not None), len(closes))
-    return {
-        symbol: [None] * first + _from_hundred(data.close[first:]),
-        beside: [None] * first + _from_hundred(closes[first:]),
-    }
+    return {symbol: data.close, beside: [last.get(group(day)) for day in data.days]}
 
 
-def _from_hundred(closes: Series) -> list[float | None]:
-    first = next((close for close in closes if close), None)
-    return [None if close is None or not first else 100 * close / first for close in closes]
+def from_hundred(closes: dict[str, Series]) -> tuple[int | None, dict[str, Series]]:
+    """The number of the first bar that all symbols have, None without one, and their closes from 100 at that bar."""
+    first = next((row for row, bar in enumerate(zip(*closes.values(), strict=True)) if all(bar)), None)
+    if first is None:
+        return None, closes
+    return first, {name: [None] * first + _over(series[first:]) for name, series in closes.items()}
+
+
+def _over(closes: Series) -> list[float | None]:
+    base = closes[0]
+    return [None if close is None or not base else 100 * close / base for close in closes]

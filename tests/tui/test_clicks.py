@@ -252,6 +252,7 @@ async def test_a_click_in_jump_mode_goes_to_the_pane_or_to_that_of_the_label(run
         ("o", ("space side", "esc cancels")),
         ("S", ("esc leaves",)),
         ("S", ("enter shows it",)),
+        ("question_mark", ("j down", "k up", "y copy", "esc back")),
     ],
 )
 async def test_the_keys_that_a_page_names_can_be_clicked(

@@ -14,6 +14,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
@@ -28,6 +29,7 @@ from tui.subcommand import run_command
 from tui.twins import report_action
 from tui.widgets import arena_tables
 from tui.widgets.border_text import set_subtitle
+from tui.widgets.clickable import clickable
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 from tui.widgets.table import Table
@@ -235,7 +237,7 @@ class ArenaScreen(FramedScreen):
         chat = self._part == PARTS[0]
         pane.show(arena_tables.chat(day) if chat else arena_tables.strategies(day, agent))
         pane.border_title = "CHAT  strategies" if chat else "chat  STRATEGIES"
-        pane.border_subtitle = "v the other"
+        set_subtitle(pane, clickable(Content("v the other"), "part"))
 
     @on(Table.Moved, "#traders")
     def _moved(self) -> None:

@@ -10,6 +10,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
@@ -20,8 +21,19 @@ from tui.screens.frame import TALL
 from tui.screens.newest_reading import READING
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.snapshot import Snapshot, Source
-from tui.symbol_chart import COMPARE, INDICATORS, MINUTES, TIMEFRAMES, SymbolChart, minute_chart, symbol_chart
+from tui.symbol_chart import (
+    COMPARE,
+    INDICATORS,
+    MINUTES,
+    TIMEFRAMES,
+    SymbolChart,
+    from_hundred,
+    minute_chart,
+    symbol_chart,
+)
+from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.clickable import clickable_keys
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
 
@@ -161,20 +173,17 @@ class ChartScreen(OwnOrderKeys):
         if not len(self._chart.data) or (self._plotted and self._plotted[0] is plotted[0] and self._plotted == plotted):
             return
         self._plotted = plotted
-        curves = {name: values[rows.start : rows.stop] for name, values in self._chart.panes[self._indicator].items()}
         days = [str(day) for day in self._chart.data.days[rows.start : rows.stop]]
+        curves = {name: values[rows.start : rows.stop] for name, values in self._chart.panes[self._indicator].items()}
+        hundred = ""
+        if self._indicator == COMPARE:
+            first, curves = from_hundred(curves)
+            hundred = "no bar in common in view   " if first is None else f"100 on {days[first]}   "
         plot.show(PlotData(curves, days))
         names = "  ".join(name.upper() if name == self._indicator else name.lower() for name in INDICATORS)
         plot.border_title = names
-        plot.border_subtitle = f"{self._hundred()}i next   c compare with another"
-
-    def _hundred(self) -> str:
-        """The day on which the curves of a comparison are 100, which may be before all that is in view."""
-        if self._indicator != COMPARE:
-            return ""
-        bars = zip(self._chart.data.days, *self._chart.panes[COMPARE].values(), strict=True)
-        first = next((day for day, *values in bars if any(value is not None for value in values)), None)
-        return "" if first is None else f"100 on {first}   "
+        keys = clickable_keys((("i next", "indicator"), ("c compare with another", "compare")))
+        set_subtitle(plot, Content.assemble(hundred, keys))
 
     def _show_bar(self) -> None:
         chart, pane = self.query_one(CandleChart), self.query_one("#bar", TextPane)

@@ -20,6 +20,7 @@ from tui.plain_text import printable
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Source
 from tui.widgets.agent_panes import styled_answer
+from tui.widgets.clickable import clickable_keys
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
 class ChartImageScreen(ReadingScreen):
     """A picture and what was read from it; y copies the path of its file."""
 
-    KEYS = "j k scroll  y copy the path  esc back"
+    KEYS = (
+        ("j down", "scroll_lines(2)"),
+        ("k up", "scroll_lines(-2)"),
+        ("y copy the path", "copy"),
+        ("esc back", "close"),
+    )
 
     def __init__(self, title: str, path: Path, reading: str) -> None:
         super().__init__(title, styled_answer(printable(reading).strip() or "No answer was taken about it."))
@@ -38,7 +44,7 @@ class ChartImageScreen(ReadingScreen):
         """Mount the picture, or the place of its file, and the reading."""
         with Horizontal() as box:
             box.border_title = Content(self._title)
-            box.border_subtitle = self.KEYS
+            box.border_subtitle = clickable_keys(self.KEYS, 2)
             shows = can_show()
             if shows:
                 yield image_widget(self._path, cast("DeskApp", self.app).pixels, id="pixels")

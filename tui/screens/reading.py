@@ -15,6 +15,7 @@ from tui.plain_text import wrapped
 from tui.screens.dialog import Dialog
 from tui.screens.events_in_turn import EventsInTurn
 from tui.state import Line
+from tui.widgets.clickable import clickable_keys
 from tui.widgets.long_text import LongText
 from tui.widgets.screen_bars import LEVEL_INKS
 from tui.worker_failures import ShowsFailures
@@ -58,7 +59,13 @@ class ReadingScreen(ShowsFailures, EventsInTurn, Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]
     # It has one layout for any number of rows; see FramedScreen.
     VERTICAL_BREAKPOINTS = []
-    KEYS: ClassVar[str] = "j k scroll  y copy  esc back"
+    KEYS: ClassVar[Sequence[tuple[str, str]]] = (
+        ("j down", "scroll_lines(2)"),
+        ("k up", "scroll_lines(-2)"),
+        ("y copy", "copy"),
+        ("esc back", "close"),
+    )
+    """Keys that the border names, and their actions."""
 
     def __init__(self, title: str, text: Content) -> None:
         super().__init__()
@@ -69,7 +76,7 @@ class ReadingScreen(ShowsFailures, EventsInTurn, Dialog[None]):
         """Mount the page."""
         with VerticalScroll() as page:
             page.border_title = Content(self._title)
-            page.border_subtitle = self.KEYS
+            page.border_subtitle = clickable_keys(self.KEYS, 2)
             yield LongText(self.text)
 
     def write(self, text: Content) -> None:

@@ -17,6 +17,7 @@ from tui.desk_app import DeskApp
 from tui.keys import pane_bindings
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Source
+from tui.widgets.clickable import clickable_keys
 from tui.widgets.folds import Fold, FoldTitle, inked
 from tui.widgets.long_text import LongText
 
@@ -36,7 +37,14 @@ class TrailScreen(ReadingScreen):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("trail")]
-    KEYS = "n p decision  enter or its number opens a part  o all  v picture  esc back"
+    KEYS = (
+        ("n next", "decision(1)"),
+        ("p previous", "decision(-1)"),
+        ("enter or number opens", "fold(0)"),
+        ("o all", "folds"),
+        ("v picture", "image"),
+        ("esc back", "close"),
+    )
 
     def __init__(
         self,
@@ -59,7 +67,7 @@ class TrailScreen(ReadingScreen):
         """Mount the page: the first screen, and the folds once they are read."""
         with VerticalScroll() as page:
             page.border_title = Content(self._title)
-            page.border_subtitle = self.KEYS
+            page.border_subtitle = clickable_keys(self.KEYS, 2)
             yield LongText(self.text)
 
     def on_mount(self) -> None:

@@ -73,8 +73,14 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
         rows = pilot.app.screen.query_one(CandleChart).rows_in_view
         shown = compared["ORVL"]
         subtitle = str(pilot.app.screen.query_one(CurvePlot).border_subtitle)
-        assert subtitle.startswith(f"100 on {days.days[0]} "), "the curves may be anywhere at the first bar in view"
+        assert subtitle.startswith(f"100 on {days.days[rows.start]} ")
+        assert {one[0] for one in compared.values()} == {100}
         assert abs(shown[-1] / shown[0] - days.close[rows.stop - 1] / days.close[rows.start]) < 1e-9  # type: ignore[operator]
+        await pilot.press("plus")
+        nearer = pilot.app.screen.query_one(CandleChart).rows_in_view
+        assert nearer.start > rows.start
+        await until(pilot, lambda: len(pilot.app.screen.query_one(CurvePlot).data.labels) == len(nearer))
+        assert {one[0] for one in pilot.app.screen.query_one(CurvePlot).data.series.values()} == {100}
 
 
 async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path) -> None:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.geometry import Offset
 
 from engine import places
@@ -25,6 +26,7 @@ from tui.keys import SCREENS
 from tui.screens.frame import TALL
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.screens.trail import TrailScreen
+from tui.widgets.folds import Fold
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.table import Table
 
@@ -102,4 +104,12 @@ async def test_a_click_on_the_border_of_the_reasons_of_a_decision_opens_its_trai
     async with opened() as pilot:
         await pilot.press("5")
         await click(pilot, "enter shows all")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and bool(pilot.app.screen.query(Fold)))
+        page = pilot.app.screen
+        await click(pilot, "o all")
+        await until(pilot, lambda: all(fold.open for fold in page.query(Fold)))
+        first = page.query_one(VerticalScroll).border_title
+        await click(pilot, "n next")
+        await until(pilot, lambda: page.query_one(VerticalScroll).border_title != first)
+        await click(pilot, "esc back")
+        await until(pilot, lambda: pilot.app.screen is not page)
