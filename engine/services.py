@@ -25,7 +25,7 @@ from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult, RecordedAnswer
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec, ReplayMode
-from engine.domain.run import DataSpec, ModelUse
+from engine.domain.run import DataSpec, ModelUse, RunTrigger
 from engine.errors import BudgetReached
 
 if TYPE_CHECKING:
@@ -285,6 +285,7 @@ class Services:
     key_variables: environment variables of every service's keys, sorted.
     limit: of what the models and embedders of runs may cost; None where nothing limits them.
     paid_since: the beginning (UTC) of a run that goes on, whose answers are its own; None for a new one.
+    trigger: what starts runs of the desk; None where that is of no interest.
     """
 
     config: Config
@@ -311,6 +312,7 @@ class Services:
     key_variables: Callable[[], Sequence[str]]
     limit: SpendingLimit | None = None
     paid_since: datetime | None = None
+    trigger: RunTrigger | None = None
 
     @property
     def desk(self) -> str:

@@ -17,6 +17,7 @@ from engine.app.own_process import in_own_process
 from engine.app.runs import run_daily, run_intraday
 from engine.clock import SyncedClock
 from engine.domain.market import Symbol
+from engine.domain.run import RunTrigger
 from engine.execution.controls import pause_of
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Publish
@@ -81,17 +82,21 @@ class CycleProcess:
     ) -> DeskRunResult | Finished:
         """Run a cycle by the clock of `services`. The process waits at pauses by itself: `gate` is this process's, and
         is not asked. Raises as `run_here` and `in_own_process` do."""
-        work = partial(_run_there, self.open_services, services.clock.now(), request)
+        work = partial(_run_there, self.open_services, services.clock.now(), services.trigger, request)
         return await in_own_process(work, publish, "a cycle")
 
 
 async def _run_there(
-    open_services: Callable[[], Services], now: datetime, request: CycleRequest, publish: Publish
+    open_services: Callable[[], Services],
+    now: datetime,
+    trigger: RunTrigger | None,
+    request: CycleRequest,
+    publish: Publish,
 ) -> DeskRunResult | Finished:
     opened = open_services()
     clock = SyncedClock(opened.clock)
     clock.sync(now)
-    services = replace(opened, clock=clock)
+    services = replace(opened, clock=clock, trigger=trigger)
 
     async def gate() -> None:
         while pause_of(places.desk_journal(services.desk)) is not None:

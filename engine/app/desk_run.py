@@ -41,7 +41,7 @@ from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
-from engine.session.context import DeskRun, DeskRunResult, Quotes, run_id
+from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import answer_entry
@@ -181,6 +181,7 @@ class _Run:
                     pause=asyncio.sleep,
                     mode=context.services.config.broker.mode,
                     broker=context.services.config.broker.kind,
+                    trigger=context.services.trigger,
                     frozen=traded.frozen,
                 )
                 done = await (run_daily(desk) if quotes is None else run_within(desk, quotes))
@@ -220,9 +221,10 @@ class _Run:
     def _fail(self, error: PaperdeskError) -> None:
         """Write down that the run failed, or was halted because broker and journal disagree, where it had begun; a
         session that was skipped stays skipped."""
-        broker = self.context.services.config.broker
+        services = self.context.services
+        broker = services.config.broker
         outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
-        extra: dict[str, Any] = {"broker": broker.kind, "mode": broker.mode, "label": self.label}
+        extra: dict[str, Any] = {**about_run(broker.kind, broker.mode, self.label, services.trigger)}
         extra["exit_code"] = error.exit_code
         if isinstance(error, BooksDisagree | EntryAwaited):
             extra["differences"] = [row_json.difference(one) for one in error.differences]

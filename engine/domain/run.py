@@ -43,6 +43,16 @@ class RunOutcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class RunTrigger(StrEnum):
+    """The start of a desk's run: by a command in a terminal, by one without a terminal as cron calls it, by `--watch`,
+    or in the app."""
+
+    TERMINAL = "terminal"
+    CRON = "cron"
+    WATCH = "watch"
+    APP = "app"
+
+
 class LookKind(StrEnum):
     """The kind of evaluation of a window."""
 

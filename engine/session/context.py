@@ -13,7 +13,7 @@ from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order
 from engine.domain.portfolio import ZERO
-from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome
+from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, RunTrigger
 from engine.domain.trading_mode import TradingMode
 from engine.execution.controls import Halted, Paused
 from engine.execution.frozen_symbols import FrozenSymbol
@@ -145,6 +145,11 @@ def run_id(desk: str, session: date, number: int = DAILY, *, only: Symbol | None
     return f"{RunKind.INTRADAY}-{desk}-{session:%Y%m%d}-{number}"
 
 
+def about_run(broker: str, mode: TradingMode, label: str, trigger: RunTrigger | None) -> Mapping[str, str]:
+    """What a journal keeps of a desk's run beside its end; no trigger where none is known."""
+    return {"broker": broker, "mode": mode, "label": label} | ({} if trigger is None else {"trigger": trigger})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskRun(SessionContext):
     """The context of one run of a desk: its one session, and what its journal and its reports need.
@@ -161,6 +166,7 @@ class DeskRun(SessionContext):
     pause: waits so many seconds
     mode: auto, ask or observe
     broker: the kind of broker, as configured
+    trigger: what started the run; None where that is not known
     frozen: symbols that are not decided, because their data contradicts itself
     """
 
@@ -177,6 +183,7 @@ class DeskRun(SessionContext):
     pause: Pause
     mode: TradingMode = TradingMode.AUTO
     broker: str = "simulated"
+    trigger: RunTrigger | None = None
     frozen: tuple[FrozenSymbol, ...] = ()
 
     @property
@@ -185,6 +192,11 @@ class DeskRun(SessionContext):
         if self.only is not None:
             return RunKind.SYMBOL
         return RunKind.DAILY if self.number == DAILY else RunKind.INTRADAY
+
+    @property
+    def about(self) -> Mapping[str, str]:
+        """What is kept of the run beside its end."""
+        return about_run(self.broker, self.mode, self.label, self.trigger)
 
     @property
     def due(self) -> tuple[Symbol, ...]:

@@ -179,6 +179,7 @@ def _begin(desk: DeskRun, ended: Iterable[OrderMoved]) -> None:
         symbols=desk.symbols if desk.only is None else (desk.only,),
         session=desk.session,
         cycle=desk.number,
+        extra=desk.about,
     )
     window, steps = (desk.session, desk.session), desk.cycle.preset.questions
     begin_run(desk.journal, desk.publish, entry, window=window, sessions=1, steps=steps, symbols=desk.due)
@@ -212,7 +213,7 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
         value=value,
         detail=detail,
         model=desk.meter.use,
-        extra={"broker": desk.broker, "mode": desk.mode, "label": desk.label, **ended},
+        extra={**desk.about, **ended},
     )
     desk.publish(RunFinished(run=desk.run, time=desk.clock.now(), outcome=outcome, value=value, detail=detail))
     return DeskRunResult(

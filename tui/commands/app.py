@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -103,10 +104,12 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     from connectors.wiring.services import services
     from engine.app.cycle_request import CycleProcess
     from engine.app.open_desk import OpenDesk
+    from engine.domain.run import RunTrigger
 
     demo = not (read_only or invocation.configured)
     configured = partial(services, invocation.load().config)
-    return OpenDesk(configured(), demo=demo, read_only=read_only, run_cycle=CycleProcess(configured))
+    by_app = replace(configured(), trigger=RunTrigger.APP)
+    return OpenDesk(by_app, demo=demo, read_only=read_only, run_cycle=CycleProcess(configured))
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -76,9 +77,15 @@ def _run(
 
     from engine.app.desk_context import Finished
     from engine.app.notification import run_and_notify
+    from engine.domain.run import RunTrigger
 
+    services = replace(services, trigger=RunTrigger.TERMINAL if _in_terminal() else RunTrigger.CRON)
     done = asyncio.run(run_and_notify(services, requested, publish=_on_event(), journal=journal, due=due, only=only))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
+
+
+def _in_terminal() -> bool:
+    return sys.stdin.isatty() or sys.stdout.isatty() or sys.stderr.isatty()
 
 
 def _on_event() -> Callable[[Event], None]:

@@ -10,12 +10,14 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import click
 
 from engine.app.desk_watch import DeskWatch
 from engine.domain.live import FeedMessage
+from engine.domain.run import RunTrigger
 from engine.errors import Interrupted, UsageError
 from engine.messages.events import (
     DecisionMade,
@@ -64,7 +66,8 @@ def run(invocation: Invocation, as_json: bool) -> None:
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
     with _Signals() as signals:
-        asyncio.run(_watch(invocation.services(), _Lines(as_json), signals))
+        services = replace(invocation.services(), trigger=RunTrigger.WATCH)
+        asyncio.run(_watch(services, _Lines(as_json), signals))
     if signals.received is signal.SIGINT:
         raise Interrupted("the watch ends; what was done is kept")
 

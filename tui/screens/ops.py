@@ -181,7 +181,9 @@ class OpsScreen(FramedScreen):
 
     def _show_operations(self, found: Operations, view: Snapshot) -> None:
         self._operations = found
-        self.query_one("#runs", Table).show(ops_tables.runs(found))
+        runs = self.query_one("#runs", Table)
+        runs.show(ops_tables.runs(found))
+        runs.entitle(f"Runs  {ops_tables.last_by_cron(found)}".strip())
         self.query_one("#rates", Table).show(ops_tables.rates(found))
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
         seconds = [length / timedelta(seconds=1) for _, length in took]

@@ -40,6 +40,7 @@ RUNS = (
     Column(title="ENDED", max_width=12),
     Column(title="EXIT", right=True, drop_order=2),
     Column(title="COST", right=True, drop_order=3),
+    Column(title="BY", max_width=8, drop_order=4),
     Column(title="DETAIL", stretch=True, min_width=10, drop_order=4),
 )
 RATES = (
@@ -128,6 +129,12 @@ def runs(operations: Operations) -> list[Row]:
     return [_run(one, "killed" if place else "no end yet") for place, one in enumerate(operations.runs)]
 
 
+def last_by_cron(operations: Operations) -> str:
+    """The latest run that cron started, as `last by cron 2026-11-25 00:00 UTC, done`; empty without one."""
+    found = operations.by_cron
+    return "" if found is None else f"last by cron {found.started:%Y-%m-%d %H:%M} UTC, {found.outcome or 'no end'}"
+
+
 def _run(one: DeskRun, unfinished: str) -> Row:
     ended = one.outcome or unfinished
     took = "" if one.took is None else amounts.minutes(one.took / timedelta(seconds=1))
@@ -141,6 +148,7 @@ def _run(one: DeskRun, unfinished: str) -> Row:
             Cell(ended, "text" if ended == "done" else "warn"),
             Cell(_exit(one, unfinished), "muted", one.exit_code),
             Cell(amounts.cost(one.cost), "muted"),
+            Cell(one.trigger, "muted"),
             Cell(one_line(one.detail), "muted"),
         ),
     )

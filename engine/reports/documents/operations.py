@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.model_call import FailureKind
-from engine.domain.run import RunKind, RunOutcome
+from engine.domain.run import RunKind, RunOutcome, RunTrigger
 from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
 from engine.journal.entries import CallCost, RunEntry
@@ -60,6 +60,7 @@ class DeskRun:
     cost: of its models, USD; None where it is not known.
     detail: why it ended so; of one that is done, the number of its decisions, orders and fills.
     exit_code: of the command; None where the journal does not tell it.
+    trigger: what started it; empty where the journal does not tell it.
     """
 
     id: str
@@ -71,6 +72,7 @@ class DeskRun:
     cost: Decimal | None
     detail: str
     exit_code: int | None
+    trigger: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +96,14 @@ class Operations:
     """A desk's operation up to a moment.
 
     runs: the latest first.
+    by_cron: the latest that cron started, however long ago; None without one.
     today: calls since the midnight (UTC) before the moment.
     total: all calls.
     rates: of every model that was asked today.
     """
 
     runs: Sequence[DeskRun] = ()
+    by_cron: DeskRun | None = None
     rates: Sequence[ModelRate] = ()
     today: Sequence[ModelCalls] = ()
     total: Sequence[ModelCalls] = ()
@@ -123,7 +127,9 @@ def operations_of(records: Records, now: datetime) -> Operations:
         return Operations()
     today, runs = reader.calls(records.world, since=_midnight(now)), reader.runs()
     ends = outcomes(runs)
+    by_cron = next((entry for entry in reversed(runs) if entry.extra.get("trigger") == RunTrigger.CRON), None)
     return Operations(
+        by_cron=None if by_cron is None else _run(by_cron, reader, ends[by_cron.id]),
         runs=[_run(entry, reader, ends[entry.id]) for entry in runs[-LATEST:][::-1]],
         rates=_rates(today, reader.calls(records.world, since=now - MINUTE)),
         today=_by_agent(today),
@@ -163,7 +169,12 @@ def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> R
     return {
         "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, minute)],
         "runs": [
-            {**row_json.fields(one, "id", "kind", "session"), "outcome": ends[one.id], "exit_code": exit_code(one)}
+            {
+                **row_json.fields(one, "id", "kind", "session"),
+                "outcome": ends[one.id],
+                "exit_code": exit_code(one),
+                "trigger": one.extra.get("trigger"),
+            }
             for one in runs[-LATEST:][::-1]
         ],
     }
@@ -220,6 +231,7 @@ def _run(entry: RunEntry, reader: JournalReader, outcome: str | None) -> DeskRun
         cost=None if entry.model is None else entry.model.cost,
         detail=detail,
         exit_code=exit_code(entry),
+        trigger=entry.extra.get("trigger", ""),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import Any, cast
 import pytest
 from textual.pilot import Pilot
 
+from engine import places
+from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
@@ -23,6 +27,7 @@ from tui.screens.reading import ReadingScreen
 from tui.snapshot import Snapshot
 from tui.widgets.ops_tables import budget_meter
 from tui.widgets.pane_text import TextPane
+from tui.widgets.table import Table
 
 
 def reading(pilot: Pilot[Any]) -> str:
@@ -91,7 +96,7 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
     assert details["last run"] == f"{ends[0]['id']}: done, exit code 0"
     assert details["rates"].startswith("offline: ") and "in the last minute" in details["rates"]
     counts = status["counts"]
-    told = [row[7] for row in runs if row[4] == "done"]
+    told = [row[8] for row in runs if row[4] == "done"]
     assert sum(int(text.split()[0]) for text in told) == counts["decisions"]
     model = status["model"]
     assert sum(int(row[2]) for row in models) == model["calls"]
@@ -109,3 +114,26 @@ async def test_the_desk_is_checked_again_after_a_run(run: Run, fresh: Path) -> N
         await until(pilot, lambda: journals() == "has not run yet")
         await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[0]))
         await until(pilot, lambda: bool(cells(pilot, "runs")) and "has not run yet" not in journals())
+
+
+async def test_the_last_run_that_cron_started_is_named(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def started() -> list[tuple[str, str]]:
+        return [(row[2], row[7]) for row in cells(pilot, "runs")]
+
+    async with opened() as pilot:
+        command = (sys.executable, "-c", "from tui.cli import main; main()", "--daily", "--session", str(SESSIONS[0]))
+        await asyncio.to_thread(subprocess.run, command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        await pilot.press("9")
+        await until(pilot, lambda: started() == [(str(SESSIONS[0]), "cron")])
+        title = str(pilot.app.screen.query_one("#runs", Table).border_title)
+        with JournalReader(places.desk_journal("demo")) as reader:
+            first = reader.runs()[0]
+        assert title == f"Runs  last by cron {first.started:%Y-%m-%d %H:%M} UTC, done"
+        monkeypatch.setattr("tui.commands.daily._in_terminal", lambda: True)
+        await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[1]))
+        await until(pilot, lambda: started()[0] == (str(SESSIONS[1]), "terminal"))
+        await pilot.press("r")
+        await until(pilot, lambda: started()[0][1] == "app" and cells(pilot, "runs")[0][4] == "done")
+        assert pilot.app.screen.query_one("#runs", Table).border_title == title
+    runs = run("status", "--json").json["operation"]["runs"]
+    assert [one["trigger"] for one in runs if one["outcome"] == "done"] == ["app"]  # of the latest sixty
