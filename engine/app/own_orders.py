@@ -59,7 +59,7 @@ def order_ticket(services: Services, wanted: PlaceOrder) -> Ticket:
             raise MissingData(records.absence)
         portfolio, session = snapshot.portfolio(), snapshot.books.session
         _check_symbol(services, symbol, portfolio.quantity(symbol))
-        price = last_prices(services, records, symbol)
+        price = last_prices(services, records, portfolio, symbol)
         waiting = [entry.order for entry in reader.orders(open_only=True)]
         identity = own_order_id(services.desk, session, symbol, wanted.side, 1)
         order = own_order(identity, wanted, price(symbol), session, held=portfolio.quantity(symbol))

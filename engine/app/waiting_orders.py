@@ -12,6 +12,7 @@ from engine.account.reconciliation import journal_snapshot
 from engine.app.market_data import known_closes
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderSize, Side
+from engine.domain.portfolio import Portfolio
 from engine.errors import MissingData, UsageError
 from engine.execution.account_limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall
 from engine.journal.reader import JournalReader
@@ -38,8 +39,8 @@ def limited_edit(services: Services, order_id: str, size: OrderSize) -> Edit:
         orders = {entry.order.id: entry.order for entry in records.required.orders(open_only=True)}
         if order_id not in orders:
             raise MissingData(f"the desk {services.desk} has no open order {order_id}")
-        price = last_prices(services, records)
         order, portfolio = orders.pop(order_id), journal_snapshot(records.required).portfolio()
+        price = last_prices(services, records, portfolio)
         edit = edit_of(order, size, price(order.symbol))
         edited, power = edit.applied(order), buying_power(portfolio, orders.values(), price)
         lacking = shortfall(
@@ -60,9 +61,10 @@ def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, O
     """The effects of open orders on the portfolio by order id, at the prices that the desk decided on; an order whose
     symbol has no price is left out. Raises what the journal raises."""
     with records_in(places.desk_journal(services.desk), services.desk) as records:
-        price, snapshot = last_prices(services, records), journal_snapshot(records.required)
+        snapshot = journal_snapshot(records.required)
         assert snapshot.books is not None  # a desk with orders has books
         portfolio, session = snapshot.portfolio(), snapshot.books.session
+        price = last_prices(services, records, portfolio)
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
         others = [entry.order for entry in records.required.orders(open_only=True)]
         found = {}
@@ -72,13 +74,13 @@ def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, O
         return found
 
 
-def last_prices(services: Services, records: Records, *symbols: Symbol) -> Price:
-    """The last closes of some symbols, of those of open orders and of what is held, as the books have them or the
-    market."""
+def last_prices(services: Services, records: Records, portfolio: Portfolio, *symbols: Symbol) -> Price:
+    """The last closes of some symbols, of those of open orders and of what a portfolio holds, as the books have them or
+    the market."""
     reader = records.required
     orders = [entry.order.symbol for entry in reader.orders(open_only=True)]
-    held = [one.symbol for one in reader.positions()]
-    return partial(_price, reader, known_closes(services, records, tuple(dict.fromkeys((*symbols, *orders, *held)))))
+    wanted = tuple(dict.fromkeys((*symbols, *orders, *portfolio.positions)))
+    return partial(_price, reader, known_closes(services, records, wanted))
 
 
 def _price(reader: JournalReader, market: MarketAsOf | None, symbol: Symbol) -> Decimal:

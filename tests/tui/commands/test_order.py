@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -193,7 +194,9 @@ def sandbox(open_broker: OpenBroker) -> SandboxServer:
     return open_broker(START, through=date(2024, 3, 20), symbols=("ORVL", "TMBK"))
 
 
-def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(run: Run, sandbox: SandboxServer) -> None:
+def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("--daily", "--json").code == 0
     taken = order(run, "BUY", "ORVL", "--amount", "2500")
     assert taken["order"]["state"] == "acknowledged"
@@ -206,6 +209,11 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(run
     sandbox.advance("open")
     sandbox.advance("10m")
     assert order(run, "BUY", "TMBK", "--amount", "2500")["order"]["state"] == "filled", "the market is open"
+    # What was bought since the last close counts in the effect of the next order, which is asked about.
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+        patch.setattr("click.confirm", lambda *_, **__: False)
+        assert "nothing was ordered" in run("order", "BUY", "ORVL", "--amount", "300").out
     assert order(run, "SELL", "TMBK", "--quantity", "3")["order"]["state"] == "filled"
     after_close(sandbox)
     assert run("--daily", "--json").code == 0 and run("reconcile").code == 0
