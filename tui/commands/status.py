@@ -226,13 +226,16 @@ def _value(document: Document) -> str:
     from tui import amounts
 
     change, whole, deposits = document["change"], document["total_return"], Decimal(document["brought_in"])
+    value = f"{amounts.money(Decimal(document['value']))} at {document['session']}{_since_words(document)}"
+    # What was booked since is in the value, and not in the changes.
+    up_to = "" if document["since"] is None else "up to that close "
     parts = [
-        f"{amounts.money(Decimal(document['value']))} at {document['session']}{_since_words(document)}",
         "" if change is None else f"{amounts.percent(change)} on the session",
         f"{amounts.percent(whole)} since the start" if whole is not None and document["initial_value"] else "",
         f"without deposits and withdrawals of {amounts.gain(deposits)}" if deposits else "",
     ]
-    return ", ".join(filter(None, parts))
+    changes = ", ".join(filter(None, parts))
+    return f"{value}, {up_to}{changes}" if changes else value
 
 
 def _positions_lines(title: str, document: Document) -> Iterator[str]:

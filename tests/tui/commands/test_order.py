@@ -209,6 +209,8 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     sandbox.advance("open")
     sandbox.advance("10m")
     assert order(run, "BUY", "TMBK", "--amount", "2500")["order"]["state"] == "filled", "the market is open"
+    shown = " ".join(run("status").out.split())
+    assert "with 2 trades since, up to that close -" in shown
     # What was bought since the last close counts in the effect of the next order, which is asked about.
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
