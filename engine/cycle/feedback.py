@@ -90,7 +90,10 @@ class Feedback:
         key, horizon = opinion.key, self.constants.feedback_horizon
         if self._age(opinion, now) < horizon:
             return ZERO
-        last = self.calendar.session_at(self.calendar.number(key.session) + horizon - 1)
+        # The profit of crypto is known once its own day is over, after the exchange has closed.
+        last, ends = (self.calendar.session_at(self.calendar.number(key.session) + horizon - n) for n in (1, 0))
+        if self.calendars[key.symbol].last_closed(self.market.now) < ends:
+            return ZERO
         rows = self.history.outcomes.get((key.symbol, key.owner), ())
         return sum((row.reward for row in rows if key.session <= row.decision_session <= last), ZERO)
 

@@ -29,12 +29,11 @@ from engine.lab.window import (
     window,
 )
 from engine.market.as_of import Market
-from engine.market.trading_hours import decision_time, previous_session
+from engine.market.trading_hours import completed_at, decision_time, previous_session
 from engine.messages.events import Event, SessionOpened
 from engine.ports import Calendar
 from engine.session.context import Moment, RunState, SessionContext, Settled
 from engine.session.loop import run_session, settle
-from engine.session.outcomes import books_as_seen
 from engine.session.owner_books import BookSettlement, OwnerBooks, has_books
 from engine.session.recorder import Recorder
 from engine.session.simulated_venue import Awaited, DirectSubmission, SimulatedVenue
@@ -226,7 +225,7 @@ class _Part:
                 self.stopped = True
                 break
             state = await self._decide(read, trades, state)
-        return await self._close(state)
+        return await self._close(state, final=self._name == "test" and not self.stopped)
 
     async def play_to(self, read: date, state: RunState) -> Checkpoint:
         """Play until the decision that reads a session has been taken."""
@@ -240,7 +239,7 @@ class _Part:
                 continue
             if day == read and not context.same_close:
                 context.clock.advance(decision_time(context.calendar, day))
-                settled, state = await settle(self._session_context, day, state)
+                settled, state = await settle(self._session_context, day, state, context.clock.now())
                 self._keep(settled)
                 checkpoint = self._checkpoint(state)
                 await self._decide(day, trades, state)
@@ -303,23 +302,29 @@ class _Part:
         self._trades = trades
         return done.state
 
-    async def _close(self, state: RunState) -> RunState:
-        """Close the session that the last orders trade in."""
+    async def _close(self, state: RunState, *, final: bool = False) -> RunState:
+        """Close the session that the last orders trade in. Nothing is decided after the `final` one: what crypto does
+        in its last day is learned, too."""
         if self._trades is None:
             return state
         if self._context.same_close:
             self._settled += self.venue.finish().sessions
             return state
-        settled, state = await settle(self._session_context, self._trades, state)
+        calendar, market, symbols = self._context.calendar, self._context.market, self._context.spec.symbols
+        decides = decision_time(calendar, self._trades)
+        now = completed_at(calendar, symbols, self._trades) if final else decides
+        settled, state = await settle(self._session_context, self._trades, state, now)
         self._keep(settled)
-        calendar, market = self._context.calendar, self._context.market
-        seen = market.at(decision_time(calendar, self._trades))
-        self._context.cycle.feedback(state.history, seen, calendar.number(self._trades))
+        self._context.cycle.feedback(state.history, market.at(decides), calendar.number(self._trades))
         return state
 
     def _mark(self, session: date, portfolio: Portfolio) -> EquityPoint:
+        """The books at the closes that can be seen when a session's decision is taken, held or not: the UTC day of
+        crypto may still be going on."""
         context = self._context
-        return books_as_seen(context.market, context.calendar, context.spec.symbols, session, portfolio)
+        known = context.market.at(decision_time(context.calendar, session))
+        seen = {symbol: known.close(symbol) for symbol in context.spec.symbols if known.count(symbol)}
+        return EquityPoint(session, portfolio.value(seen), portfolio, seen)
 
     def _checkpoint(self, state: RunState) -> Checkpoint:
         memory = self._context.memory

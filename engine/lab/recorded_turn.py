@@ -108,7 +108,12 @@ def backtest_turn(
         broker = SimulatedBroker(rules, portfolio, market.histories, market.actions, closed=closed)
         broker.open_session(session)
         portfolio = broker.portfolio
-    rows = [row for row in reader.outcomes(run.id) if row.session <= session]
+    now = decision_time(calendar, session)
+    rows = [
+        row
+        for row in reader.outcomes(run.id)
+        if market.calendars.get(row.symbol, calendar).last_closed(now) >= row.session
+    ]
     before = [made.opinion for made in reader.decisions(run.id) if made.key.session < session]
     orders = [one for one in reader.orders(run.id, session=session) if one.cycle == 1]
     return RecordedTurn(

@@ -12,7 +12,7 @@ the recorder that they give to it, in nothing else.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 
 from engine.cycle.turn import CycleResult, Turn
@@ -34,7 +34,7 @@ RESUMED_WITHIN = timedelta(minutes=15)
 async def run_session(context: SessionContext, moment: Moment, state: RunState) -> SessionResult:
     """Settle, learn, decide and submit at one moment. What a killed run had decided is not asked for again, and a desk
     that an operator has halted or paused decides nothing. Raises what the venue and the models raise."""
-    settled, state = await settle(context, moment.session, state)
+    settled, state = await settle(context, moment.session, state, moment.now or context.clock.now())
     turn = await build_turn(context, moment, state)
     context.recorder.saw(turn)
     halt, result, pause = context.orders.halt(), context.recorder.recorded(), None
@@ -50,22 +50,22 @@ async def run_session(context: SessionContext, moment: Moment, state: RunState) 
     return SessionResult(settled, turn, result, submitted, state, pause)
 
 
-async def settle(context: SessionContext, session: date, state: RunState) -> tuple[Settled, RunState]:
-    """Close the books up to a session, publish them, and learn from them. Where owners keep books of their own,
-    what the account did is allocated to them, and each learns from its own."""
+async def settle(context: SessionContext, session: date, state: RunState, now: datetime) -> tuple[Settled, RunState]:
+    """Close the books up to a session, publish them, and learn from what is known of them at `now` (UTC). Where owners
+    keep books of their own, what the account did is allocated to them, and each learns from its own."""
     settlement = await context.venue.settle(session)
     for text in settlement.warnings:
         context.warn(text)
     publish_settled(context.run, context.recorder, context.clock, context.publish, settlement.sessions)
     if not has_books(context.cycle.preset):
-        return Settled(settlement.sessions), learn(context, state, settlement.stretches)
+        return Settled(settlement.sessions), learn(context, state, settlement.stretches, now)
     if not state.books.points:
         state = replace(state, books=_opened(context, session))
     books, allocated = owner_books.settled(state.books, settlement.sessions, context.market)
     for one in allocated:
         context.recorder.allocated(one)
     stretches = [stretch for one in allocated for stretch in one.stretches]
-    return Settled(settlement.sessions, allocated), learn(context, replace(state, books=books), stretches)
+    return Settled(settlement.sessions, allocated), learn(context, replace(state, books=books), stretches, now)
 
 
 async def build_turn(context: SessionContext, moment: Moment, state: RunState) -> Turn:

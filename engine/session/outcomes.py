@@ -11,21 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
-from types import MappingProxyType
 
 from engine.account.time_weighted import EXTERNAL, net_deposits
 from engine.domain.decision import DIRECTIONS, Decision, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Side
-from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import CashFlow, EquityPoint
+from engine.domain.portfolio import ZERO
+from engine.domain.run import CashFlow
 from engine.execution.venue import SettledSession
-from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
-from engine.market.trading_hours import decision_time
-from engine.ports import Calendar
+from engine.market.trading_hours import completed_at
 from engine.session.context import RunState, SessionContext
 
 STEP = Decimal("0.00000001")
@@ -37,28 +34,39 @@ Earlier = Mapping[tuple[Symbol, str], Sequence[Outcome]]
 """The outcomes so far by symbol and owner, oldest first: what the cumulative return goes on from."""
 
 
-def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession]) -> RunState:
-    """The state after the outcomes of settled stretches became known: journalled, and kept for later reflections. A
-    session's reward is that of its last decision: earlier cycles were overtaken."""
+def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSession], now: datetime) -> RunState:
+    """The state after the outcomes of settled stretches became known: journalled, and kept for later reflections. Where
+    a symbol's close at the end of a stretch is not known at `now` (UTC), as that of crypto is not when an exchange
+    closes, the stretch waits. A session's reward is that of its last decision: earlier cycles were overtaken."""
     history, awaiting, opinions = state.history, state.awaiting, state.opinions
+    waiting = []
     for one in (*state.unlearned, *settled):
-        decided = one.before.session, one.before.book
-        due = [made for made in awaiting if (made.key.session, made.book) == decided]
-        combined = [made for made in opinions if (made.key.session, "") == decided]
-        if not due and not combined:
+        begun, ended, book = one.before.session, one.after.session, one.before.book
+        due = [made for made in awaiting if (made.key.session, made.book) == (begun, book)]
+        combined = [made for made in opinions if (made.key.session, "") == (begun, book)]
+        keys = [*(made.key for made in due), *(made.key for made in combined)]
+        known = {key for key in keys if _is_known(context, key.symbol, ended, now)}
+        if len(known) < len(set(keys)):
+            waiting.append(one)
+        if not known:
             continue
-        awaiting = tuple(made for made in awaiting if (made.key.session, made.book) != decided)
-        opinions = tuple(made for made in opinions if (made.key.session, "") != decided)
-        begun, ended = one.before.session, one.after.session
-        markets = [context.market.at(decision_time(context.calendar, session)) for session in (begun, ended)]
+        awaiting = tuple(made for made in awaiting if made.key not in known)
+        opinions = tuple(made for made in opinions if made.key not in known)
+        closes = [completed_at(context.calendar, context.symbols, session) for session in (begun, ended)]
+        before, after = (context.market.at(min(closed, now)) for closed in closes)
         rows = [
-            *outcomes(due, _as_seen(context, one), history.outcomes),
-            *opinion_outcomes(combined, markets[0], markets[1], ended, history.outcomes),
+            *outcomes([made for made in due if made.key in known], _with_closes(context, one, after), history.outcomes),
+            *opinion_outcomes([made for made in combined if made.key in known], before, after, ended, history.outcomes),
         ]
         rows = [replace(row, horizon=_own_sessions(context, row.symbol, begun, ended)) for row in rows]
         history = history.with_outcomes(rows)
         context.recorder.learned(rows)
-    return replace(state, history=history, awaiting=awaiting, opinions=opinions, unlearned=())
+    return replace(state, history=history, awaiting=awaiting, opinions=opinions, unlearned=tuple(waiting))
+
+
+def _is_known(context: SessionContext, symbol: Symbol, session: date, now: datetime) -> bool:
+    """True where a symbol's close of a session of the desk is known at a moment (UTC)."""
+    return context.market.calendars.get(symbol, context.calendar).last_closed(now) >= session
 
 
 def _own_sessions(context: SessionContext, symbol: Symbol, begun: date, ended: date) -> int:
@@ -73,25 +81,9 @@ def deposits_in(settled: SettledSession) -> Decimal:
     return sum((one.amount for one in moved), ZERO)
 
 
-def books_as_seen(
-    market: Market,
-    calendar: Calendar,
-    symbols: Iterable[Symbol],
-    session: date,
-    portfolio: Portfolio,
-    *,
-    prices: Mapping[Symbol, Decimal] = MappingProxyType({}),
-) -> EquityPoint:
-    """The books at the closes that can be seen when a session's decision is taken, held or not: the UTC day of crypto
-    may still be going on. `prices` are for what is held and no longer among the symbols."""
-    known = market.at(decision_time(calendar, session))
-    seen = dict(prices) | {symbol: known.close(symbol) for symbol in symbols if known.count(symbol)}
-    return EquityPoint(session, portfolio.value(seen), portfolio, seen)
-
-
 def outcomes(decisions: Iterable[Decision], settled: SettledSession, earlier: Earlier) -> list[Outcome]:
-    """One row per decision: profit of the symbol over a stretch, trades, fees and dividends included, over the
-    portfolio's value before."""
+    """One row per decision: profit of the symbol from one close of the books to the next, trades, fees and dividends
+    included, over the portfolio's value before."""
     before, after, profit = settled.before, settled.after, _profits(settled)
     rows = []
     for made in decisions:
@@ -109,8 +101,8 @@ def opinion_outcomes(
     session: date,
     earlier: Earlier,
 ) -> list[Outcome]:
-    """One row per opinion. `before` is the market that the opinions rest on, `after` the market as it was known once
-    `session` was closed."""
+    """One row per opinion. `before` and `after` are the market once the session of the opinions, and `session`, were
+    closed for every symbol."""
     rows = []
     for opinion in opinions:
         symbol, direction = opinion.key.symbol, DIRECTIONS.get(opinion.action, 0)
@@ -178,12 +170,7 @@ def _earned(settled: SettledSession) -> list[CashFlow]:
     return [*(flow for flow in settled.cash_flows if flow.kind != EXTERNAL), *paid]
 
 
-def _as_seen(context: SessionContext, settled: SettledSession) -> SettledSession:
-    before, after = (
-        books_as_seen(
-            context.market, context.calendar, context.symbols, books.session, books.portfolio, prices=books.prices
-        )
-        for books in (settled.before, settled.after)
-    )
-    book = settled.after.book
-    return replace(settled, before=replace(before, book=book), after=replace(after, book=book))
+def _with_closes(context: SessionContext, settled: SettledSession, market: MarketAsOf) -> SettledSession:
+    """A stretch whose books after it have the closes of all symbols, held or not."""
+    closes = {symbol: market.close(symbol) for symbol in context.symbols if market.count(symbol)}
+    return replace(settled, after=replace(settled.after, prices={**closes, **settled.after.prices}))

@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,21 @@ def why(capsys: pytest.CaptureFixture[str], made: Decision, *more: str) -> dict[
     assert ended.value.code == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
+
+
+def test_what_the_decisions_of_a_session_earned_is_what_the_portfolio_did(home: Market) -> None:
+    """Shares and crypto alike, whose day ends after the exchange has closed: the reward of a session's decisions is of
+    the trades that they made, up to the next close of the books."""
+    with decisions() as (records, made):
+        closes, rows = records.required.equity(RUN, records.part), records.required.outcomes(RUN)
+    assert {row.decision_session for row in rows} == {one.key.session for one in made}
+    earned = defaultdict[date, Decimal](Decimal)
+    for row in rows:
+        earned[row.decision_session] += row.reward
+    coin = [row for row in rows if row.symbol == "WRNN-USD"]
+    assert any(row.reward for row in coin) and coin[-1].session == closes[-1].session
+    for before, after in pairwise(closes):
+        assert float(earned[before.session]) == pytest.approx(float(after.value / before.value - 1), abs=1e-6)
 
 
 @pytest.mark.slow
