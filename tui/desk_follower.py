@@ -58,6 +58,9 @@ TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
 TIME_SECONDS = 1.0
 """Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
 
+CLOSES_SECONDS = 60.0
+"""Seconds between two attempts to fetch the closes of a session."""
+
 TOUCHING = (Noticed, OrderFilled, OrderMoved, RunStarted, RunFinished)
 """Events of this process after which the journal is looked at, at once."""
 
@@ -214,6 +217,7 @@ class DeskFollower:
         self.runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
+        tasks.append(asyncio.create_task(self._bring_closes(services)))
         self._send_early(runner)
         if self._stopped:
             return
@@ -306,6 +310,23 @@ class DeskFollower:
                 continue  # a run takes the demo to its next session: prices come with the books that it settles
             if self._closed.have_changed(services.clock.now()):
                 await self._try_to_read(services)
+
+    async def _bring_closes(self, services: OpenDesk) -> None:
+        """Fetch the closes of sessions that nobody ran the desk for, and read the desk anew with them; a run fetches
+        what it needs by itself."""
+        told = ""
+        while True:
+            trouble, asked = "", False
+            try:
+                asked = not self._is_busy() and await services.bring_closes()
+                if asked:
+                    await self._read_desk(services)
+            except PaperdeskError as error:
+                trouble = f"the newest closes are not known: {one_line(str(error))}"
+            if trouble and trouble != told:
+                self.desk = with_line(self.desk, Line(services.clock.now(), "warning", trouble))
+            told = trouble
+            await asyncio.sleep(CLOSES_SECONDS if asked or trouble else TIME_SECONDS)
 
     async def _try_to_read(self, services: OpenDesk) -> None:
         try:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine.account.reconciliation import journal_snapshot
@@ -252,12 +252,30 @@ async def _fetch_clock(services: Services) -> Clock:
 def bring_prices(services: Services) -> None:
     """Fetch the bars of symbols that have none yet, where the broker brings data: a new account has nothing to show.
     Raises MissingData for a folder without prices that somebody else has to fill, and as MarketFetch does."""
-    folder, broker = services.data_folder, services.broker
+    folder = services.data_folder
     if folder is None:
         return
     prices = folder / "prices"
     missing = [symbol for symbol in services.symbols if not (prices / f"{symbol}.csv").is_file()]
-    if missing and services.config.data.refresh and broker is not None and broker.registration.brings_data:
+    if missing and _brings_data(services):
         asyncio.run(fetch(services, "bars", FetchOptions(folder=folder), missing))
     elif missing and not prices.is_dir():
         raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")
+
+
+async def bring_closes(services: Services, market: Market, now: datetime) -> bool:
+    """Fetch the bars of the desk's symbols whose last completed session at `now` (UTC) a market lacks, where the broker
+    brings data; False where none is missing. Raises as MarketFetch does."""
+    folder = services.data_folder
+    if folder is None or not _brings_data(services):
+        return False
+    held = {symbol: history for symbol, history in market.histories.items() if len(history)}
+    late = [one for one, history in held.items() if history.session(-1) < market.calendars[one].last_closed(now)]
+    if late:
+        await fetch(services, "bars", FetchOptions(folder=folder), late)
+    return bool(late)
+
+
+def _brings_data(services: Services) -> bool:
+    broker = services.broker
+    return services.config.data.refresh and broker is not None and broker.registration.brings_data

@@ -19,7 +19,7 @@ from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
 from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
-from engine.app.market_data import bring_prices, held_symbols, known_closes, load_desk, load_run
+from engine.app.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import build_models
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
@@ -102,7 +102,7 @@ class OpenDesk:
         journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
         does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
-        self._services, self._run_cycle = services, run_cycle
+        self._services, self._run_cycle, self._read_only = services, run_cycle, read_only
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
         self.label, self.lacks_key = _label_of_models(services, preset)
         self.steps = preset.questions
@@ -181,6 +181,13 @@ class OpenDesk:
         if self._loaded is None or self._loaded[0] != wanted or not self.is_demo:
             self._loaded = wanted, await load_desk(self._services, context.session, held, prices_only=True)
         return self._loaded[1]
+
+    async def bring_closes(self) -> bool:
+        """Fetch the closes of completed sessions that the prices which were read lack; False where there is none to
+        fetch. Raises as MarketFetch does."""
+        if self._loaded is None or self._read_only:
+            return False
+        return await bring_closes(self._services, self._loaded[1], self.clock.now())
 
     def configuration(self) -> Row:
         """Every value of the configuration that is in force, by section, as it may be seen by anybody; where it names

@@ -183,6 +183,10 @@ class FakeDesk:
             calendars=dict.fromkeys(self.symbols, AroundTheClock()),
         )
 
+    async def bring_closes(self) -> bool:
+        """All closes are there."""
+        return False
+
     def closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf:
         """Its own market, whatever the records."""
         return asyncio.run(self.market()).at(NOW)

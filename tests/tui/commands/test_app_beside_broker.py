@@ -19,6 +19,7 @@ from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.conftest import Running, until
 from tests.tui.real_terminal import TMUX, Terminal
+from tui import desk_follower
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.widgets.screen_bars import EventLog, StatusBar
@@ -170,9 +171,10 @@ async def test_an_app_that_only_reads_books_nothing(running: Running, sandbox: S
 
 
 @pytest.mark.slow
-async def test_a_new_accounts_prices_are_fetched_when_the_app_opens(
+async def test_a_new_accounts_prices_are_fetched_when_the_app_opens_and_closes_as_they_come(
     running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(desk_follower, "CLOSES_SECONDS", 0.2)
     with small_sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
@@ -189,8 +191,16 @@ async def test_a_new_accounts_prices_are_fetched_when_the_app_opens(
             await pilot.press("r")
             await until(pilot, lambda: "run done" in log(pilot))
             read = view().sources[0].version
-            await asyncio.to_thread(after_close, server)  # a close whose bars the next run will fetch
+            first = view().market.charts["AAA"].days[-1]
+            await asyncio.to_thread(server.fault, "wrong_key", path="/v2/stocks/bars", count=0)
+            await asyncio.to_thread(after_close, server)  # a close that no run has fetched
             await until(pilot, lambda: view().sources[0].version > read)
+            await until(pilot, lambda: "the newest closes are not known: " in log(pilot))
+            await asyncio.to_thread(server.clear_faults)
+            await asyncio.to_thread(server.advance, "open")
+            await asyncio.to_thread(server.advance, "10m")
+            # The session that goes on is shown after the one that closed, not after the last that a run has fetched.
+            await until(pilot, lambda: view().market.charts["AAA"].days[-3] == first)
             assert view().trouble == ""
 
 
