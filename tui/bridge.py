@@ -27,7 +27,7 @@ from tui.market_view import MarketView, at_prices
 from tui.plain_text import one_line
 from tui.playback import Playback
 from tui.readings import Readings
-from tui.snapshot import PAST, Place, Snapshot, Source
+from tui.snapshot import PAST, Place, Retry, Snapshot, Source
 from tui.state import Books, DeskState, Line
 from tui.visits import keep_visit
 
@@ -253,7 +253,7 @@ class Bridge:
             controls = self._follower.controls
             stopped = "HALTED now" if controls.halted else "PAUSED now" if controls.paused else ""
             return replace(past, backtests=self._backtest_states(), note=stopped)
-        return replace(self.present(), place=self.playback.place, trouble=self.playback.trouble)
+        return replace(self.present(), place=self.playback.place, trouble=self.playback.trouble, retry=None)
 
     def present(self) -> Snapshot:
         """The state of everything now, whatever is shown; cheap."""
@@ -262,6 +262,7 @@ class Bridge:
         desk, market = follower.moment
         lacks = "" if services is None or self._refusal else services.lacks_key
         troubles, live = (follower.trouble, desk.error, desk.refusal, lacks), None
+        trouble = next((trouble for trouble in troubles if trouble and trouble not in follower.dismissed), "")
         now = None if services is None else services.clock.now()
         market = market if services is not None else None  # read before the desk is open: screens count from a time
         if board is not None and services is not None:
@@ -280,13 +281,25 @@ class Bridge:
             now=now,
             busy=runner is not None and runner.busy,
             starting=follower.starting and runner is not None and runner.busy,
-            trouble=next((trouble for trouble in troubles if trouble and trouble not in follower.dismissed), ""),
+            trouble=trouble,
+            retry=self._retry(trouble, lacks),
             own_orders=() if runner is None else runner.own_orders.waiting,
             cycle_seconds=None if follower.began is None else time.monotonic() - follower.began,
             backtests=self._backtest_states(),
             sources=() if services is None else self._sources(services),
             note=self.note,
         )
+
+    def _retry(self, trouble: str, lacks_key: str) -> Retry | None:
+        """The way to try again what an error is about."""
+        if not trouble:
+            return None
+        if trouble == lacks_key:
+            return Retry.READ_KEYS
+        if self._follower.runner is None:
+            return Retry.OPEN
+        desk = self._follower.desk
+        return Retry.RUN_CYCLE if desk.cycle_failed and trouble == desk.error else None
 
     def _backtest_states(self) -> tuple[BacktestState, ...]:
         return tuple(process.state for process in self._backtests.values())

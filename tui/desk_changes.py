@@ -218,7 +218,9 @@ def _session_settled(state: DeskState, event: events.SessionSettled) -> DeskStat
 
 def _noticed(state: DeskState, event: events.Noticed) -> DeskState:
     state = _logged(state, event, event.level, event.text)
-    return replace(state, error=one_line(event.text)) if event.level == "error" else state
+    if event.level != "error":
+        return state
+    return replace(state, error=one_line(event.text), cycle_failed=isinstance(event, events.CycleFailed))
 
 
 def _command_ended(state: DeskState, event: events.CommandEnded) -> DeskState:
@@ -232,9 +234,8 @@ def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
         return _logged(state, event, "warning", f"order not taken{_because(event.detail)}") if event.detail else state
     outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
     ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
-    error = one_line(event.detail) if failed else state.error
-    done = event.outcome in (RunOutcome.DONE, RunOutcome.WAITING)
-    return replace(at_rest(replace(ended, done=done)), error=error)
+    ended = at_rest(replace(ended, done=event.outcome in (RunOutcome.DONE, RunOutcome.WAITING)))
+    return replace(ended, error=one_line(event.detail), cycle_failed=True) if failed else ended
 
 
 _CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {
@@ -249,6 +250,7 @@ _CHANGES: Mapping[type[Event], Callable[[DeskState, Any], DeskState]] = {
     events.OrderFilled: _order_filled,
     events.SessionSettled: _session_settled,
     events.Noticed: _noticed,
+    events.CycleFailed: _noticed,
     events.CommandEnded: _command_ended,
     events.RunFinished: _run_finished,
 }

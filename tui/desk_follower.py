@@ -277,7 +277,7 @@ class DeskFollower:
         else:
             if not stored.run:
                 stored = replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
-            desk = stored if another else replace(stored, error=self.desk.error, refusal=self.desk.refusal)
+            desk = stored if another else _with_errors_of(self.desk, stored)
             if self._tail is not None:
                 self._tail.is_read_to(opening.last_event)
         if market is None:
@@ -428,3 +428,8 @@ class DeskFollower:
             self.answers.clear()  # it may not have been written: what the journal has holds
         if self.starting and isinstance(event, Noticed) and event.run and event.level == "info":
             self.unbegun, self.starting = event.text, False
+
+
+def _with_errors_of(shown: DeskState, desk: DeskState) -> DeskState:
+    """A desk with the errors of the one that was shown before it."""
+    return replace(desk, error=shown.error, cycle_failed=shown.cycle_failed, refusal=shown.refusal)

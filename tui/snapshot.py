@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +25,14 @@ T = TypeVar("T")
 
 PAST = "this is the past, where nothing can be done: \\ goes back to the present"
 """The answer to a command while a recorded history is shown."""
+
+
+class Retry(StrEnum):
+    """A way to try again what failed."""
+
+    OPEN = "open the desk"
+    READ_KEYS = "begin the app anew, which reads its keys"
+    RUN_CYCLE = "run the cycle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class Snapshot:
     busy: True while a cycle is asked for or under way, also where it waits at a pause.
     starting: True from the request for a cycle until its run begins.
     trouble: an error to show; empty for none.
+    retry: the way to try again what failed; None where there is none.
     own_orders: orders of the operator's own that can still be taken back.
     cycle_seconds: since the running cycle was asked for, or began; None without one.
     backtests: those of this session of the app, oldest first.
@@ -85,6 +95,7 @@ class Snapshot:
     busy: bool = False
     starting: bool = False
     trouble: str = ""
+    retry: Retry | None = None
     own_orders: tuple[PlaceOrder, ...] = ()
     cycle_seconds: float | None = None
     backtests: tuple[BacktestState, ...] = ()

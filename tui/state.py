@@ -175,6 +175,7 @@ class DeskState:
     clock: the latest time of an event of the run: the one time of its log; None before the first.
     lines: the log, oldest first.
     error: the last error that was not followed by another start; one line.
+    cycle_failed: True where that is the error of a cycle, which can be asked for again.
     refusal: the reason why the operator's last command was refused; empty where it was carried out.
     cost: of the run's models so far, in USD; None as soon as that of one call is not known.
     """
@@ -193,6 +194,7 @@ class DeskState:
     clock: datetime | None = None
     lines: tuple[Line, ...] = ()
     error: str = ""
+    cycle_failed: bool = False
     refusal: str = ""
     cost: Decimal | None = Decimal(0)
 

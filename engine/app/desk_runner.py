@@ -36,7 +36,7 @@ from engine.messages.commands import (
     Unpause,
     Veto,
 )
-from engine.messages.events import CommandEnded, Noticed, Publish
+from engine.messages.events import CommandEnded, CycleFailed, Noticed, Publish
 from engine.ports import Clock
 from engine.reports.documents.own_order import Ticket
 
@@ -131,7 +131,7 @@ class DeskRunner:
                 self._notice("info", "a cycle is running already")
             case RunCycle(symbol):
                 work = partial(self._whole_cycle, lambda gate: self._run_cycle(self._bus.publish, gate, symbol))
-                self._cycle = asyncio.create_task(self._guarded(work, self._notice), name="cycle")
+                self._cycle = asyncio.create_task(self._guarded(work, self._fail), name="cycle")
             case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
                 self._begin_control(partial(self._control, command))
             case PlaceOrder():
@@ -235,6 +235,9 @@ class DeskRunner:
 
     def _notice(self, level: str, text: str) -> None:
         self._bus.publish(Noticed("", self._clock.now(), level, text))
+
+    def _fail(self, level: str, text: str) -> None:
+        self._bus.publish(CycleFailed("", self._clock.now(), level, text))
 
     def _answer(self, level: str, text: str) -> None:
         self._bus.publish(CommandEnded("", self._clock.now(), level, text))

@@ -29,7 +29,7 @@ from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, Pape
 from engine.execution.controls import pause_of
 from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.market.live_prices import LivePrices
-from engine.messages.events import Noticed, Publish
+from engine.messages.events import CycleFailed, Noticed, Publish
 from engine.ports import Calendar, Clock
 from engine.services import Services
 from engine.session.context import DeskRunResult
@@ -131,7 +131,7 @@ class DeskWatch:
                     schedule=desk_schedule(services),
                     clock=self._clock,
                     work=self._work,
-                    report=self._notice,
+                    report=self._report,
                     sleep=sleep,
                     paused=self._is_paused,
                     cut_short=lambda: self._cut_short,
@@ -221,6 +221,11 @@ class DeskWatch:
         if self._bookings is not None:
             self._bookings.on_message(message)
         self._on_message(message)
+
+    def _report(self, level: str, text: str) -> None:
+        """Publish a line of the schedule, whose errors are those of its cycles."""
+        kind = CycleFailed if level == "error" else Noticed
+        self._publish(kind("", self._clock.now(), level, text))
 
     def _notice(self, level: str, text: str) -> None:
         self._publish(Noticed("", self._clock.now(), level, text))

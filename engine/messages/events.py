@@ -190,6 +190,11 @@ class CommandEnded(Noticed):
 
 
 @dataclass(frozen=True, slots=True)
+class CycleFailed(Noticed):
+    """The notice of a cycle that failed, or that could not begin; level `error`. It can be asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished(Event):
     """A run ended; `detail` is the reason."""
 

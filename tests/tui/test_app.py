@@ -170,22 +170,29 @@ async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Run
 
 
 async def test_a_refused_command_is_a_strip_until_the_next_is_carried_out(running: Running, tmp_path: Path) -> None:
-    """An error of the desk stays, whatever the operator does meanwhile."""
-    edit = ResizeOrder("of-yesterday", OrderSize(Decimal(5)))
-    async with running(desk=FakeDesk(tmp_path, breaks=True)) as pilot:
+    """An error of the desk stays, whatever the operator does meanwhile; of the two it alone can be repeated."""
+    edit, desk = ResizeOrder("of-yesterday", OrderSize(Decimal(5))), FakeDesk(tmp_path, breaks=True)
+    async with running(desk=desk) as pilot:
         bridge, strip = pilot.app.bridge, pilot.app.screen.query_one(ErrorBar)  # type: ignore[attr-defined]
         await pilot.press("p")
         await until(pilot, lambda: bridge.snapshot().controls.paused is not None)
         bridge.send(edit)
         await until(pilot, lambda: "of-yesterday" in strip.text)
+        assert "ctrl+t" not in str(strip.render())
         await pilot.press("p")
         await until(pilot, lambda: not strip.text and bridge.snapshot().controls.paused is None)
+        bridge.send(edit)
+        await until(pilot, lambda: "of-yesterday" in strip.text)
+        await pilot.press("ctrl+t")
+        told = [one.message for one in pilot.app._notifications]
+        assert told[-1] == "there is nothing to repeat: no cycle failed" and desk.cycles == 0
 
         await pilot.press("r")
         await until(pilot, lambda: "the bars end on 2024-04-01" in strip.text)
         bridge.send(edit)
         await until(pilot, lambda: "of-yesterday" in bridge.snapshot().desk.refusal)
         assert "the bars end on 2024-04-01" in strip.text, "the desk's own error comes first"
+        assert "ctrl+t try again" in str(strip.render())
         await pilot.press("escape")
         await until(pilot, lambda: "of-yesterday" in strip.text)
         await pilot.press("escape")

@@ -18,7 +18,7 @@ from tui.screens.painting import PaintsInParts
 from tui.screens.past_keys import PastKeys
 from tui.screens.resized import ResizesWhatIsShown
 from tui.screens.search_keys import SearchKeys
-from tui.snapshot import Snapshot, Source
+from tui.snapshot import Retry, Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
@@ -112,7 +112,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             self.query_one(StatusBar).show(view)
             offer = self.desk_app.set_up
             mends = offer is not None and offer.mends(view.trouble)
-            self.query_one(ErrorBar).show(view.trouble, enters_keys=mends)
+            self.query_one(ErrorBar).show(view.trouble, enters_keys=mends, tries_again=view.retry is not None)
             self.query_one(TimeBar).show(view.place)
             if self._shows_past is (view.place is None):
                 self._shows_past = not self._shows_past
@@ -242,15 +242,17 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
     def action_retry(self) -> None:
         """Repeat what failed: opening the desk, reading its keys, or the cycle."""
         bridge = self.desk_app.bridge
-        services = self._view.services
-        if services is None:
-            bridge.start()
-        elif self._view.trouble and self._view.trouble == services.lacks_key:
-            self.desk_app.reopen(cycle=False)  # keys are read as the app begins
-        elif self._view.trouble:
-            bridge.forget_trouble()
-            if refused := bridge.repeat_cycle():
-                self.notify(refused, markup=False, timeout=3)
+        match self._view.retry:
+            case Retry.OPEN:
+                bridge.start()
+            case Retry.READ_KEYS:
+                self.desk_app.reopen(cycle=False)
+            case Retry.RUN_CYCLE:
+                bridge.forget_trouble()
+                if refused := bridge.repeat_cycle():
+                    self.notify(refused, markup=False, timeout=3)
+            case None:
+                self.notify("there is nothing to repeat: no cycle failed", timeout=3)
 
     def action_log(self) -> None:
         """Show the log."""

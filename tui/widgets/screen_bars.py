@@ -230,15 +230,17 @@ class ErrorBar(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.text = ""
+        self._shown = "", False, False
 
-    def show(self, text: str, *, enters_keys: bool = False) -> None:
-        """Show an error, with `enters_keys` the way to the entry of the palette for what is missing; an empty text
-        hides the bar."""
-        if text == self.text:
+    def show(self, text: str, *, enters_keys: bool, tries_again: bool) -> None:
+        """Show an error, with `enters_keys` the way to the entry of the palette for what is missing, with `tries_again`
+        the key that repeats what failed; an empty text hides the bar."""
+        if (shown := (text, enters_keys, tries_again)) == self._shown:
             return
-        self.text = text
+        self.text, self._shown = text, shown
         self.display = bool(text)
         keys = [("  ctrl+p enter API keys", "app.command_palette")] if enters_keys else []
-        keys += [("  ctrl+t try again", "retry"), ("   y copy", "copy"), ("   esc dismiss", "back")]
+        keys += [("  ctrl+t try again", "retry")] if tries_again else []
+        keys += [("   y copy", "copy"), ("   esc dismiss", "back")]
         parts = [clickable(Content.styled(key, "bold"), action) for key, action in keys]
         self.update(Content.assemble(("! ", "bold"), text, *parts))

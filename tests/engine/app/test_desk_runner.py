@@ -39,7 +39,7 @@ from engine.messages.commands import (
     Unpause,
     Veto,
 )
-from engine.messages.events import Event, Noticed, RunFinished
+from engine.messages.events import CycleFailed, Event, Noticed, RunFinished
 from engine.reports.documents.order_effect import order_effect
 from engine.reports.documents.own_order import Ticket
 
@@ -182,7 +182,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
     await _until(lambda: runs == 1 and not desk.busy)
     desk.send(RunCycle())
     stale, bug = await heard
-    assert stale == Noticed("", NOON, "error", "the bars end on 2024-02-01")
+    assert stale == CycleFailed("", NOON, "error", "the bars end on 2024-02-01")
     assert isinstance(bug, Noticed) and bug.text == "a bug: ZeroDivisionError: division by zero"
     desk.send(Shutdown())
     await serving
