@@ -36,10 +36,10 @@ async def test_the_past_can_be_halted_and_its_orders_not_be_answered(running: Ru
 
 async def test_quitting_a_paid_run_asks_in_the_past_too(running: Running, tmp_path: Path) -> None:
     desk = FakeDesk(tmp_path, pause=0.05)
-    desk.cost = desk.cost + 1
+    desk.label = "gpt-5.2 by openai"
     async with running(desk=desk) as pilot:
         await pilot.press("r")
-        await until(pilot, lambda: pilot.app.bridge.present().desk.cost > 0)  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.bridge.present().desk.running)  # type: ignore[attr-defined]
         await pilot.press("left_curly_bracket")
         await until(pilot, lambda: pilot.app.bridge.snapshot().place is not None)  # type: ignore[attr-defined]
         await pilot.press("q")

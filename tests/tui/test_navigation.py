@@ -114,12 +114,12 @@ def question(pilot: Pilot[Any]) -> str:
     return str(pilot.app.screen.query_one("#text", Static).render()) if asked else ""
 
 
-@pytest.mark.parametrize(("cost", "took"), [(Decimal("0.3"), "$0.60"), (None, "cost unknown")])
+@pytest.mark.parametrize(("cost", "took"), [(Decimal("0.3"), "$0.60"), (None, "cost unknown"), (Decimal(0), "$0.00")])
 async def test_a_paid_run_is_left_only_once_that_is_confirmed(
     running: Running, tmp_path: Path, cost: Decimal | None, took: str
 ) -> None:
     desk = Standing(tmp_path)
-    desk.cost = cost  # type: ignore[assignment]
+    desk.cost, desk.label = cost, "gpt-5.2 by openai"  # type: ignore[assignment]
     async with running(desk=desk) as pilot:
         await pilot.press("r")
         await until(pilot, lambda: pilot.app.bridge.snapshot().desk.at == SYMBOLS[1])  # type: ignore[attr-defined]
@@ -132,6 +132,25 @@ async def test_a_paid_run_is_left_only_once_that_is_confirmed(
             )
             assert not pilot.app._exit
             await pilot.press(answer)
+        await until(pilot, lambda: pilot.app._exit)
+
+
+async def test_a_paid_run_that_has_not_begun_is_left_only_once_that_is_confirmed(
+    running: Running, tmp_path: Path
+) -> None:
+    class Slow(FakeDesk):
+        """A desk that has much to read before its run begins."""
+
+        async def run_cycle(self, publish: Publish, gate: Gate, only: str | None = None) -> None:
+            await asyncio.Event().wait()
+
+    desk = Slow(tmp_path)
+    desk.label = "gpt-5.2 by openai"
+    async with running(desk=desk) as pilot:
+        await pilot.press("r", "q")
+        await until(pilot, lambda: bool(question(pilot)))
+        assert question(pilot) == "A cycle is starting, and asks no model any more: the next run begins it anew."
+        await pilot.press("y")
         await until(pilot, lambda: pilot.app._exit)
 
 

@@ -22,6 +22,7 @@ from tui.screens.dialog import Dialog
 from tui.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.clickable import clickable
+from tui.widgets.screen_bars import asks_models, model_cost
 
 LEAVE = ("escape", "n", "q")
 TICK = 0.25
@@ -57,11 +58,13 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
     """Before the app is left while models that may cost something are at work, or an order is still to be sent; None
     where nothing is lost."""
     lines = [f"Your order {wanted.description} is not sent yet, and is dropped." for wanted in view.own_orders]
-    if view.busy and view.desk.cost != 0:
+    if view.busy and asks_models(view):
         left = len(view.desk.symbols) - view.desk.decided
         lines.append(
-            f"A cycle is at work: {view.desk.decided} of {len(view.desk.symbols)} symbols are decided, its models "
-            f"took {amounts.cost(view.desk.cost)} so far. They are kept; the next run decides the other {left}."
+            "A cycle is starting, and asks no model any more: the next run begins it anew."
+            if view.starting
+            else f"A cycle is at work: {view.desk.decided} of {len(view.desk.symbols)} symbols are decided, its models "
+            f"took {model_cost(view)} so far. They are kept; the next run decides the other {left}."
         )
     lines += [
         f"The backtest {one.name} is at work ({one.fraction:.0%}): its sessions so far are kept, "

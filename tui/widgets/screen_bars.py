@@ -131,11 +131,20 @@ def _market_items(view: Snapshot) -> Iterator[Item]:
         yield Item("Feed", *feed_text(view.live, is_open))
 
 
+def asks_models(view: Snapshot) -> bool:
+    """True where the desk asks models that may cost something."""
+    return view.services is not None and view.services.label != OFFLINE
+
+
+def model_cost(view: Snapshot) -> str:
+    """The cost of the run's models so far: `free` for rules alone."""
+    return "$0.00" if asks_models(view) and view.desk.cost == 0 else amounts.cost(view.desk.cost)
+
+
 def _desk_items(view: Snapshot) -> Iterator[Item]:
     """Yield the cost of the models, a note while the desk has no cycle to show, and the costs in effect."""
     if view.desk.run:
-        asked = view.services is not None and view.services.label != OFFLINE
-        yield Item("Models", "$0.00" if asked and view.desk.cost == 0 else amounts.cost(view.desk.cost))
+        yield Item("Models", model_cost(view))
     if view.services is None:
         yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
