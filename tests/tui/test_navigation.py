@@ -12,12 +12,14 @@ from typing import Any
 import backtest_targets
 import pytest
 from conftest import Running, shown, until
-from fake_desk import SYMBOLS, FakeDesk
+from fake_desk import BOUGHT, NOW, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 from textual.widgets import Static
 
 from engine.app.gated_model import Gate
 from engine.app.open_desk import Publish
+from engine.domain.order import OrderState
+from engine.journal.writer import JournalWriter
 from tui.keys import SCREENS
 from tui.screens.confirm import ConfirmScreen
 from tui.snapshot import Place
@@ -150,6 +152,21 @@ async def test_a_paid_run_that_has_not_begun_is_left_only_once_that_is_confirmed
         await pilot.press("r", "q")
         await until(pilot, lambda: bool(question(pilot)))
         assert question(pilot) == "A cycle is starting, and asks no model any more: the next run begins it anew."
+        await pilot.press("y")
+        await until(pilot, lambda: pilot.app._exit)
+
+
+async def test_an_order_of_which_nobody_knows_whether_it_arrived_is_named_before_the_app_is_left(
+    running: Running, asking: FakeDesk
+) -> None:
+    with JournalWriter(asking.journal) as writer:
+        writer.order_moved(BOUGHT.moved(OrderState.SUBMITTING), NOW)
+    async with running(desk=asking) as pilot:
+        await pilot.press("q")
+        await until(pilot, lambda: bool(question(pilot)))
+        assert question(pilot) == (
+            "It is not known yet whether BUY AAA-USD has arrived at the broker: that is looked up at the next start."
+        )
         await pilot.press("y")
         await until(pilot, lambda: pilot.app._exit)
 

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from engine.domain.text import counted
 from engine.reports.documents import row_json
-from engine.reports.documents.control_state import ControlState
+from engine.reports.documents.control_state import ControlState, Waiting
 from tui import amounts
 from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
@@ -55,9 +55,15 @@ def halt_confirmation(controls: ControlState) -> Confirmation:
 
 
 def quit_confirmation(view: Snapshot) -> Confirmation | None:
-    """Before the app is left while models that may cost something are at work, or an order is still to be sent; None
-    where nothing is lost."""
+    """Before the app is left while models that may cost something are at work, an order is still to be sent, or it is
+    not known whether one has arrived; None where nothing is lost."""
     lines = [f"Your order {wanted.description} is not sent yet, and is dropped." for wanted in view.own_orders]
+    lines += [
+        f"It is not known yet whether {one.order.side} {one.order.symbol} has arrived at the broker: that is looked up "
+        "at the next start."
+        for one in view.controls.orders
+        if one.state is Waiting.UNKNOWN
+    ]
     if view.busy and asks_models(view):
         left = len(view.desk.symbols) - view.desk.decided
         lines.append(
