@@ -143,10 +143,10 @@ def _csv_rows(text: str, file: Path) -> Iterator[tuple[int, tuple[str, str]]]:
     reader = csv.reader(io.StringIO(text), strict=True)
     try:
         for row in reader:
-            cells = [cell.strip() for cell in row if cell.strip()]
-            if not cells or [cell.lower() for cell in cells] in (["group", "symbol"], ["symbol"]):
+            cells = [cell.strip() for n, cell in enumerate(row) if n < 2 or cell.strip()]  # a sheet has empty columns
+            if not any(cells) or [cell.lower() for cell in cells] in (["group", "symbol"], ["symbol"]):
                 continue
-            if len(cells) > 2:
+            if len(cells) > 2 or not all(cells):
                 raise MalformedData(f"{file}, line {reader.line_num}: write a group and a symbol, or a symbol alone")
             yield reader.line_num, (cells[0] if len(cells) == 2 else file.stem.lower(), cells[-1])
     except csv.Error as error:

@@ -79,9 +79,12 @@ def test_a_group_that_is_not_there_is_told_from_one_without_the_symbol(run: Run,
     assert set(groups(run)) == {"desk", "core", "chips"}
 
 
-def test_a_bad_file_is_named_with_its_line_and_changes_nothing(run: Run, fresh: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["core,N V", "core,", ",NVDA", "core,NVDA,MSFT"])
+def test_a_bad_file_is_named_with_its_line_and_changes_nothing(
+    run: Run, fresh: Path, tmp_path: Path, line: str
+) -> None:
     file = tmp_path / "bad.csv"
-    file.write_text("group,symbol\ncore,NVDA\ncore,N V\n")
+    file.write_text(f"group,symbol,\ncore,NVDA,,\n{line}\n")
     ended = run("watchlist", "import", str(file))
     assert (ended.code, ended.err.count("\n")) == (65, 1) and f"{file}, line 3" in ended.err
     assert set(groups(run)) == {"desk"}
