@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -53,6 +54,17 @@ class DeskConfig(_Section):
     """A standing instruction for the decisions of presets with memory; sizing rules outrank it."""
     profile: dict[str, str] = {}
     """Descriptions of assets and their sectors for the agents, by symbol: a text, or a .txt or .md file."""
+
+    @field_validator("symbols")
+    @classmethod
+    def _each_once(cls, symbols: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            names = Counter(map(parse_symbol, symbols))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        if twice := next((name for name, times in names.items() if times > 1), None):
+            raise ValueError(f"{twice} stands twice; name every symbol once")
+        return symbols
 
     @field_validator("profile")
     @classmethod
@@ -354,8 +366,6 @@ class Config(_Section):
     @model_validator(mode="after")
     def _one_portfolio(self) -> Config:
         try:
-            for symbol in self.desk.symbols:
-                parse_symbol(symbol)
             self.exchanges.of_portfolio(self.desk.symbols)
         except UsageError as error:
             raise ValueError(f"desk.symbols: {error}") from None

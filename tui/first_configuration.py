@@ -40,8 +40,8 @@ def _toml(key: str, answer: str) -> str:
 
 
 def symbols_of(answer: str) -> list[str]:
-    """Symbols from a list with commas or spaces, upper case. Raises UsageError for what cannot be one."""
-    return [parse_symbol(symbol) for symbol in answer.replace(",", " ").split()]
+    """Symbols from a list with commas or spaces, upper case, each once. Raises UsageError for what cannot be one."""
+    return list(dict.fromkeys(map(parse_symbol, answer.replace(",", " ").split())))
 
 
 def desk_name(text: str) -> str:

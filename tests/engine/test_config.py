@@ -70,6 +70,7 @@ def test_commented_keys_of_the_example_are_valid_when_switched_on(tmp_path: Path
         ("[desk]\ncash = -5", "desk.cash: Input should be greater than 0"),
         ('[desk]\nname = "Über desk"', "desk.name: use up to 16"),
         ('[desk]\nsymbols = ["AAPL", "<X>"]', "desk.symbols: '<X>' is no symbol"),
+        ('[desk]\nsymbols = ["brk.b", "B", "BRK.B"]', "desk.symbols: BRK.B stands twice; name every symbol once"),
         ("[models.agents.decision]\ntemprature = 1", "unknown key models.agents.decision.temprature; did you mean"),
         ("[endpoints.x]\nbase_url = 'http://h'\nvison = true", "did you mean vision?"),
         ("[desk\n", "not TOML"),
@@ -94,6 +95,11 @@ def test_environment_beats_file_and_origins_say_so(tmp_path: Path) -> None:
     assert loaded.config.desk.symbols == ("B", "A")
     assert loaded.origins["desk.cash"] == "environment PAPERDESK_DESK__CASH"
     assert loaded.origins["desk.seed"] == str(file)
+
+
+def test_a_symbol_that_the_environment_names_twice_is_refused_with_the_variable(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^environment PAPERDESK_DESK__SYMBOLS: desk.symbols: B stands twice"):
+        load_config(None, environ={"PAPERDESK_DESK__SYMBOLS": "B, A, B"})
 
 
 @pytest.mark.parametrize("required", [False, True])

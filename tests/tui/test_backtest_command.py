@@ -65,7 +65,7 @@ def assert_books_add_up(made: dict[str, Any]) -> None:
 
 
 def test_buying_and_holding_what_rises_by_one_a_day(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = backtest(folder, "--symbols", "up", *WINDOW, "--strategy", "buy-and-hold", "--slippage", "0", "--json")
+    code = backtest(folder, "--symbols", "up,UP,up", *WINDOW, "--strategy", "buy-and-hold", "--slippage", "0", "--json")
     said = capsys.readouterr()
     made = document(said.out)
     assert code == 0

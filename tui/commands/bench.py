@@ -205,7 +205,7 @@ def _models(models: str | None) -> tuple[str, ...]:
 
 def _each(text: str, missing: str) -> tuple[str, ...]:
     """The parts of `A,B`, each once. Raises a usage error where there are none."""
-    parts = tuple(dict.fromkeys(listed(text)))
+    parts = listed(text)
     if not parts:
         raise click.UsageError(missing)
     return parts

@@ -98,16 +98,16 @@ def check_order(first: date | None, last: date | None) -> None:
 
 
 def symbol_list(text: str) -> tuple[str, ...]:
-    """Symbols from `A,B`, in capitals. Raises a usage error where there is none."""
-    symbols = tuple(map(str.upper, listed(text)))
+    """Symbols from `A,B`, in capitals, each once. Raises a usage error where there is none."""
+    symbols = tuple(dict.fromkeys(map(str.upper, listed(text))))
     if not symbols:
         raise click.UsageError("--symbols names no symbol; write them as A,B")
     return symbols
 
 
 def listed(text: str | None) -> tuple[str, ...]:
-    """The parts of `A,B`, none where nothing is given."""
-    return tuple(filter(None, map(str.strip, (text or "").split(","))))
+    """The parts of `A,B`, each once, none where nothing is given."""
+    return tuple(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
 
 
 def key_values(texts: Sequence[str], option: str = "--param") -> tuple[tuple[str, str], ...]:

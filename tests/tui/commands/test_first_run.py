@@ -93,7 +93,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
             for text in ("first", key, "wrong", "AAA, <X>"):
                 await answer(pilot, text)
             assert "'<X>' is no symbol" in text_of(pilot, "complaint")
-            for text in ("AAA, btc-usd", "openai:m", "sk-abandoned", "7"):
+            for text in ("AAA, btc-usd, aaa", "openai:m", "sk-abandoned", "7"):
                 await answer(pilot, text)
             await pilot.press("escape", "escape", "escape")  # another model, which needs neither key nor budget
             for text in ("offline", ""):

@@ -52,7 +52,18 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
     data = tmp_path / 'da"ta'
     (data / "prices").mkdir(parents=True)
     (data / "prices" / "AAPL.csv").write_text(PRICES)
-    answers = ["Growth!", "growth", "/nowhere", str(data), "MSFT", "aapl", "finvizion", "finvision", "-5", "50,000"]
+    answers = [
+        "Growth!",
+        "growth",
+        "/nowhere",
+        str(data),
+        "MSFT",
+        "aapl,AAPL",
+        "finvizion",
+        "finvision",
+        "-5",
+        "50,000",
+    ]
     answers += ["openai", "openai:gpt-5"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(answers) + "\n"))
     said = run("init")
