@@ -231,7 +231,7 @@ def _command_ended(state: DeskState, event: events.CommandEnded) -> DeskState:
 def _run_finished(state: DeskState, event: events.RunFinished) -> DeskState:
     failed = event.outcome is RunOutcome.FAILED
     if event.run.startswith(f"{RunKind.ORDER}-"):
-        return _logged(state, event, "warning", f"order not taken{_because(event.detail)}") if event.detail else state
+        return _logged(state, event, "warning", f"order failed{_because(event.detail)}") if event.detail else state
     outcome = "done, its orders wait" if event.outcome is RunOutcome.WAITING else event.outcome
     ended = _logged(state, event, "error" if failed else "info", f"run {outcome}{_because(event.detail)}")
     ended = at_rest(replace(ended, done=event.outcome in (RunOutcome.DONE, RunOutcome.WAITING)))

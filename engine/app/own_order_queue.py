@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from engine.errors import PaperdeskError
 from engine.messages.commands import PlaceOrder
 from engine.reports.documents.own_order import Ticket
 
@@ -28,8 +29,8 @@ class OwnOrderQueue:
         return tuple(self._waiting.values())
 
     async def send(self, wanted: PlaceOrder, idle: Callable[[], Awaitable[None]]) -> None:
-        """Place an order once it cannot be taken back any more and no cycle is at work (`idle`). Raises what placing
-        it raises."""
+        """Place an order once it cannot be taken back any more and no cycle is at work (`idle`); an error becomes a
+        line that names it."""
         task = asyncio.current_task()
         assert task is not None
         self._waiting[task] = wanted
@@ -39,7 +40,11 @@ class OwnOrderQueue:
         finally:
             del self._waiting[task]
         async with self._placing:
-            ticket = await self._place(wanted)
+            try:
+                ticket = await self._place(wanted)
+            except PaperdeskError as error:  # it may have arrived all the same
+                self._notice("error", f"{wanted.description} failed: {error}")
+                return
         if ticket.refused:
             self._notice("error", f"{wanted.description} is not taken: {ticket.refused}")
         else:

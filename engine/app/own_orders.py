@@ -125,7 +125,7 @@ async def _placed(context: DeskContext, preset: Preset, wanted: PlaceOrder, publ
         code = error.exit_code
         raise
     finally:
-        now = context.clock.now()
+        now, detail = context.clock.now(), f"{wanted.description}: {detail}" if detail else ""
         journal.run_finished(run, outcome, now, detail=detail, extra={"exit_code": code})
         record(RunFinished(run, now, outcome, None, detail))
     return ticket

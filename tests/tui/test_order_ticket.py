@@ -14,13 +14,18 @@ from textual.widgets import Input, Static
 
 from engine.domain.order import OrderState
 from engine.domain.order_id import YOU
+from engine.errors import CredentialsRefused, NetworkError, PaperdeskError
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.messages.commands import PlaceOrder
+from engine.messages.events import Publish
+from engine.reports.documents.own_order import Ticket
 from tui.app_settings import AppSettings
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.order_ticket import OrderTicket
 from tui.widgets.navigation_bars import Hints
+from tui.widgets.screen_bars import ErrorBar
 
 
 def orders(desk: FakeDesk) -> list[OrderEntry]:
@@ -128,6 +133,23 @@ async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Runni
         lines = pilot.app.bridge.snapshot().desk.lines  # type: ignore[attr-defined]
         assert any(line.text == "taken back: BUY 10 AAA-USD" for line in lines)
     assert orders(desk) == []
+
+
+@pytest.mark.parametrize("error", [CredentialsRefused("the broker refuses the key"), NetworkError("HTTP 500: boom")])
+async def test_an_order_that_fails_is_named_with_the_error_which_no_cycle_repeats(
+    running: Running, desk: FakeDesk, monkeypatch: pytest.MonkeyPatch, error: PaperdeskError
+) -> None:
+    async def fails(wanted: PlaceOrder, publish: Publish) -> Ticket:
+        raise error
+
+    monkeypatch.setattr(desk, "place", fails)
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        await pilot.press(*"$700", "enter")
+        strip, said = pilot.app.screen_stack[0].query_one(ErrorBar), f"BUY AAA-USD for $700 failed: {error}"
+        await until(pilot, lambda: strip.text == said)
+        assert "try again" not in str(strip.render())
+        assert any(line.text == said for line in pilot.app.bridge.snapshot().desk.lines)  # type: ignore[attr-defined]
 
 
 async def test_an_order_that_was_not_sent_when_the_app_ends_is_dropped(running: Running, desk: FakeDesk) -> None:

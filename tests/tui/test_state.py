@@ -295,10 +295,10 @@ def test_steps_that_did_not_come_are_left_out_once_the_run_is_done() -> None:
 
 
 def test_an_order_that_was_refused_elsewhere_is_no_failed_cycle() -> None:
-    refused = RunFinished("order-demo-1", NOW, RunOutcome.FAILED, None, "the desk is halted")
+    refused = RunFinished("order-demo-1", NOW, RunOutcome.FAILED, None, "BUY 5 ABC: it is halted")
     state = _fold(_started(), refused)
     assert state.running and state.error == ""
-    assert (state.lines[-1].level, state.lines[-1].text) == ("warning", "order not taken: the desk is halted")
+    assert (state.lines[-1].level, state.lines[-1].text) == ("warning", "order failed: BUY 5 ABC: it is halted")
 
 
 def test_the_log_is_bounded_and_trades_stand_in_it() -> None:

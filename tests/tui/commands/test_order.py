@@ -119,7 +119,7 @@ def test_the_cash_floor_counts_what_the_desks_own_orders_may_take(run: Run, even
     assert "exit code" not in run("status").out, "the code of the order is none of the last run"
     with JournalReader(places.desk_journal("demo")) as reader:
         (entry,) = reader.runs(RunKind.ORDER)
-        assert entry.detail == refused["refused"] and exit_code(entry) == 1
+        assert entry.detail == f"BUY HLXM for ${cash - reserved}: {refused['refused']}" and exit_code(entry) == 1
 
 
 def test_an_order_before_the_daily_run_settles_and_leaves_the_decisions_to_that_run(
