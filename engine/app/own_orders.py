@@ -264,7 +264,9 @@ def _check_symbol(services: Services, symbol: Symbol, held: Decimal) -> None:
 
 def _halt_words(reader: JournalReader) -> str:
     halt = halted(reader)
-    return "" if halt is None else f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC: paperdesk resume first"
+    if halt is None:
+        return ""
+    return f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC: K resumes it, or paperdesk resume"
 
 
 def _identity(context: DeskContext, reader: JournalReader, wanted: PlaceOrder) -> str:

@@ -147,7 +147,8 @@ def test_what_cannot_be_ordered_says_why(run: Run, evening: Path, monkeypatch: p
     assert "none of the desk's symbols" in run("order", "BUY", "TMBK", "--amount", "500", "--yes").err
     assert "less than the smallest order" in run("order", "BUY", "ORVL", "--amount", "0.5", "--yes").err
     halt(places.desk_journal("demo"), EVENING, "earnings")
-    assert "halted since" in order(run, "BUY", "ORVL", "--amount", "500", code=1)["refused"]
+    refused = order(run, "BUY", "ORVL", "--amount", "500", code=1)["refused"]
+    assert "halted since" in refused and refused.endswith("K resumes it, or paperdesk resume")
     run("resume")
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
     assert "only observes" in run("order", "BUY", "ORVL", "--amount", "500", "--yes").err
