@@ -13,6 +13,8 @@ from pathlib import Path
 from engine.domain.market import parse_symbol
 from engine.errors import ConfigError, DataError
 
+CENT, LARGEST = Decimal("0.01"), 1_000_000_000_000
+
 
 def example() -> str:
     """The text of config.example.toml, as it ships with the program."""
@@ -85,13 +87,13 @@ def preset_name(text: str) -> str:
 
 
 def amount(text: str) -> str:
-    """An amount above zero, in plain decimal notation. Raises ConfigError."""
+    """An amount above zero and up to LARGEST, in plain decimal notation. Raises ConfigError."""
     try:
         amount = Decimal(text.replace(",", "").replace("_", ""))
     except InvalidOperation:
         raise ConfigError(f"{text!r} is no amount") from None
-    if not (amount.is_finite() and amount > 0):
-        raise ConfigError("it has to be above zero")
+    if amount.is_nan() or not CENT <= amount <= LARGEST:
+        raise ConfigError(f"it has to be above zero, and at most {LARGEST:,}")
     return f"{amount:f}"
 
 

@@ -71,8 +71,10 @@ class SetUp(Protocol):
 
 def checked_key(text: str) -> str:
     """Return a key as it is kept. Raises ConfigError."""
-    if not text or not text.isprintable() or " " in text:
-        raise ConfigError("a key has no spaces: copy it from the page of your account")
+    if not text:
+        raise ConfigError("a key is needed: paste it here")
+    if not text.isprintable() or " " in text:
+        raise ConfigError("a key has no spaces: copy it once more, and nothing beside it")
     return text
 
 

@@ -22,7 +22,16 @@ from connectors.alpaca.json_fields import by_wire, compact, positive, to_wire, u
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from engine.domain.live import LastTrade, MinuteBar, Quote
-from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, Symbol, SymbolActions, is_crypto
+from engine.domain.market import (
+    CORRECT_SYMBOLS,
+    ActionKind,
+    Bar,
+    CorporateAction,
+    NewsItem,
+    Symbol,
+    SymbolActions,
+    is_crypto,
+)
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, PaperdeskError
 
 Bars = tuple[Symbol, Sequence[Bar]]
@@ -363,7 +372,7 @@ def _error_of(status: int, message: str, path: str) -> PaperdeskError:
             "APCA_API_SECRET_KEY, and that they belong to the paper account"
         )
     if "invalid symbol" in message.lower():
-        return MissingData(f"Alpaca knows no such symbol ({message}); correct desk.symbols or --symbols")
+        return MissingData(f"Alpaca knows no such symbol ({message}){CORRECT_SYMBOLS}")
     return NetworkError(f"Alpaca's data service refused {path} (HTTP {status}): {message or 'no reason given'}")
 
 

@@ -26,6 +26,8 @@ NANO = 1_000_000_000
 _NANO_DECIMAL = Decimal(NANO)
 UNKNOWN = -1
 """Value of an unknown figure in a column of nano-units."""
+CORRECT_SYMBOLS = "; correct desk.symbols or --symbols"
+"""The advice after a symbol that a service does not have, where a command was given symbols."""
 
 
 def to_nano(price: Decimal) -> int:

@@ -17,12 +17,13 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from engine.domain.market import CORRECT_SYMBOLS
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.desk_app import DeskApp
 from tui.screens.dialog import Dialog
 from tui.set_up import Question, SetUp, keys_of
-from tui.subcommand import run_command
+from tui.subcommand import CommandFailed, run_command
 from tui.worker_failures import ShowsFailures
 
 NARROW = 90
@@ -91,13 +92,17 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         if question is None:
             return
         try:
-            self._answers[question.key] = question.check(event.value.strip() or question.proposed)
+            self._answers[question.key] = question.check(event.value.strip() or self._proposed(question))
         except PaperdeskError as error:
             self.query_one("#complaint", Static).update(str(error))
             self.add_class("-told")
             return
         self._at += 1
         self._show()
+
+    def _proposed(self, question: Question) -> str:
+        """The answer that enter alone gives: to a key, which is not shown, the one that was entered before."""
+        return self._answers.get(question.key, "") if question.secret else question.proposed
 
     def action_back(self) -> None:
         """Go back to the question before; from the first one, leave."""
@@ -127,8 +132,10 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         self.query_one("#complaint", Static).update("")
         box.display = question is not None
         if question is not None:
-            box.password, box.placeholder = question.secret, question.proposed
+            kept = question.secret and self._proposed(question)
+            box.password, box.placeholder = question.secret, "enter keeps it" if kept else question.proposed
             box.value = "" if question.secret else self._answers.get(question.key, "")
+            box.select_all()
             box.focus()
         else:
             self.set_focus(None)
@@ -194,7 +201,10 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         symbols = self._set_up.symbols(self._answers)
         for number, symbol in enumerate(symbols, 1):
             self._say(f"fetching {symbol}, {number} of {len(symbols)}", "")
-            found = await self._command(options, "fetch", "--symbols", symbol)
+            try:
+                found = await self._command(options, "fetch", "--symbols", symbol)
+            except CommandFailed as error:
+                raise SetUpRefused(str(error).replace(CORRECT_SYMBOLS, "")) from None
             added = sum(one["added"] for one in found["files"])
             self._lines.pop()
             self._say(f"{symbol}: {added:,} rows", "$success")

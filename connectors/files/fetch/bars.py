@@ -11,7 +11,7 @@ from connectors.files.fetch.job import FetchJob, Tally, in_parts
 from connectors.files.merge import Counts, checked_row, merge_actions, merge_bars
 from connectors.files.prices import BarRow, read_bars
 from engine.domain.fetched import Fetched
-from engine.domain.market import UNKNOWN, Bar, Symbol, SymbolActions, is_crypto
+from engine.domain.market import CORRECT_SYMBOLS, UNKNOWN, Bar, Symbol, SymbolActions, is_crypto
 from engine.errors import ConfigError, MissingData
 
 FIRST_BARS = timedelta(days=3 * 366)
@@ -162,9 +162,7 @@ class BarsFetch:
             when = f" since {self._since}" if self._since else ""
             others = "; the other symbols were fetched" if len(unknown) < len(symbols) else ""
             vendor = self._job.source.vendor
-            raise MissingData(
-                f"{vendor} has no bars of {', '.join(unknown)}{when}; correct desk.symbols or --symbols{others}"
-            )
+            raise MissingData(f"{vendor} has no bars of {', '.join(unknown)}{when}{CORRECT_SYMBOLS}{others}")
 
     def _closed(self, symbol: Symbol, bars: Sequence[Bar]) -> Iterator[BarRow]:
         """The rows of sessions that are over by the calendar; the others are counted."""

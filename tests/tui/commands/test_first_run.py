@@ -7,7 +7,7 @@ import gc
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -253,6 +253,44 @@ async def test_what_was_written_is_said_where_the_configuration_cannot_be(
         said = " ".join(text_of(pilot, "done").split())
         assert "config.toml cannot be written" in said and f"{fresh / 'keys.env'} was written, and nothing else" in said
         assert "Nothing was written" not in said and "secret" in (fresh / "keys.env").read_text()
+
+
+async def test_answers_are_kept_on_the_way_back_and_refused_with_what_is_wrong_with_them(
+    running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[str] = []
+
+    async def command(*arguments: Any, **_: Any) -> Mapping[str, Any]:
+        if "doctor" in arguments:
+            return {"checks": []}
+        fetched.append(arguments[-1])
+        raise CommandFailed("Alpaca has no bars of ZZZZZ; correct desk.symbols or --symbols")
+
+    monkeypatch.setattr("tui.screens.set_up.run_command", command)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    async with running() as pilot:
+        pilot.app.push_screen(SetUpScreen(NewAccount(fresh / "config.toml")))
+        await until(pilot, lambda: bool(pilot.app.screen.query("#answer")))
+        for text, complaint in (
+            ("first", ""),
+            ("", "a key is needed: paste it here"),
+            ("a key", "a key has no spaces"),
+        ):
+            await answer(pilot, text)
+            assert text_of(pilot, "complaint").startswith(complaint) and "account" not in text_of(pilot, "complaint")
+        for text in ("key", "secret"):
+            await answer(pilot, text)
+        await pilot.press("escape")
+        assert pilot.app.screen.query_one(Input).placeholder == "enter keeps it"
+        await pilot.press("enter")
+        for text in ("ZZZZZ, zzzzz", "openai:gpt-4o", "sk-of-openai", "1e400"):
+            await answer(pilot, text)
+        assert "at most 1,000,000,000,000" in text_of(pilot, "complaint")
+        await pilot.press("escape", "escape", *"offline", "enter")  # what is typed takes the place of the old answer
+        assert "openai" not in text_of(pilot, "answers") and " offline\n" in text_of(pilot, "answers")
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "Nothing was written" in text_of(pilot, "done"))
+        assert text_of(pilot, "done").splitlines()[-2] == "Alpaca has no bars of ZZZZZ" and fetched == ["ZZZZZ"]
 
 
 async def test_a_check_that_breaks_down_is_no_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
