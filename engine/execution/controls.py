@@ -225,7 +225,14 @@ def command_words(reader: JournalReader, given: Sequence[Command]) -> Iterator[t
 def _order_words(reader: JournalReader, command: OrderCommand, later: int = 0) -> str:
     """A command about an order, which so many about it have followed."""
     done = f"{_undone(reader, command, later)} taken back" if isinstance(command, Undo) else _DONE[type(command)]
-    return f"{done}: {_in_words(reader, command.order_id)}"
+    size = _new_size(command) if isinstance(command, Edit) else ""
+    return f"{done}: {_in_words(reader, command.order_id)}{size}"
+
+
+def _new_size(edit: Edit) -> str:
+    if edit.notional is not None:
+        return f" to ${edit.notional:,.2f}"
+    return "" if edit.quantity is None else f" to {edit.quantity.normalize():f} shares"
 
 
 _CARRIED_OUT: Mapping[type[Command], str] = {

@@ -65,7 +65,12 @@ async def test_each_undo_names_what_it_took_back_and_those_of_this_app_are_logge
     tail = JournalTail(asking.journal)
     given = [Edit(BOUGHT.id, quantity=Decimal(60)), Approve(BOUGHT.id), Undo(BOUGHT.id), Undo(BOUGHT.id)]
     name = f"BUY {BOUGHT.symbol}"
-    words = [f"edited: {name}", f"approved: {name}", f"approval taken back: {name}", f"edit taken back: {name}"]
+    words = [
+        f"edited: {name} to 60 shares",
+        f"approved: {name}",
+        f"approval taken back: {name}",
+        f"edit taken back: {name}",
+    ]
     async with running(desk=asking) as pilot:
         await until(pilot, lambda: pilot.app.bridge.snapshot().services is not None)  # type: ignore[attr-defined]
         for command in given:
