@@ -42,18 +42,23 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
         super().__init__()
         self._readings, self._group, self._add = readings, group, add
         self._known: Sequence[KnownSymbol] = ()
+        self._found = False
 
     def compose(self) -> ComposeResult:
         """Mount the line, the list and the keys."""
-        adds = [(f"+ adds it to the group {self._group}", "add")] if self._add is not None else []
         with Vertical() as box:
             box.border_title = Content("Search a symbol")
             yield Input(placeholder="symbol or company", compact=True)
             table = Table(COLUMNS, empty="reading what there is", id="found", classes="")
             table.can_focus = False
             yield table
-            keys = clickable_keys([("enter shows it", "choose"), *adds, ("esc leaves", "leave")])
-            yield Static(keys, id="complaint", markup=False)
+            yield Static(self._keys(), id="complaint", markup=False)
+
+    def _keys(self) -> Content:
+        """Name the keys that work: only a symbol that was found is shown, or added."""
+        adds = [(f"+ adds it to the group {self._group}", "add")] if self._add is not None else []
+        found = [("enter shows it", "choose"), *adds] if self._found else []
+        return clickable_keys([*found, ("esc leaves", "leave")])
 
     def on_mount(self) -> None:
         """Read the symbols beside the screen."""
@@ -82,6 +87,9 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
         table.show(rows, NONE_FITS if self._known else None)
         if rows:
             table.point_at(rows[0].key)
+        if self._found is not bool(rows):  # else what was said last stays
+            self._found = bool(rows)
+            self.query_one("#complaint", Static).update(self._keys())
 
     @on(Table.Opened)
     def _opened(self, event: Table.Opened) -> None:

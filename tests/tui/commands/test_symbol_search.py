@@ -66,6 +66,7 @@ async def test_a_symbol_is_found_by_symbol_and_company_and_shown(run: Run, desk:
         assert "no prices to draw" in drawn(screen.query_one(CandleChart))
         await pilot.press("S", *"nothing of that name", "enter")
         assert "no symbol that the desk knows" in drawn(pilot.app.screen.query_one("#found"))
+        assert said(pilot) == "esc leaves"
         await pilot.press("escape")
         assert pilot.app.screen is screen
 
@@ -73,7 +74,10 @@ async def test_a_symbol_is_found_by_symbol_and_company_and_shown(run: Run, desk:
 async def test_a_searched_symbol_is_added_to_the_present_group(run: Run, desk: Path) -> None:
     async with opened((80, 24)) as pilot:
         await searched(pilot, "fab", "FABX")
-        assert "+ adds it to the group core" in said(pilot)
+        await pilot.press("z")
+        await until(pilot, lambda: said(pilot) == "esc leaves")
+        await pilot.press("backspace")
+        await until(pilot, lambda: said(pilot) == "enter shows it   + adds it to the group core   esc leaves")
         await pilot.press("plus")
         assert said(pilot) == "FABX is in the group core"
         assert pilot.app.last_command == "paperdesk watchlist add core FABX"  # type: ignore[attr-defined]
