@@ -65,20 +65,17 @@ def order_command(
     if not yes and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: say --yes")
     from engine.app.controls import controlled_journal
+    from engine.domain.market import parse_symbol
     from engine.domain.order import OrderSize, Side
     from engine.messages.commands import PlaceOrder
 
     invocation.refuse_run()
     controlled_journal(invocation.desk_name)
     size = OrderSize(amount or quantity or Decimal(0), money=quantity is None)
-    wanted, services = PlaceOrder(_symbol(symbol), Side(side.upper()), size), invocation.services()
+    wanted, services = PlaceOrder(parse_symbol(symbol), Side(side.upper()), size), invocation.services()
     if not yes and not _agreed(services, wanted):
         return NO
     return _place(services, wanted, as_json)
-
-
-def _symbol(text: str) -> str:
-    return text.strip().upper()
 
 
 def _agreed(services: Services, wanted: PlaceOrder) -> bool:

@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from engine.domain.market import parse_symbol
 from engine.domain.order import Side
 from engine.errors import PaperdeskError
 from engine.messages.commands import PlaceOrder
@@ -101,12 +102,12 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
 
     @property
     def wanted(self) -> PlaceOrder:
-        """The order as it is typed. Raises ValueError that says what is missing."""
-        symbol = self.query_one("#symbol", Input).value.strip().upper()
-        if not symbol:
+        """The order as it is typed. Raises ValueError that says what is missing, UsageError for what is no symbol."""
+        symbol = self.query_one("#symbol", Input).value
+        if not symbol.strip():
             raise ValueError("which symbol?")
         size = order_size(self.query_one("#size", Input).value)
-        return PlaceOrder(symbol, self.query_one(SideChoice).side, size)
+        return PlaceOrder(parse_symbol(symbol), self.query_one(SideChoice).side, size)
 
     @on(Input.Changed)
     @on(SideChoice.Changed)
