@@ -16,7 +16,7 @@ from engine.app import desk_watch
 from engine.app.desk_watch import DeskWatch
 from engine.config import load_config
 from engine.journal.reader import JournalReader
-from engine.messages.events import Event, Noticed, RunFinished
+from engine.messages.events import CycleFailed, Event, Noticed, RunFinished
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 
 START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)
@@ -139,6 +139,8 @@ def test_a_watch_goes_on_while_an_entry_is_awaited(
     finished = [one.outcome for one in heard if isinstance(one, RunFinished)]
     assert finished == ["failed", "done"]
     assert any(isinstance(one, Noticed) and "awaited until" in one.text for one in heard)
+    told = {type(one) for one in heard if isinstance(one, Noticed) and "(code 75)" in one.text}
+    assert told == {CycleFailed}, "an app offers to try it again"
 
 
 @pytest.mark.slow
