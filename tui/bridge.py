@@ -116,7 +116,7 @@ class Bridge:
         match command:
             case StartBacktest(spec):
                 return self._start_backtest(spec)
-            case ResumeBacktest(run, name):
+            case ResumeBacktest(run, name) if self.playback is None:
                 return self._resume_backtest(run, name)
             case StopBacktest(run):
                 return self._stop_backtest(run)

@@ -11,9 +11,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.commands.conftest import BACKTEST, Run
+from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.backtest_run import STOPPED
 from tui.screens.reading import ReadingScreen
+from tui.snapshot import PAST
+from tui.widgets.navigation_bars import Hints
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
 from tui.widgets.run_results import RunProgress
@@ -106,7 +109,15 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
             ),
         )
         stopped = bridge.present().backtests[0].spec.run
+        hints = pilot.app.screen.query_one(Hints)
+        assert "o resume" in str(hints.render())
+        await pilot.press("left_curly_bracket")
+        came_to = (await arrived(pilot)).place
+        await until(pilot, lambda: "o resume" not in str(hints.render()))
         await pilot.press("o")
+        assert [one.message for one in pilot.app._notifications][-1] == PAST
+        assert bridge.present().backtests[0].status == STOPPED, "a record that is shown does not go on beneath"
+        await pilot.press("backslash", "o")
         assert pilot.app.last_command == f"paperdesk backtest --resume {stopped}"  # type: ignore[attr-defined]
         assert bridge.present().backtests[0].name == "finvision 1"
         await until(
@@ -116,6 +127,12 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
                 and not bridge.present().backtests[0].document["interrupted"]
             ),
         )
+        await pilot.press("left_curly_bracket")
+        place = (await arrived(pilot)).place
+        assert place is not None and came_to is not None and place.count > came_to.count
+        await pilot.press("right_curly_bracket")
+        place = (await arrived(pilot)).place
+        assert place is not None and (str(place.session), place.number) == ("2025-03-24", place.count)
     reported = await asyncio.to_thread(run, "report", "--run", stopped, "--json")
     assert reported.code == 0, reported.err
     resumed = reported.json
