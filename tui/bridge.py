@@ -183,7 +183,7 @@ class Bridge:
         if any(process.running for process in self._backtests.values()):
             return "a backtest is running: stop it with x first"
         try:
-            costs = services.costs_of(spec)
+            costs, spec = services.costs_of(spec), replace(spec, cash=services.cash_of(spec))
         except PaperdeskError as error:
             return str(error)
         self._backtests[spec.run] = BacktestProcess(name, spec, target, costs)

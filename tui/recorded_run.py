@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
@@ -55,8 +56,13 @@ def with_document(state: BacktestState, document: Mapping[str, Any]) -> Backtest
     """A recorded run once its document was read."""
     from engine.reports.performance import BENCHMARK
 
-    actions = Counter(decision["action"] for decision in document["decisions"])
-    state = replace(state, trades=len(document["trades"]), label=one_line(document["label"] or ""), actions=actions)
+    state = replace(
+        state,
+        spec=replace(state.spec, cash=Decimal(document["initial_value"])),
+        trades=len(document["trades"]),
+        label=one_line(document["label"] or ""),
+        actions=Counter(decision["action"] for decision in document["decisions"]),
+    )
     state = after_message(state, {"type": "result", "document": document})
     held = document["baselines"].get(BENCHMARK)
     if held is None:
@@ -81,32 +87,35 @@ def curves(
     run: BacktestState, others: Sequence[BacktestState], *, falls: bool = False, until: date | None = None
 ) -> PlotData:
     """A run beside its baseline and others over the sessions of its window up to `until`, of one that has not come to
-    its end up to its last, in money, or with `falls` in percent below the highest value so far; during the warm-up
-    alone."""
-    own = dict(run.curve)
+    its end up to its last, in money, or with `falls` in percent below the highest value so far, from the money that it
+    began with; during the warm-up alone."""
+
+    def drawn_of(values: Mapping[date, float], of: BacktestState) -> Mapping[date, float]:
+        return _falls(values, of.spec.cash) if falls else values
+
+    own = drawn_of(dict(run.curve), run)
     if not own:
         return PlotData()
     if run.status != DONE and until is None:
         until = max(own)
     beside: dict[str, Mapping[date, float]] = {}
     if run.part != "warm-up":
-        beside = {run.baseline_name: run.baseline} | {one.name: dict(one.curve) for one in others}
+        beside = {run.baseline_name: drawn_of(run.baseline, run)}
+        beside |= {one.name: drawn_of(dict(one.curve), one) for one in others}
     axis = sorted(day for day in {*own, *beside.get(run.baseline_name, ())} if until is None or day <= until)
     drawn: dict[str, Mapping[date, float]] = {run.name: own}
     for name, values in beside.items():
         days = [day for day in axis if day in values]
         if days and (len(days) > 1 or len(axis) == len(days)):  # a point beside a curve tells nothing
             drawn[name if days[-1] == axis[-1] else f"{name} to {days[-1]}"] = values
-    if falls:
-        drawn = {name: _falls(values) for name, values in drawn.items()}
     series = {one_line(name): [values.get(day) for day in axis] for name, values in drawn.items()}
     return PlotData(series, [day.isoformat() for day in axis])
 
 
-def _falls(values: Mapping[date, float]) -> Mapping[date, float]:
-    """Each value in percent of the highest before it, less 100."""
+def _falls(values: Mapping[date, float], began: Decimal | None) -> Mapping[date, float]:
+    """Each value in percent of the highest before it, of which the first is what the run `began` with, less 100."""
     days = sorted(values)
-    highest = accumulate((values[day] for day in days), max)
+    highest = list(accumulate((values[day] for day in days), max, initial=float(began or 0)))[1:]
     return {day: 100 * (values[day] / top - 1) for day, top in zip(days, highest, strict=True) if top}
 
 

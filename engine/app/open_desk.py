@@ -24,7 +24,7 @@ from engine.app.models import build_models
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
-from engine.app.run_spec import cost_settings, default_spec, new_run_id
+from engine.app.run_spec import cost_settings, default_spec, new_run_id, with_costs
 from engine.app.runs import submit_approved
 from engine.app.session_minutes import SessionMinutes
 from engine.app.stored_memory import select_memory
@@ -143,6 +143,10 @@ class OpenDesk:
         """Fills, costs and cash that a backtest would have. Raises UsageError for a convention or a preset that there
         is not."""
         return costs_text(cost_settings(self._services, spec))
+
+    def cash_of(self, spec: RunSpec) -> Decimal:
+        """The money that a backtest would begin with. Raises UsageError for a convention that there is not."""
+        return with_costs(spec, self._services.config)[1]
 
     @property
     def usd_per_day(self) -> Decimal:

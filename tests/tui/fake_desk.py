@@ -148,6 +148,10 @@ class FakeDesk:
         """The costs of a backtest."""
         return f"fills at the next open, slippage 5 bp, commission 0 %, cash {spec.cash or 100_000:,.2f}"
 
+    def cash_of(self, spec: RunSpec) -> Decimal:
+        """The money that a backtest begins with."""
+        return spec.cash or Decimal(100_000)
+
     def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
         """It waits for a key."""
         return None

@@ -106,11 +106,14 @@ def test_progress_shows_whole_figures_or_none() -> None:
 def test_a_fall_is_computed_once_for_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     values, computed = (100.0, 80.0, 120.0, 90.0), []
     compute = recorded_run._falls
-    monkeypatch.setattr(recorded_run, "_falls", lambda curve: computed.append(len(curve)) or compute(curve))
+    monkeypatch.setattr(recorded_run, "_falls", lambda curve, of: computed.append(len(curve)) or compute(curve, of))
     curve = tuple((DAY + timedelta(days=day), value) for day, value in enumerate(values))
     state = BacktestState(name="first", spec=SPEC, curve=curve)
     assert recorded_run.curves(state, (), falls=True).series["first"] == pytest.approx([0.0, -20.0, 0.0, -25.0])
     assert computed[0] == len(values) and len(computed) <= 2  # the run's and its baseline's
+    began = replace(state, spec=replace(SPEC, cash=Decimal(125)), baseline_name="held", baseline=dict(curve))
+    falls = recorded_run.curves(began, (), falls=True).series
+    assert falls["first"] == falls["held"] == pytest.approx([-20.0, -36.0, -4.0, -28.0])
 
 
 def test_a_baseline_is_drawn_no_further_than_the_run_has_come() -> None:
