@@ -71,10 +71,13 @@ def with_document(state: BacktestState, document: Mapping[str, Any]) -> Backtest
     return after_message(state, {"type": "baseline", "name": BENCHMARK, "equity": points})
 
 
-def up_to(run: BacktestState, session: date) -> BacktestState:
-    """A finished run as it was once a session was over."""
+def up_to(run: BacktestState, session: date, decisions: int | None = None) -> BacktestState:
+    """A finished run as it was once a session was settled, and the first `decisions` of it were made; by default all of
+    them."""
     document, last = run.document or {}, session.isoformat()
-    decided = [one["action"] for one in document.get("decisions", ()) if one["session"] <= last]
+    made = document.get("decisions", ())
+    decided = [one["action"] for one in made if one["session"] < last]
+    decided += [one["action"] for one in made if one["session"] == last][:decisions]
     traded = [one for one in document.get("trades", ()) if one["session"] <= last]
     curve = tuple(point for point in run.curve if point[0] <= session)
     done = run.done - len(run.curve) + len(curve)  # with the sessions of the warm-up, where those are counted

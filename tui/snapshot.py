@@ -50,6 +50,11 @@ class Source:
     version: int = 0
     at: int | date | Within | None = None
 
+    @property
+    def decisions(self) -> int | None:
+        """The number of decisions of its last session that it has, at a point within one; None for all of them."""
+        return None if self.at is None or isinstance(self.at, int | date) else self.at.decisions
+
     def read(self, document: Callable[[Records], T]) -> T:
         """Return a document of the journal, which is closed again. Raises what JournalReader raises, MissingData for a
         point that the journal does not have."""

@@ -110,7 +110,8 @@ class BacktestScreen(RunKeys):
             self._choose(runs[-1].name)
         run = self._run
         until = None if run is None else self._place_in(run)
-        self.query_one(RunProgress).show(run if run is None or until is None else up_to(run, until))
+        came_to = run if run is None or until is None else up_to(run, until, self._view.sources[0].decisions)
+        self.query_one(RunProgress).show(came_to)
         self._show_results(runs)
         self._draw(runs, run, until)
         for one in view.backtests:
@@ -175,6 +176,7 @@ class BacktestScreen(RunKeys):
 
     def _show_results(self, runs: Sequence[BacktestState]) -> None:
         table = self.query_one("#results", Table)
+        table.border_title = f"Results{self._beyond('runs')}"
         figures = figures_of(runs)
         table.set_columns(columns_of(figures))
         table.show(rows_of(runs, self._chosen, figures, self._marked))
@@ -184,7 +186,7 @@ class BacktestScreen(RunKeys):
             return
         others = self._beside(runs, run)
         known = len(run.curve), run.status, len(run.baseline), until
-        drawn = self._part, run.name, known, tuple(one.name for one in others)
+        drawn = self._part, run.name, known, self._beyond("run"), tuple(one.name for one in others)
         now = time.monotonic()
         plot = self.query_one("#fall" if self._part == "fall" else "#curve", CurvePlot)
         waits = run.running and (now - self._drawn_at < DRAW or plot.drawing)
@@ -219,7 +221,7 @@ class BacktestScreen(RunKeys):
             stored = self._stored.get(run.spec.run)
             plain = self.app.has_class("-plain")
             pane.show(report(run, stored, pane.text_width, plain=plain), top=True)
-            pane.border_title = Content(f"Report  {run.name}{', the whole run' if until else ''}")
+            pane.border_title = Content(f"Report  {run.name}{self._beyond('run')}")
 
     def _beside(self, runs: Sequence[BacktestState], run: BacktestState) -> Sequence[BacktestState]:
         """The runs that are drawn with one: those that are marked, else the latest of this session."""

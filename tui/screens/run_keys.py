@@ -45,6 +45,11 @@ class RunKeys(FramedScreen):
         """The chosen run."""
         return next((one for one in self._runs if one.name == self._chosen), None)
 
+    def _beyond(self, what: str) -> str:
+        """What a title adds where its figures go on beyond the place in the past that is shown."""
+        place = self._view.place
+        return f", the whole {what}" if place is not None and place.number < place.count else ""
+
     def _show_begun(self) -> None:
         """Show a run that has just begun."""
         raise NotImplementedError
@@ -138,7 +143,8 @@ class RunKeys(FramedScreen):
         names = {ids[name]: name for name in compared}
 
         def shown(document: Mapping[str, Any]) -> None:
-            self.app.push_screen(ReadingScreen("Comparison", comparison(document, names)))
+            title = f"Comparison{self._beyond('runs')}"
+            self.app.push_screen(ReadingScreen(title, comparison(document, names)))
 
         self._in_background(lambda services: services.backtests.comparison(list(names)), shown)
 

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from engine.reports.run_series import growth_of
+from engine.reports.stored import stored_document
+from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
@@ -83,10 +87,20 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert f"buy-and-hold 1 beside {name}" in pilot.app.screen.text.plain  # type: ignore[attr-defined]
         assert "Sharpe" in pilot.app.screen.text.plain.title()  # type: ignore[attr-defined]
         assert any(row[0].startswith("* ") for row in results(pilot).values())
-        await pilot.press("escape", "E")
+        await pilot.press("escape", "left_curly_bracket")
+        await arrived(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
+        page = pilot.app.screen.query_one(VerticalScroll)
+        await until(pilot, lambda: page.border_title == "Comparison, the whole runs")
+        await pilot.press("escape", "backslash", "v")
+        chosen = pilot.app.bridge.present().backtests[0].spec.run  # type: ignore[attr-defined]
+        fell = [100 * one for one in drawdowns(growth_of(stored_document(chosen)))[1:]]
+        assert fell[0] < 0, "it begins with a loss"
+        await until(pilot, lambda: falls.data.series.get("buy-and-hold 1") == pytest.approx(fell))
+        await pilot.press("E")
         pilot.app.screen.query_one(Input).value = str(tmp_path / "out")
         await pilot.press("enter")
-        chosen = pilot.app.bridge.present().backtests[0].spec.run  # type: ignore[attr-defined]
         exported = f"paperdesk runs export {chosen} --to {tmp_path / 'out'}"
         await until(pilot, lambda: pilot.app.last_command == exported)  # type: ignore[attr-defined]
         assert (tmp_path / "out" / "result.json").exists()

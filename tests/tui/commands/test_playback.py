@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -336,9 +337,25 @@ async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(ba
         progress = str(screen.query_one(RunProgress).render())
         assert f"to {view.place.session}" in progress and f"equity {float(view.desk.books.value):,.0f}" in progress
         assert f"{len(whole) - 1}/{len(whole)}" in progress and f"trades {len(trades.rows)}" in progress
+        assert screen.query_one("#results").border_title == "Results, the whole runs"
+        await pilot.press("v")
+        await until(pilot, lambda: str(screen.query_one("#report").border_title).endswith(", the whole run"))
+        every = decided(progress)
+        for missing in (1, 2):
+            await pilot.press("less_than_sign")
+            await arrived(pilot)
+            await until(
+                pilot, lambda left=every - missing: decided(str(screen.query_one(RunProgress).render())) == left
+            )
         bridge.to_present()
-        await pilot.press("v", "v")
+        await pilot.press("v")
         await until(pilot, lambda: list(curve.data.labels) == whole)
+        assert screen.query_one("#results").border_title == "Results"
+
+
+def decided(progress: str) -> int:
+    """The decisions that the progress of a run counts."""
+    return sum(map(int, re.findall(r"(?:BUY|SELL|HOLD) (\d+)", progress)))
 
 
 async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested: Path, desk_home: Path) -> None:
