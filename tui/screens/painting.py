@@ -16,15 +16,19 @@ BETWEEN = 0.004
 """Seconds from one part to the next, in which a key is read and answered."""
 
 
-def first_part(regions: Collection[Region], others: Collection[Region] = ()) -> list[Region]:
-    """Regions that are painted at once: the largest, and more as long as no more than CELLS change inside the rectangle
-    around them, all of which is drawn for them. `others` have changed before and are not painted yet."""
-    part, drawn = list[Region](), {*regions, *others}
-    for region in sorted(regions, key=lambda region: (-region.area, region)):
+def first_part(regions: Sequence[Region], waiting: Collection[Region] = ()) -> list[Region]:
+    """Regions that are painted at once: the first, and more as long as no more than CELLS change inside the rectangle
+    around them, all of which is drawn for them, also what else is `waiting` there."""
+    part, drawn = list[Region](), {*regions, *waiting}
+    for region in regions:
         around = Region.from_union([*part, region])
         if not part or sum(one.intersection(around).area for one in drawn) <= CELLS:
             part.append(region)
     return part
+
+
+def _largest_first(regions: Collection[Region]) -> list[Region]:
+    return sorted(regions, key=lambda region: (-region.area, region))
 
 
 class DrawsInside(Compositor):
@@ -41,31 +45,36 @@ class DrawsInside(Compositor):
 
 
 class PaintsInParts(SnapshotScreen):
-    """A screen whose changed regions are painted some at a time, those that changed last first. All of them show one
-    state: the widgets have changed before, and what is painted a moment later is the same then."""
+    """A screen whose changed regions are painted some at a time: the answer to a key first, else those that have waited
+    longest, of one change the largest. All of them show one state: the widgets have changed before, and what is
+    painted a moment later is the same then. Where they change again meanwhile, none is left behind by those that
+    follow."""
 
     def __init__(self) -> None:
         super().__init__()
         self._compositor = DrawsInside()
         self._unpainted: list[Region] = []
-        """The regions that are left of earlier changes."""
+        """The regions that are left of earlier changes, in the order in which they are painted."""
         self._due = False
         """True while they wait for their timer."""
 
     def _compositor_refresh(self) -> None:
-        changed = self._compositor._dirty_regions
+        changed, keys = self._compositor._dirty_regions, self.desk_app.key_first
         if self.app.is_headless or self is not self.app.screen or self._compositor.size.region in changed:
             self._unpainted = []  # nobody waits, or all of it is painted
-        elif self.desk_app.key_first.comes:
+        elif keys.comes:
             self._compositor.update_widgets(self._dirty_widgets)
             self._dirty_widgets.clear()
-            self._unpainted = list({*changed, *self._unpainted})
+            self._unpainted = list(dict.fromkeys((*self._unpainted, *_largest_first(changed))))
             changed.clear()
             self._paint_soon()
             return
         elif changed or self._unpainted:
-            now = first_part(changed or self._unpainted, self._unpainted)
-            self._unpainted = [one for one in {*changed, *self._unpainted} if one not in now]
+            new = _largest_first(changed)
+            answer = new if keys.waits else []
+            waiting = list(dict.fromkeys((*answer, *self._unpainted, *new)))
+            now = first_part(answer or waiting, waiting)
+            self._unpainted = [one for one in waiting if one not in now]
             changed.clear()
             changed.update(now)
             self._paint_soon()
