@@ -73,7 +73,7 @@ class BacktestState:
     costs: fills, costs and cash, in words.
     label: the model that decides, introduced.
     part: `warm-up` or `test`.
-    session: the session that is being decided.
+    session: the session that is being decided, or was settled last.
     done, total: sessions.
     curve: values by session, floats for drawing only; those of the current part.
     baseline_name, baseline: a strategy to compare with, its values by session.
@@ -145,7 +145,9 @@ def _decision_made(state: BacktestState, event: events.DecisionMade) -> Backtest
 
 def _session_settled(state: BacktestState, event: events.SessionSettled) -> BacktestState:
     point = (event.session, float(event.value))
-    return replace(state, curve=(*state.curve, point), done=min(state.done + 1, max(state.total, 1)))
+    return replace(
+        state, session=event.session, curve=(*state.curve, point), done=min(state.done + 1, max(state.total, 1))
+    )
 
 
 def _run_finished(state: BacktestState, event: events.RunFinished) -> BacktestState:
@@ -169,7 +171,7 @@ _CHANGES: Mapping[type[Event], Callable[[BacktestState, Any], BacktestState]] = 
 
 
 def after_message(state: BacktestState, message: Mapping[str, Any]) -> BacktestState:
-    """The state after a message of the process. The curve of a result replaces the one that grew."""
+    """The state after a message of the process. Curve and trades of a result replace what grew."""
     match message["type"]:
         case "baseline":
             values = {date.fromisoformat(day): float(value) for day, value in message["equity"]}
@@ -178,7 +180,8 @@ def after_message(state: BacktestState, message: Mapping[str, Any]) -> BacktestS
             document = message["document"]
             curve = tuple((date.fromisoformat(p["session"]), float(p["value"])) for p in document.get("equity", ()))
             status = DONE if state.status == RUNNING else state.status
-            return replace(state, document=document, curve=curve or state.curve, status=status)
+            trades = len(document.get("trades", ()))
+            return replace(state, document=document, curve=curve or state.curve, trades=trades, status=status)
         case "question":
             return replace(state, question=message["text"])
         case "error":

@@ -59,7 +59,6 @@ def with_document(state: BacktestState, document: Mapping[str, Any]) -> Backtest
     state = replace(
         state,
         spec=replace(state.spec, cash=Decimal(document["initial_value"])),
-        trades=len(document["trades"]),
         label=one_line(document["label"] or ""),
         actions=Counter(decision["action"] for decision in document["decisions"]),
     )

@@ -82,6 +82,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert pilot.app.last_command == began  # type: ignore[attr-defined]
         await until(pilot, lambda: results(pilot).get("buy-and-hold 1", [""])[-1] == "done")
         assert screen.query_one("#results", Table).cursor_key == "buy-and-hold 1"
+        assert "trades 1 " in str(screen.query_one(RunProgress).content), "a rule tells nothing before its result"
         await pilot.press("c")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
         assert f"buy-and-hold 1 beside {name}" in pilot.app.screen.text.plain  # type: ignore[attr-defined]
@@ -141,6 +142,8 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
                 and not bridge.present().backtests[0].document["interrupted"]
             ),
         )
+        progress = pilot.app.screen.query_one(RunProgress)
+        await until(pilot, lambda: "test 2025-03-24" in str(progress.content), seconds=20)
         await pilot.press("left_curly_bracket")
         place = (await arrived(pilot)).place
         assert place is not None and came_to is not None and place.count > came_to.count
