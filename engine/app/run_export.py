@@ -33,7 +33,7 @@ def export_run(services: Services, run: StoredRun, folder: Path) -> tuple[str, .
     A run of a desk comes with the whole journal of its desk. Raises DataError where the folder is there or cannot be
     written, MissingData for a run that never came to a result."""
     if folder.exists():
-        raise DataError(f"{folder} is there already: name a folder that is not with --to")
+        raise DataError(f"{folder} is there already: name another folder")
     made = {StoredKind.BACKTEST: _backtest, StoredKind.ARENA: _arena}.get(run.kind, _desk)
     texts, half = made(services, run), folder.with_name(f".{folder.name}.part")
     try:

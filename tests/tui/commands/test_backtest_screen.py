@@ -100,6 +100,11 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert fell[0] < 0, "it begins with a loss"
         await until(pilot, lambda: falls.data.series.get("buy-and-hold 1") == pytest.approx(fell))
         await pilot.press("E")
+        pilot.app.screen.query_one(Input).value = str(tmp_path)
+        await pilot.press("enter")
+        refused = f"{tmp_path} is there already: name another folder"
+        await until(pilot, lambda: any(one.message == refused for one in pilot.app._notifications))
+        await pilot.press("E")
         pilot.app.screen.query_one(Input).value = str(tmp_path / "out")
         await pilot.press("enter")
         exported = f"paperdesk runs export {chosen} --to {tmp_path / 'out'}"
