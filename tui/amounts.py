@@ -29,8 +29,11 @@ def gain(amount: Decimal | None) -> str:
 
 
 def percent(fraction: Decimal | float | None, digits: int = 2) -> str:
-    """A fraction as a percentage with its sign: 0.0214 is `+2.14%`."""
-    return UNKNOWN if fraction is None else f"{float(fraction) * 100:+.{digits}f}%"
+    """A fraction as a percentage with its sign, without where it rounds to zero: 0.0214 is `+2.14%`."""
+    if fraction is None:
+        return UNKNOWN
+    shown = f"{float(fraction) * 100:+.{digits}f}"
+    return f"{shown if float(shown) else shown[1:]}%"
 
 
 def portion(fraction: float | None) -> str:

@@ -62,6 +62,8 @@ def test_the_help_knows_every_group() -> None:
         (amounts.money(Decimal("103412.18")), "103,412.18"),
         (amounts.price(Decimal("0.45371")), "0.4537"),
         (amounts.percent(0.0214), "+2.14%"),
+        (amounts.percent(-0.00002), "0.00%"),
+        (amounts.percent(0.0004, 1), "0.0%"),
         (amounts.percent(None), "-"),
         (amounts.gain(Decimal("-3.5")), "-3.50"),
         (amounts.quantity(Decimal("40.000000000")), "40"),
