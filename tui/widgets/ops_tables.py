@@ -126,7 +126,7 @@ def budget_meter(spent: Decimal | None, limit: Decimal | None, *, plain: bool) -
 
 def runs(operations: Operations) -> list[Row]:
     """A row per run, the latest first. A desk has one run at work at most, and that is its latest."""
-    return [_run(one, "killed" if place else "no end yet") for place, one in enumerate(operations.runs)]
+    return [_run(one, "killed" if place else "no end") for place, one in enumerate(operations.runs)]
 
 
 def last_by_cron(operations: Operations) -> str:
@@ -147,7 +147,7 @@ def _run(one: DeskRun, unfinished: str) -> Row:
             Cell(took, "muted"),
             Cell(ended, "text" if ended == "done" else "warn"),
             Cell(_exit(one, unfinished), "muted", one.exit_code),
-            Cell(amounts.cost(one.cost), "muted"),
+            Cell(amounts.UNKNOWN if one.cost is None else amounts.cost(one.cost), "muted"),
             Cell(one.trigger, "muted"),
             Cell(one_line(one.detail), "muted"),
         ),
@@ -155,7 +155,7 @@ def _run(one: DeskRun, unfinished: str) -> Row:
 
 
 def _exit(one: DeskRun, unfinished: str) -> str:
-    """The exit code; `-` where no command ran, or its code was not recorded."""
+    """The exit code; `-` where no command ran or has ended, or its code was not recorded."""
     if one.exit_code is not None:
         return str(one.exit_code)
-    return "-" if one.outcome else "none" if unfinished == "killed" else "none yet"
+    return "none" if unfinished == "killed" and not one.outcome else amounts.UNKNOWN

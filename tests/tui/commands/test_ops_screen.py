@@ -78,6 +78,9 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
         await pilot.press("down", "enter")
         view = await arrived(pilot)
         assert view.place is not None and view.place.session == SESSIONS[1]
+        await pilot.press("less_than_sign")
+        await arrived(pilot)
+        await until(pilot, lambda: cells(pilot, "runs")[0][4:7] == ["no end", "-", "-"])
         await pilot.press("backslash", "R", *["shift+tab"] * 4, "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
     found = run("doctor", "--json").json["checks"]
