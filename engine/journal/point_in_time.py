@@ -27,6 +27,9 @@ WITH_ANSWERS = ("unanswered", "recollections", "debates", "recalls")
 WITH_DECISIONS = ("opinions", "orders", "recollections", "debates", "recalls")
 """Tables of a desk whose rows are written in one transaction with a decision about a symbol."""
 
+SENT = "'intended', 'submitting', 'acknowledged'"
+"""States of an order up to the broker's word that it has it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Within:
@@ -40,10 +43,13 @@ class Within:
 
 def hide_after_event(connection: sqlite3.Connection, event: int) -> None:
     """Hide rows of a desk that were written after the event of a number. A cycle announces its decisions, one event
-    each, just before it writes them all: what was announced by then is there, with its orders intended."""
+    each, just before it writes them all: what was announced by then is there, with its orders intended. It announces
+    trades and books just after it wrote them: what was announced later is not there yet."""
     conditions = {"events": f"seq <= {event:d}", **dict.fromkeys(MARKED, f"event < {event:d}")}
     for table, announced in _announced(connection, event).items():
         conditions[table] += f" OR {announced}"
+    for table, announced in _announced_later(connection, event).items():
+        conditions[table] = f"({conditions[table]}) AND NOT ({announced})"
     _hide(connection, conditions)
 
 
@@ -109,6 +115,33 @@ def _announced(connection: sqlite3.Connection, event: int) -> dict[str, str]:
     }
 
 
+def _announced_later(connection: sqlite3.Connection, event: int) -> dict[str, str]:
+    """The conditions of the rows that come with trades and books which were written before an event and announced after
+    it, each by an event of its own, in the order of the rows and before another run begins."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    begun = "SELECT seq FROM main.events WHERE type = 'RunStarted' AND seq > ? ORDER BY seq LIMIT 1"
+    until = cursor.execute(f"SELECT coalesce(({begun}), max(seq) + 1, 0) FROM main.events", (event,)).fetchone()[0]
+
+    def last(table: str, kind: str) -> str:
+        coming = f"SELECT count(*) FROM main.events WHERE type = '{kind}' AND seq > ? AND seq < ?"
+        unwritten = f"SELECT count(*) FROM main.{table} WHERE book = '' AND event >= ? AND event < ?"
+        bounds = (event, until, event, until)
+        rows = cursor.execute(f"SELECT ({coming}) - ({unwritten})", bounds).fetchone()[0]
+        of_account = f"SELECT rowid FROM main.{table} WHERE book = '' AND event < {event:d}"
+        return f"{of_account} ORDER BY rowid DESC LIMIT {max(0, rows):d}"
+
+    fills, closes = last("fills", "OrderFilled"), last("equity", "SessionSettled")
+    same = "later.run = stored.run AND later.session = stored.session AND later.book = stored.book"
+    traded = f"EXISTS (SELECT 1 FROM main.fills AS later WHERE later.rowid IN ({fills})"
+    return {
+        "fills": f"rowid IN ({fills})",
+        "equity": f"rowid IN ({closes})",
+        "positions": f"EXISTS (SELECT 1 FROM main.equity AS later WHERE later.rowid IN ({closes}) AND {same})",
+        "order_states": f"state NOT IN ({SENT}) AND {traded} AND later.order_id = stored.order_id)",
+    }
+
+
 def _until(session: date, *, ended: bool) -> dict[str, str]:
     until = f"session <= '{session.isoformat()}'"
     # With the end of its last session the run is over, and so are its orders.
@@ -117,7 +150,7 @@ def _until(session: date, *, ended: bool) -> dict[str, str]:
     earlier = f"(SELECT session FROM main.orders WHERE id = stored.order_id) < '{session.isoformat()}'"
     return {
         **dict.fromkeys(OF_SESSION, until),
-        "order_states": f"state IN ('intended', 'submitting', 'acknowledged') OR {earlier} OR {traded} OR {over}",
+        "order_states": f"state IN ({SENT}) OR {earlier} OR {traded} OR {over}",
         "run_states": f"outcome IS NULL OR {over}",
     }
 

@@ -94,10 +94,10 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
 
 
 def booked_since(records: Records, last: EquityPoint | None) -> Since | None:
-    """Everything that was booked in a desk's account since its last close; None where nothing was, and for records that
-    are not all of a desk's."""
+    """Everything that was booked in a desk's account since its last close, in a simulated one between the trades of a
+    session and its close; None where nothing was, and for records that are not all of a desk's."""
     reader = records.reader
-    if reader is None or last is None or records.kind != "desk" or reader.account() is None:
+    if reader is None or last is None or records.kind != "desk":
         return None
     return since_close(last, reader.fills(), reader.cash_flows(), reader.adoptions())
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections import Counter
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from engine.config import load_config
 from engine.journal.point_in_time import OF_SESSION, hide_after_event
 from engine.journal.reader import JournalReader
 from engine.journal.schema import CHAIN, MARKED, VERSIONS
-from engine.messages.events import DecisionMade, RunFinished
+from engine.messages.events import DecisionMade, OrderFilled, RunFinished, SessionSettled
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 
 COMMANDS = ("status", "positions", "orders", "decisions", "equity")
@@ -81,6 +83,31 @@ def test_a_decision_is_there_from_its_event_on(run: Run, days: dict[date, dict[s
             assert then == [symbol for symbol in later if symbol in announced], (number, command)
             assert later, command
     assert len(announced) == 4
+
+
+def test_trades_and_books_are_there_from_their_events_on(run: Run, days: dict[date, dict[str, Any]]) -> None:
+    with JournalReader(places.desk_journal("demo")) as reader:
+        events = reader.events_after(days[SESSIONS[0]]["status"]["event"])
+    trades, held, closed, cash = 0, Counter[str](), str(SESSIONS[0]), Decimal(100_000)
+    for number, event in events:
+        if isinstance(event, OrderFilled):
+            trades, signed = trades + 1, event.quantity if event.side == "BUY" else -event.quantity
+            held[event.symbol] += signed  # type: ignore[assignment]
+            cash -= round(signed * event.price, 2) + event.fee
+        if isinstance(event, SessionSettled):
+            trades, closed = 0, str(event.session)
+            assert abs(event.cash - cash) < Decimal("0.05")
+            cash = event.cash
+        then = run("status", "--at", str(number), "--json").json
+        assert {symbol: Decimal(one["quantity"]) for symbol, one in then["positions"].items()} == +held, number
+        assert then["session"] == closed and abs(Decimal(then["cash"]) - cash) < Decimal("0.05"), number
+        assert (then["since"] or {"fills": 0})["fills"] == trades, number
+        if isinstance(event, OrderFilled | SessionSettled):
+            orders = run("orders", "--at", str(number), "--json").json["orders"]
+            assert all((one["state"] == "filled") == bool(one["fills"]) for one in orders), number
+        if isinstance(event, SessionSettled):
+            assert Decimal(then["value"]) == event.value
+    assert held and closed == str(SESSIONS[2])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
