@@ -166,7 +166,6 @@ def test_without_flags_it_is_the_demo(capsys: pytest.CaptureFixture[str]) -> Non
         (["--cash", "much"], 2, "much"),
         (["--commission", "-0.1"], 2, "below zero"),
         (["--symbols", " , "], 2, "no symbol"),
-        (["--symbols", "UP,UP"], 2, "twice"),
         (["--fnord"], 2, "--fnord"),
         (["--symbols", "GONE"], 65, "GONE"),
         (["--data", "/nowhere/at/all"], 65, "/nowhere/at/all"),

@@ -140,7 +140,7 @@ def test_a_cycle_in_a_process_of_its_own_waits_until_the_pause_is_over(
 
     monkeypatch.setattr(cycle_request, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(cycle_request, "pause_of", looked)
-    done = asyncio.run(cycle_request._run_there(configured, NOON, CycleRequest(), pausing))
+    done = asyncio.run(cycle_request._run_there(configured, NOON, None, CycleRequest(), pausing))
     assert looks == [3, 3, 3], "no question while it is paused"
     assert (str(done.session), getattr(done, "outcome", None)) == (NEXT, RunOutcome.DONE)
 
