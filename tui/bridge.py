@@ -186,6 +186,7 @@ class Bridge:
             costs, spec = services.costs_of(spec), replace(spec, cash=services.cash_of(spec))
         except PaperdeskError as error:
             return str(error)
+        self._backtests.pop(spec.run, None)  # one that goes on is the newest
         self._backtests[spec.run] = BacktestProcess(name, spec, target, costs)
         self._backtests[spec.run].start()
         return ""

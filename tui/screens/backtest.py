@@ -115,7 +115,9 @@ class BacktestScreen(RunKeys):
         self._show_results(runs)
         self._draw(runs, run, until)
         for one in view.backtests:
-            if one.question and one.spec.run not in self._asked:
+            if not one.question:
+                self._asked.discard(one.spec.run)  # it may be resumed, and ask again
+            elif one.spec.run not in self._asked:
                 self._asked.add(one.spec.run)
                 self._ask(one)
 
