@@ -56,6 +56,14 @@ class Readings:
             return MarketView()
         return await asyncio.to_thread(lambda: market_view(services.symbol_index.market(symbols, now), symbols, now))
 
+    async def bring(self, symbols: Sequence[str], now: datetime) -> bool:
+        """Fetch the prices of symbols that the desk does not trade; False where there is nothing to fetch. Raises as
+        OpenDesk.bring_watched does."""
+        services = self._follower.services
+        if services is None or self._in_past():
+            return False
+        return await asyncio.to_thread(services.bring_watched, symbols, now)
+
     async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
         """The minutes of the session that is open, or was last, as far as the feed has come. Raises MissingData where
         there are none, and what the service of the market data raises."""

@@ -4,7 +4,7 @@ is asked for and nothing is lost."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -263,14 +263,17 @@ def bring_prices(services: Services) -> None:
         raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")
 
 
-async def bring_closes(services: Services, market: Market, now: datetime) -> bool:
-    """Fetch the bars of the desk's symbols whose last completed session at `now` (UTC) a market lacks, where the broker
-    brings data; False where none is missing. Raises as MarketFetch does."""
+async def bring_closes(services: Services, market: Market, symbols: Iterable[Symbol], now: datetime) -> bool:
+    """Fetch the bars of symbols whose last completed session at `now` (UTC) a market lacks, where the broker brings
+    data; False where none is missing. Raises as MarketFetch does."""
     folder = services.data_folder
     if folder is None or not _brings_data(services):
         return False
-    held = {symbol: history for symbol, history in market.histories.items() if len(history)}
-    late = [one for one, history in held.items() if history.session(-1) < market.calendars[one].last_closed(now)]
+    late = []
+    for symbol in symbols:
+        history = market.histories.get(symbol)
+        if not history or history.session(-1) < services.calendar_for(symbol).last_closed(now):
+            late.append(symbol)
     if late:
         await fetch(services, "bars", FetchOptions(folder=folder), late)
     return bool(late)

@@ -36,7 +36,7 @@ from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
-from engine.errors import CredentialsRefused, MissingData
+from engine.errors import CredentialsRefused, MissingData, PaperdeskError
 from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
@@ -137,6 +137,8 @@ class OpenDesk:
         self.benchmark: Symbol | None = None
         self._loaded: tuple[tuple[date, tuple[Symbol, ...]], Market] | None = None
         """The prices that were read last, with the session and the symbols that are held."""
+        self._brought: dict[Symbol, date] = {}
+        """Symbols that the desk does not trade, and the session up to which their prices were asked for."""
         self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
 
     def costs_of(self, spec: RunSpec) -> str:
@@ -191,7 +193,26 @@ class OpenDesk:
         fetch. Raises as MarketFetch does."""
         if self._loaded is None or self._read_only:
             return False
-        return await bring_closes(self._services, self._loaded[1], self.clock.now())
+        market = self._loaded[1]
+        return await bring_closes(self._services, market, market.histories, self.clock.now())
+
+    def bring_watched(self, symbols: Sequence[Symbol], now: datetime) -> bool:
+        """Fetch the prices of symbols that the desk does not trade up to `now` (UTC), once for each session; False
+        where there is nothing to fetch. Raises as MarketFetch does; the others are fetched all the same."""
+        if self._read_only:
+            return False
+        market, fault, brought = self.symbol_index.market(symbols, now), None, False
+        for symbol in symbols:
+            closed = self._services.calendar_for(symbol).last_closed(now)
+            if self._brought.get(symbol) != closed:
+                self._brought[symbol] = closed
+                try:
+                    brought |= asyncio.run(bring_closes(self._services, market, (symbol,), now))
+                except PaperdeskError as error:
+                    fault = error
+        if fault is not None:
+            raise fault
+        return brought
 
     def configuration(self) -> Row:
         """Every value of the configuration that is in force, by section, as it may be seen by anybody; where it names

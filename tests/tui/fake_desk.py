@@ -191,6 +191,10 @@ class FakeDesk:
         """All closes are there."""
         return False
 
+    def bring_watched(self, symbols: Sequence[str], now: datetime) -> bool:
+        """There is nothing to fetch."""
+        return False
+
     def closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf:
         """Its own market, whatever the records."""
         return asyncio.run(self.market()).at(NOW)

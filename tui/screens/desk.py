@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from engine.domain.market import CORRECT_SYMBOLS
 from engine.errors import PaperdeskError
 from tui import book_curves
 from tui.chart_data import NO_CHART
@@ -261,6 +262,16 @@ class DeskScreen(OrderActions):
 
     @work(group="watchlist", exclusive=True, exit_on_error=False)
     async def _read_prices(self, symbols: Sequence[str], now: datetime) -> None:
+        await self._show_looked_up(symbols, now)
+        try:
+            brought = await self.desk_app.bridge.readings.bring(symbols, now)
+        except PaperdeskError as error:
+            brought = True  # the others were
+            self.notify(str(error).replace(CORRECT_SYMBOLS, ""), markup=False, severity="warning", timeout=6)
+        if brought:
+            await self._show_looked_up(symbols, now)
+
+    async def _show_looked_up(self, symbols: Sequence[str], now: datetime) -> None:
         found = await self.desk_app.bridge.readings.looked_up(symbols, now)
         self._group = replace(self._group, looked_up=found)
         self.show_at_once()

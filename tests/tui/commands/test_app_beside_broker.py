@@ -188,7 +188,13 @@ async def test_a_new_accounts_prices_are_fetched_when_the_app_opens_and_closes_a
             view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
             await until(pilot, lambda: bool(view().trouble) or bool(rows(pilot, "watchlist")))
             assert view().trouble == "" and {row[1] for row in rows(pilot, "watchlist").values()}.isdisjoint({"-", ""})
-            await pilot.press("r")
+            # A watched symbol that the desk does not trade is fetched, too; one that the broker does not know is named.
+            pilot.app.bridge.change_group("core", ["BBB", "NONE"], [])  # type: ignore[attr-defined]
+            await pilot.press("w")
+            await until(pilot, lambda: rows(pilot, "watchlist").get("BBB", ["", "-"])[1] != "-")
+            assert rows(pilot, "watchlist")["NONE"][1] == "-"
+            assert any("NONE" in one.message for one in pilot.app._notifications)
+            await pilot.press("w", "r")
             await until(pilot, lambda: "run done" in log(pilot))
             read = view().sources[0].version
             first = view().market.charts["AAA"].days[-1]
