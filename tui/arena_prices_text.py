@@ -18,7 +18,7 @@ def prices_lines(document: Row, width: int) -> Iterator[str]:
     yield f"Agent Trading Arena Table 4 on {', '.join(document['symbols'])}, {window}"
     rows = [] if document["printed"] is None else [_printed(one, columns) for one in document["printed"]["rows"]]
     rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in document["ours"]]
-    yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width)
+    yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width, free="NOTE")
     yield ""
     returns = ", ".join(f"{name}: {_figure(value)}" for name, value in validation["TR"].items())
     validated = f"{validation['first']} to {validation['last']}"

@@ -41,7 +41,7 @@ def _repeats_lines(document: Mapping[str, Any]) -> Iterator[str]:
         for one in ranked
     ]
     numbers = ("RETURN", "SHARPE", "RANK", "TO OTHERS", "95 %", "REPEATS", "OF 100", "SHARPE OF 100")
-    yield from table(("AGENT", *numbers, "KIND"), rows, right=numbers, width=console.width)
+    yield from table(("AGENT", *numbers, "KIND"), rows, right=numbers, width=console.room)
     yield ""
     yield "TO OTHERS: mean difference to the other agents of the same repeat; REPEATS: how many it takes to see it."
     if any(one["relative"] for one in ranked):
@@ -79,7 +79,7 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
         ("AGENT", "WEALTH", "RETURN", "SHARPE", "WON", "OF 100", "SHARES", "KIND"),
         rows,
         right=("WEALTH", "RETURN", "SHARPE", "WON", "OF 100"),
-        width=console.width,
+        width=console.room,
     )
     yield ""
     stocks = [
@@ -92,7 +92,12 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
         )
         for stock in document["stocks"]
     ]
-    yield from table(("STOCK", "SHARES", "FIRST", "LAST", "VALUE"), stocks, right=("SHARES", "FIRST", "LAST", "VALUE"))
+    yield from table(
+        ("STOCK", "SHARES", "FIRST", "LAST", "VALUE"),
+        stocks,
+        right=("SHARES", "FIRST", "LAST", "VALUE"),
+        width=console.room,
+    )
     yield ""
     market = document["market"]
     yield f"Trades      {len(document['trades'])}, turnover {market['turnover']:.2f}"

@@ -32,6 +32,11 @@ class Console:
     ascii_only: bool = False
     is_terminal: bool = False
 
+    @property
+    def room(self) -> int:
+        """Columns that a table may take: those of a terminal; a file or a program takes a line of any length."""
+        return self.width if self.is_terminal else sys.maxsize
+
     def bold(self, text: str) -> str:
         """The text in bold where there is colour."""
         return click.style(text, bold=True) if self.colour else text

@@ -46,7 +46,7 @@ def list_lines(title: str, document: Document) -> Iterator[str]:
         for one in shown
     ]
     names = ("ID", "WRITTEN", "SYMBOL", "LAYER", "IMPORTANCE", "RECENCY", "REWARDS", "")
-    head, *lines = table(names, rows, {"IMPORTANCE", "RECENCY", "REWARDS"}, width)
+    head, *lines = table(names, rows, {"IMPORTANCE", "RECENCY", "REWARDS"}, console.room, least=("RECENCY", "REWARDS"))
     yield head
     for line, one in zip(lines, shown, strict=True):
         owner = f"{one['owner']}, " if len(document["owners"]) > 1 else ""
@@ -116,9 +116,8 @@ def lifeline_lines(document: Document) -> Iterator[str]:
         )
         for change in document["changes"]
     ]
-    yield from table(
-        ("SESSION", "CHANGE", "LAYER", "IMPORTANCE", "REWARDS", "BY"), rows, {"IMPORTANCE", "REWARDS"}, width
-    )
+    head = ("SESSION", "CHANGE", "LAYER", "IMPORTANCE", "REWARDS", "BY")
+    yield from table(head, rows, {"IMPORTANCE", "REWARDS"}, console.room, least=("REWARDS",), free="BY")
     if document["values"] and document["changes"][-1]["layer"]:
         last = document["values"][-1]
         yield f"at the end of {last['session']}: {last['layer']}, importance {last['importance']:.1f}"

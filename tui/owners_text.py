@@ -27,20 +27,19 @@ def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
     if not owners:
         yield "none that fits; leave out a filter"
         return
-    width = min(console.width, 100)
     counts = ("OWNER", "OPINIONS", "ABSTAINED", "CHANGED ITS MIND", "STATED CONFIDENCE")
-    yield from table(counts, [_counts(owner, own) for owner, own in owners.items()], {*counts[1:]}, width)
+    yield from table(counts, [_counts(owner, own) for owner, own in owners.items()], {*counts[1:]}, console.room)
     yield ""
     skills = ("OWNER", "AFTER", "N", "RIGHT", "", "SLUGGING", "RANK", "", "BEFORE DEBATE")
     rows = [_skill(owner, one) for owner, own in owners.items() for one in own["horizons"]]
-    yield from table(skills, rows, {*skills[1:]} - {""}, width)
-    yield from _calibration_lines(owners, console, width)
-    yield from _agent_lines(document["per_agent"], console, width)
+    yield from table(skills, rows, {*skills[1:]} - {""}, console.room)
+    yield from _calibration_lines(owners, console)
+    yield from _agent_lines(document["per_agent"], console)
     yield ""
-    yield from wrapped(_NOTE, width)
+    yield from wrapped(_NOTE, min(console.width, 100))
 
 
-def _calibration_lines(owners: Mapping[str, Row], console: Console, width: int) -> Iterator[str]:
+def _calibration_lines(owners: Mapping[str, Row], console: Console) -> Iterator[str]:
     stated = [(owner, one) for owner, own in owners.items() for one in own["horizons"] if one["calibration"]]
     if not stated:
         return
@@ -49,7 +48,7 @@ def _calibration_lines(owners: Mapping[str, Row], console: Console, width: int) 
     yield console.bold("Stated confidence against what happened")
     head = ("OWNER", "AFTER", "N", "STATED", "RIGHT", "BRIER", *(f"{low:g}-{high:g}" for low, high in found))
     rows = [_calibration(owner, one, found) for owner, one in stated]
-    yield from table(head, rows, {*head[1:]}, width)
+    yield from table(head, rows, {*head[1:]}, console.room)
 
 
 def _calibration(owner: str, one: Row, bands: Sequence[tuple[float, float]]) -> tuple[str, ...]:
@@ -66,7 +65,7 @@ def _calibration(owner: str, one: Row, bands: Sequence[tuple[float, float]]) -> 
     )
 
 
-def _agent_lines(agents: Sequence[Row], console: Console, width: int) -> Iterator[str]:
+def _agent_lines(agents: Sequence[Row], console: Console) -> Iterator[str]:
     """Agents whose reports take a side, by owner where there are several."""
     if not agents:
         return
@@ -88,7 +87,7 @@ def _agent_lines(agents: Sequence[Row], console: Console, width: int) -> Iterato
         for one in agents
         for after in one["horizons"]
     ]
-    yield from table(head, rows, {*head[2:]} - {""}, width)
+    yield from table(head, rows, {*head[2:]} - {""}, console.room, least=("SIDED", "REPORTS"))
 
 
 def _counts(owner: str, own: Row) -> tuple[str, ...]:

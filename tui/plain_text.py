@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from engine.domain.printable import printable
 
@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 GAP = "  "
+FREE = 16
+"""Characters at least of the column of a table that may be cut."""
 
 Line = tuple[str, str]
 """The text, and its ink: `strong`, `heading`, `quiet`, `warn`, `up`, `down`, or empty."""
@@ -39,19 +41,34 @@ def beginning(text: str, most: int) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), width: int = 80
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[str] = (),
+    width: int = 80,
+    *,
+    least: Sequence[str] = (),
+    free: str = "",
 ) -> Iterator[str]:
-    """Lines of a table: the columns named in `right` align right, the last one is cut where a line would be longer
-    than `width`. A column in which nothing stands is left out."""
+    """Lines of a table: the columns named in `right` align right. A column in which nothing stands is left out. Where a
+    line would be longer than `width`, whole columns are, those named in `least` first and then from the right: half a
+    figure reads as another figure. Only the text of the column `free` is cut."""
     kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
-    cells = [[row[n] for n in kept] for row in (head, *rows)]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(kept))]
-    for row in cells:
-        line = GAP.join(
-            cell.rjust(size) if head[n] in right else cell.ljust(size)
-            for n, cell, size in zip(kept, row, widths, strict=True)
-        ).rstrip()
-        yield cut(line, width)
+    whole = {n: max(len(row[n]) for row in (head, *rows)) for n in kept}
+    sizes = {n: min(size, FREE) if head[n] == free else size for n, size in whole.items()}
+    named = [n for name in least for n in kept if head[n] == name]
+    leaving = [*named, *(n for n in reversed(kept[1:]) if n not in named)]
+    while _length(sizes) > width and leaving:
+        del sizes[leaving.pop(0)]
+    spare = width - _length(sizes)
+    sizes = {n: min(whole[n], size + spare) if head[n] == free else size for n, size in sizes.items()}
+    for row in (head, *rows):
+        cells = ((n, cut(row[n], size), size) for n, size in sizes.items())
+        line = GAP.join(cell.rjust(size) if head[n] in right else cell.ljust(size) for n, cell, size in cells)
+        yield cut(line.rstrip(), width)
+
+
+def _length(sizes: Mapping[int, int]) -> int:
+    return sum(sizes.values()) + len(GAP) * (len(sizes) - 1)
 
 
 def cut(line: str, width: int) -> str:

@@ -33,7 +33,7 @@ def list_lines(document: Document) -> Iterator[str]:
         return
     columns = ("RUN", "KIND", "NAME", "SYMBOLS", "WINDOW", "RETURN", "SHARPE", "COST", "SIZE", "STATE")
     rows = [_row(run) for run in document["runs"]]
-    yield from table(columns, rows, right=("RETURN", "SHARPE", "COST", "SIZE"), width=max(standard_output().width, 160))
+    yield from table(columns, rows, right=("RETURN", "SHARPE", "COST", "SIZE"), width=max(standard_output().room, 160))
     yield from of_all(len(rows), document["count"])
     own = f", {size(document['bytes'])} in files of their own" if document["bytes"] else ""
     yield f"{counted(document['count'], 'run')}{own}"

@@ -19,6 +19,17 @@ def test_columns_align_and_an_empty_one_is_left_out() -> None:
     ]
 
 
+def test_columns_without_room_are_left_out_whole_and_free_text_alone_is_cut() -> None:
+    head, rows = ("DAY", "GAIN", "COST", "WHY"), [("Monday", "-676.23", "1,234.50", "the price fell below its average")]
+    lines = [list(table(head, rows, {"GAIN", "COST"}, width, least=("COST",), free="WHY")) for width in (44, 34, 20, 9)]
+    assert [one[1] for one in lines] == [
+        "Monday  -676.23  1,234.50  the price fell...",
+        "Monday  -676.23  the price fell...",
+        "Monday  -676.23",
+        "Monday",
+    ]
+
+
 @given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8), st.integers(20, 120))
 def test_no_line_is_wider_and_the_first_column_is_whole(rows: list[tuple[str, str, str]], width: int) -> None:
     lines = list(table(("A", "B", "C"), rows, {"B"}, width))

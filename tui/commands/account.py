@@ -185,7 +185,8 @@ def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[st
         )
 
     head = ("SESSION", "VALUE", "BROKER", "DIFFERS", "CASH", "HELD", "DEPOSITS", "CHANGE", "DRAWDOWN")
-    return table(head, [cells(row) for row in rows], set(head[1:]), standard_output().width)
+    least = ("HELD", "CASH", "BROKER", "DEPOSITS")
+    return table(head, [cells(row) for row in rows], set(head[1:]), standard_output().room, least=least)
 
 
 def _adopted(document: Document) -> Iterator[str]:
@@ -204,7 +205,7 @@ def _reconciliation_lines(document: Document) -> Iterator[str]:
         (what, _amount(side["journal"]), _amount(side["broker"]), "<- differs" if what in differing else "")
         for what, side in sides.items()
     ]
-    yield from table(("", "JOURNAL", "BROKER", "DIFFERS"), rows, {"JOURNAL", "BROKER"}, console.width)
+    yield from table(("", "JOURNAL", "BROKER", "DIFFERS"), rows, {"JOURNAL", "BROKER"}, console.room)
     yield from (f"{one['what']}: {one_line(one['note'] or '')}" for one in differences if one["difference"] is None)
     for one in document["expected"]:
         yield f"{one['what']}: {one['difference']} at the broker, a fee of a crypto trade that is not entered yet"

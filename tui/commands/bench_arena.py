@@ -98,7 +98,7 @@ def _lines(document: Mapping[str, Any], width: int) -> Iterator[str]:
         ]
         ours = [one for one in document["ours"] if one["table"] == printed["table"]]
         rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in ours]
-        yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width)
+        yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width, free="NOTE")
         yield ""
     yield f"Ours: {document['days']} days, mean of {document['repeats']} with seats rotated; TR to WR in percent."
     yield "What cannot be had:"

@@ -118,7 +118,6 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
     if not shown:
         yield "none that fits; leave out a filter"
         return
-    width = min(console.width, 110)
     owners = {made["owner"] for made in shown}
     intraday = any(made["cycle"] > 1 for made in shown)
     rows = [
@@ -131,16 +130,16 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
             amounts.size(made["size"]),
             "cut" if made["cut"] else "",
             opinions_line(made),
-            reason_words(made["action"], first_line(made["reason"], 10 * width)),
+            reason_words(made["action"], first_line(made["reason"], console.room)),
         )
         for made in shown
     ]
     head = ("SESSION", "CYCLE" if intraday else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "OPINIONS", "REASON")
-    yield from table(head, rows, {"SIZE"}, width)
+    yield from table(head, rows, {"SIZE"}, console.room, least=("OPINIONS", "LIMITS", "REASON"), free="REASON")
     yield from of_all(len(shown), document["count"])
     sessions = {made["run"]: made["session"] for made in shown}
     for run, changed in document["changed"].items():
-        yield from wrapped(f"settings changed for {sessions[run]}, {changed_text(changed)}", width)
+        yield from wrapped(f"settings changed for {sessions[run]}, {changed_text(changed)}", min(console.width, 110))
 
 
 @click.command("orders")
@@ -202,7 +201,7 @@ def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             )
         )
     head = ("SESSION", "SYMBOL", "SIDE", "ASKED", "STATE", "FILLED", "PRICE", "ON")
-    yield from table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().width)
+    yield from table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().room, least=("ON", "ASKED", "PRICE"))
     for order in orders:
         if order["detail"] or order["edited_from"]:
             yield from wrapped(f"{order['session']} {order_words(order)}", standard_output().width)

@@ -160,7 +160,7 @@ def _model_lines(
     console = standard_output()
     yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")
     cells = [(one.agent, str(one.spec), _key(one), _sees(one), _price(one)) for one in agents]
-    yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT"), cells, (), console.width)
+    yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT"), cells, (), console.room)
     if config.endpoints:
         yield ""
         yield console.bold("Endpoints")
@@ -186,7 +186,7 @@ def _model_lines(
         )
         for model, rates in prices["models"].items()
     ]
-    yield from table(("MODEL", "IN", "CACHED", "OUT", "TRAINED"), rows, {"IN", "CACHED", "OUT"}, console.width)
+    yield from table(("MODEL", "IN", "CACHED", "OUT", "TRAINED"), rows, {"IN", "CACHED", "OUT"}, console.room)
 
 
 def _key(one: AgentModel) -> str:

@@ -68,7 +68,7 @@ def _lines(certificate: Mapping[str, Any]) -> Iterator[str]:
         for part in certificate["parts"]
         for figure, bound in _FIGURES
     ]
-    yield from table(("PART", "FIGURE", "VALUE", "BOUND"), rows, {"VALUE"}, console.width)
+    yield from table(("PART", "FIGURE", "VALUE", "BOUND"), rows, {"VALUE"}, console.room)
     yield ""
     pairs = [
         ("Missed", "\n".join(certificate["missed"])),

@@ -253,12 +253,12 @@ def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str
         yield ""
         yield console.bold("Decisions that differ")
         head = ("SYMBOL", "OWNER", "THEN", "REPLAYED", "WHAT DIFFERS")
-        yield from table(head, [_row(one) for one in differing], width=width)
+        yield from table(head, [_row(one) for one in differing], width=console.room, free=head[-1])
     if document["order_changes"]:
         yield ""
         yield console.bold("Orders that differ")
         rows = [(change["order"], change["then"], change["replayed"]) for change in document["order_changes"]]
-        yield from table(("ORDER", "THEN", "REPLAYED"), rows, width=width)
+        yield from table(("ORDER", "THEN", "REPLAYED"), rows, width=console.room, free="REPLAYED")
     if document["data"]:
         yield ""
         yield console.bold("Where today's data are not what was seen")

@@ -107,6 +107,23 @@ def test_equity_is_drawn_where_a_person_looks_and_nowhere_else(
     assert of_one.splitlines()[-1] == "A curve needs two sessions." and "┤" not in of_one
 
 
+def test_a_narrow_terminal_shows_whole_figures_and_a_pipe_whole_lines(
+    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = {command: run(command).out for command in ("positions", "orders", "decisions")}
+    assert "..." not in "".join(piped.values())
+    for made in run("decisions", "--json", "--action", "buy").json["decisions"]:
+        assert made["reason"].split("\n")[0][-40:] in piped["decisions"]
+    for module in ("status", "decisions"):
+        monkeypatch.setattr(f"tui.commands.{module}.standard_output", lambda: Console(60, is_terminal=True))
+    for command, text in piped.items():
+        lines = run(command).out.splitlines()
+        assert max(map(len, lines)) <= 60
+        assert any(line.endswith("...") for line in lines) is (command == "decisions")
+        figures = {word for line in lines[2:] for word in line.split() if word[-1] in "%0123456789"}
+        assert figures and figures <= set(text.split())
+
+
 def test_equity_measures_change_and_drawdown(run: Run, desk: Path) -> None:
     rows = run("equity", "--json").json["equity"]
     values = [float(row["value"]) for row in rows]
