@@ -36,7 +36,6 @@ Moment = tuple[str | None, date | None, bool]
 was decided."""
 SHORT_ID = 8
 """Characters of an id that name a memory in a command."""
-NONE_CHOSEN = "no memory is chosen: nothing is remembered here yet"
 
 
 class MemoryScreen(FramedScreen):
@@ -62,7 +61,9 @@ class MemoryScreen(FramedScreen):
     def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
         with Horizontal(id="remembered"):
-            yield Table(memory_text.MEMORIES, title="Memories", empty="reading", id="memories", classes="pane")
+            yield Table(
+                memory_text.MEMORIES, title="Memories", empty="they are being read", id="memories", classes="pane"
+            )
             with Vertical(id="one-memory", classes="column"):
                 yield CurvePlot(id="life", classes="pane")
                 yield TextPane(title="Memory", id="recorded", classes="pane")
@@ -160,8 +161,9 @@ class MemoryScreen(FramedScreen):
         """Open the trail of the last decision that cited the memory, else of the one after which it was written."""
         from engine.reports.documents.memory import decided_with
 
-        if not self.query_one("#memories", Table).cursor_key or not self._life:
-            self.notify(NONE_CHOSEN, timeout=3)
+        key = self.query_one("#memories", Table).cursor_key
+        if not key or self._life.get("id") != key:
+            self.notify(self._why_not(key), timeout=3)
             return
         run, here = self._document["run"], self._view.sources[0]
         # A desk that remembers nothing yet shows the memory of a backtest.
@@ -209,8 +211,14 @@ class MemoryScreen(FramedScreen):
         key = self.query_one("#memories", Table).cursor_key
         found = self._listed(key)
         if found is None:
-            self.notify(NONE_CHOSEN, timeout=3)
+            self.notify(self._why_not(key), timeout=3)
         return found
+
+    def _why_not(self, key: str) -> str:
+        """The reason that a key finds no memory to act on."""
+        if key:
+            return "the memory under the cursor is not read yet"
+        return f"no memory is chosen: {one_line(self.query_one('#memories', Table).empty_text)}"
 
     @work(group="change", exit_on_error=False)
     async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:

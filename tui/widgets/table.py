@@ -128,6 +128,11 @@ class Table(ScrollView, can_focus=True):
             self._empty = text
             self.refresh()
 
+    @property
+    def empty_text(self) -> str:
+        """The text of the table while it shows no row."""
+        return f"no row fits /{self.filter_text}:\nesc clears it" if self._given else self._empty
+
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Set other columns, and remove the rows."""
         if tuple(columns) != self._columns:
@@ -338,9 +343,8 @@ class Table(ScrollView, can_focus=True):
         row = y - 1 + self.scroll_offset.y
         if row < len(self.rows):
             return self._row_strip(self.rows[row], width)
-        empty = f"no row fits /{self.filter_text}:\nesc clears it" if self._given else self._empty
-        if not self.rows and empty:
-            lines = wrapped(empty, width - 1)
+        if not self.rows and self.empty_text:
+            lines = wrapped(self.empty_text, width - 1)
             first = max(1, (self.size.height - len(lines)) // 2)
             if first <= y < first + len(lines):
                 text = set_cell_size(f" {lines[y - first]}", width)

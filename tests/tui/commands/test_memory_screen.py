@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,30 @@ async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: p
         await pilot.press("6")
         await until(pilot, lambda: "nothing is remembered yet" in drawn(pilot))
         assert "None" not in drawn(pilot)
+
+
+async def test_keys_on_memories_that_are_not_read_yet_say_so(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def later(reading: Any, go_on: threading.Event) -> Any:
+        return lambda *what, **more: go_on.wait(60) and reading(*what, **more)
+
+    await asyncio.to_thread(run, "--daily", "--session", str(SESSIONS[0]))
+    listed, told = threading.Event(), threading.Event()
+    monkeypatch.setattr(OpenDesk, "memories", later(OpenDesk.memories, listed))
+    monkeypatch.setattr(OpenDesk, "lifeline", later(OpenDesk.lifeline, told))
+    async with opened() as pilot:
+        await pilot.press("6", "P")
+        said = [note.message for note in pilot.app._notifications]
+        assert said == ["no memory is chosen: they are being read"]
+        listed.set()
+        await until(pilot, lambda: bool(cells(pilot, "memories")))
+        await pilot.press("d")
+        said = [note.message for note in pilot.app._notifications]
+        assert said[-1] == "the memory under the cursor is not read yet"
+        await pilot.press("P")
+        await until(pilot, lambda: "pin" in cells(pilot, "memories")[0])
+        told.set()
 
 
 async def test_a_memory_is_pinned_and_forgotten_and_the_list_says_so(run: Run, fresh: Path) -> None:
