@@ -14,10 +14,10 @@ from tui.keys import KEYS, SCREENS
 NEVER = {
     *("desk.next-session", "desk.why", "chart.open", "chart.image", "memory.pin", "memory.forget", "table.open"),
     *("backtest.stop", "backtest.compare", "backtest.mark", "backtest.resume", "backtest.export", "source.next"),
-    "source.previous",
+    *("source.previous", "watchlist.group"),
 }
-"""Keys of circumstances that this desk never comes into: it is no demo desk, has run no backtest, and has decided
-nothing."""
+"""Keys of circumstances that this desk never comes into: it is no demo desk, has run no backtest, has decided nothing,
+and there is no group of symbols."""
 
 
 async def test_a_letter_focuses_a_pane_and_settings_name_their_origin(running: Running) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -49,6 +49,7 @@ class DeskScreen(OrderActions):
     def __init__(self) -> None:
         super().__init__()
         self.symbol = ""
+        self._groups: Mapping[str, tuple[str, ...]] = {}
         self._group = WatchedGroup()
         self._looked_up: tuple[object, ...] = ()
         """The symbols beyond the desk's, and the record, that prices were read for."""
@@ -80,7 +81,7 @@ class DeskScreen(OrderActions):
     def on_mount(self) -> None:
         """Focus the watchlist, with the group that was shown last."""
         self.focus_pane("watchlist")
-        if (name := last_group()) != DESK_GROUP:
+        if self._read_groups() and (name := last_group()) != DESK_GROUP:
             self._show_group(name)
 
     def has_room_for(self, pane: Widget) -> bool:
@@ -192,16 +193,14 @@ class DeskScreen(OrderActions):
 
     def group_changed(self, name: str) -> None:
         """Show what is new in the group, where it is the one that is shown."""
-        if name == self._group.name:
+        if self._read_groups() and name == self._group.name:
             self._show_group(name)
 
     def action_watchlist(self) -> None:
         """Show the next group of symbols."""
-        try:
-            names = [DESK_GROUP, *self.desk_app.bridge.readings.groups()]
-        except PaperdeskError as error:
-            self.notify(str(error), markup=False, severity="error", timeout=6)
+        if not self._read_groups():
             return
+        names = [DESK_GROUP, *self._groups]
         if len(names) == 1:
             self.notify("no group yet: W makes one", timeout=3)
         here = names.index(self._group.name) if self._group.name in names else 0
@@ -231,17 +230,22 @@ class DeskScreen(OrderActions):
         for action, symbols in (("add", add), ("remove", remove)):
             if symbols:
                 report_action(self.app, f"watchlist {name} is changed", "watchlist", action, name, *symbols)
-        self._show_group(name)
+        if self._read_groups():
+            self._show_group(name)
+
+    def _read_groups(self) -> bool:
+        """Read the groups of symbols; False, once it is said why, where they cannot be read."""
+        try:
+            self._groups = self.desk_app.bridge.readings.groups()
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+            return False
+        return True
 
     def _show_group(self, name: str) -> None:
         """Show a group, which is the one that the next opening shows; the desk's own where there is none any more."""
-        try:
-            groups = self.desk_app.bridge.readings.groups() if name != DESK_GROUP else {}
-        except PaperdeskError as error:
-            self.notify(str(error), markup=False, severity="error", timeout=6)
-            return
-        name = name if name in groups else DESK_GROUP
-        self._group = WatchedGroup(name=name, symbols=groups.get(name, ()))
+        name = name if name in self._groups else DESK_GROUP
+        self._group = WatchedGroup(name=name, symbols=self._groups.get(name, ()))
         keep_group(name)
         watchlist = self.query_one("#watchlist", Table)
         watchlist.entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
@@ -332,6 +336,10 @@ class DeskScreen(OrderActions):
         """Show the snapshot after a command, all of it."""
         self._at_once = True
         super().show_at_once()
+
+    def own_circumstances(self) -> frozenset[str]:
+        """Those of the symbol, and groups of symbols to go to."""
+        return super().own_circumstances() | ({"groups"} if self._groups else set())
 
     def has_decision(self) -> bool:
         """True where the symbol was decided."""

@@ -20,6 +20,7 @@ NEEDS = {
     "v what the model saw": ("chart",),
     "enter trail": ("decisions",),
     "[ ] run": ("decisions",),
+    "w group": ("desk",),
 }
 """Hints of keys that need something to act on, and the screens whose keys they are."""
 
@@ -47,7 +48,7 @@ async def test_a_desk_that_has_run_names_them(desk: Path) -> None:
     async with opened((240, 40)) as pilot:
         for mode in ("desk", "agents", "book", "decisions", "ops"):
             await pilot.press(SCREENS[mode][0])
-            wanted = {hint for hint, screens in NEEDS.items() if mode in screens} - {"[ ] run"}
+            wanted = {hint for hint, screens in NEEDS.items() if mode in screens} - {"[ ] run", "w group"}
             await until(pilot, lambda: hinted(pilot) == wanted)  # noqa: B023
             for table in pilot.app.screen.query(Table):  # the example of a filter is one of this table
                 assert table.filter_example and table.filter_of(table.filter_example), table.id

@@ -11,6 +11,7 @@ from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.navigation_bars import Hints
 from tui.widgets.table import Table
 
 
@@ -114,8 +115,9 @@ def test_a_file_that_is_neither_csv_nor_groups_is_not_imported(
 
 async def test_the_desk_goes_through_groups_and_changes_one(run: Run, desk: Path) -> None:
     run("watchlist", "add", "core", "HLXM", "ZZZZ")
-    async with opened() as pilot:
+    async with opened((160, 40)) as pilot:
         await until(pilot, lambda: len(cells(pilot, "watchlist")) == 4)
+        await until(pilot, lambda: "w group" in str(pilot.app.screen.query_one(Hints).render()))
         own = [row[0] for row in cells(pilot, "watchlist")]
         await pilot.press("w")
         await until(pilot, lambda: [row[0] for row in cells(pilot, "watchlist")] == ["HLXM", "ZZZZ"])
