@@ -44,6 +44,7 @@ class Key:
         one that was `stopped` is chosen, where there are several `runs`, where the screen has a `row` to act on
         or `groups` of symbols to go to, shows what was `decided`, or belongs to a `record` that can be gone through;
         empty: always.
+    hinted: circumstances beyond these in which the hint is shown: where one pane stands `alone`; empty: always.
     writes: True where it changes something, which an app that is opened read-only refuses.
     """
 
@@ -56,6 +57,7 @@ class Key:
     screens: tuple[str, ...] = tuple(SCREENS)
     hint: str = ""
     when: str = ""
+    hinted: str = ""
     writes: bool = False
 
 
@@ -111,11 +113,13 @@ def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequ
     where cycles are run."""
 
     def rank(key: Key) -> int:
-        if key.when in URGENT or ("past" in circumstances and key.group == "Past"):
+        if key.hinted or key.when in URGENT or ("past" in circumstances and key.group == "Past"):
             return 0
         return 1 if screen != DESK and len(key.screens) <= FEW else 2
 
-    shown = sorted((key for key in works(screen, circumstances, keys) if key.hint), key=rank)
+    there = set(circumstances)
+    hinted = (key for key in works(screen, there, keys) if key.hint and there.issuperset(key.hinted.split()))
+    shown = sorted(hinted, key=rank)
     return [Hint("" if key.hint[0] in "[<{" else key.shown.split()[0], key.hint, key.action) for key in shown]
 
 

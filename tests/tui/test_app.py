@@ -259,6 +259,7 @@ async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
         screen = pilot.app.screen
         await pilot.press("tab", "z")
         assert screen.query_one("#chart").display and not screen.query_one("#watchlist").display
+        assert "tab next pane" in text_of(pilot)
         await pilot.press("tab")
         assert screen.query_one("#agents").display and not screen.query_one("#chart").display
         await pilot.press("escape")
@@ -287,6 +288,7 @@ async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size:
             await pilot.press(mode)
             await shown(pilot)
             assert "PAPER" in text_of(pilot)
+            assert ("tab next pane" in text_of(pilot)) is (form is Layout.SINGLE)
         # Nothing is decided: a large screen gives the room to the chart.
         assert not screen.query_one("#why").display
         if form is Layout.WIDE:

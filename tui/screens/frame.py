@@ -164,12 +164,18 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             pane.display = alone if self.single else self.has_room_for(pane)
         for column in self.query(".column"):
             column.display = not self.single or any(pane.display and column in pane.ancestors for pane in panes)
+        self.query_one(Hints).show(self._view, self.own_circumstances())
 
     def own_circumstances(self) -> frozenset[str]:
         """Circumstances of what this screen shows that keys depend on, as their table names them."""
         if not self._built:
             return frozenset()
-        found = {"record": self.has_record(), "decided": self.has_decision(), "row": self.has_row()}
+        found = {
+            "record": self.has_record(),
+            "decided": self.has_decision(),
+            "row": self.has_row(),
+            "alone": self.single,
+        }
         return frozenset(name for name, holds in found.items() if holds)
 
     def has_record(self) -> bool:
