@@ -272,11 +272,11 @@ async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
         ((160, 50), Layout.WIDE),
         pytest.param((80, 24), Layout.NARROW, marks=pytest.mark.slow),
         pytest.param((60, 15), Layout.SINGLE, marks=pytest.mark.slow),
-        ((10, 3), Layout.LINE),
+        pytest.param((10, 3), Layout.LINE, marks=pytest.mark.slow),
         pytest.param((120, 40), Layout.USUAL, marks=pytest.mark.slow),
         pytest.param((79, 24), Layout.SINGLE, marks=pytest.mark.slow),
         pytest.param((39, 9), Layout.LINE, marks=pytest.mark.slow),
-        pytest.param((30, 8), Layout.LINE, marks=pytest.mark.slow),
+        ((30, 8), Layout.LINE),
     ],
 )
 async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size: tuple[int, int], form: Layout) -> None:
@@ -289,6 +289,9 @@ async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size:
             await shown(pilot)
             assert "PAPER" in text_of(pilot)
             assert ("tab next pane" in text_of(pilot)) is (form is Layout.SINGLE)
+            if form is not Layout.LINE or size[1] > 3:
+                told = " ".join(text_of(pilot).split())
+                assert ("it takes 40 columns and 10 rows q quits" in told) is (form is Layout.LINE)
         # Nothing is decided: a large screen gives the room to the chart.
         assert not screen.query_one("#why").display
         if form is Layout.WIDE:

@@ -22,7 +22,7 @@ from tui.arena_day import ArenaDay, Document, arena_moments
 from tui.keys import ARENA, bindings
 from tui.pace import Pace
 from tui.screens.ask import AskScreen
-from tui.screens.frame import TALL, FramedScreen
+from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import Place, Snapshot
 from tui.subcommand import run_command
@@ -139,7 +139,7 @@ class ArenaScreen(FramedScreen):
 
     def show_body(self, view: Snapshot) -> None:
         """List the arenas once the desk is open; go on where it plays."""
-        if view.services is not None and not self._listed:
+        if view.services is not None and not self._listed and self.form is not Layout.LINE:  # it may play one: unseen
             self._listed = True
             self._list()
         if self.day is not None and (due := self._pace.due(time.monotonic())):

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Region, Size
 from textual.widget import Widget
+from textual.widgets import Static
 
 from tui.screens.control_keys import ControlKeys
 from tui.screens.events_in_turn import EventsInTurn
@@ -29,6 +30,8 @@ from tui.worker_failures import ShowsFailures
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted
 
+LEAST_COLUMNS, LEAST_ROWS = 40, 10
+"""The smallest terminal that has room for a pane."""
 TALL = 34
 """Rows from which the events have four lines."""
 
@@ -37,7 +40,7 @@ class Layout(StrEnum):
     """The layouts, from the smallest to the widest; the value is the class that the style sheet knows."""
 
     LINE = "-line"
-    """Below 40 x 10: a status line."""
+    """Below 40 x 10: a status line, and the size that it takes for more."""
     SINGLE = "-single"
     """Below 80 x 20: one pane at a time; tab goes to the next."""
     NARROW = "-narrow"
@@ -53,7 +56,7 @@ LAYOUT_CLASSES = frozenset({*Layout, "-tall"})
 
 def layout_of(columns: int, rows: int) -> Layout:
     """The layout for a terminal of a size."""
-    if columns < 40 or rows < 10:
+    if columns < LEAST_COLUMNS or rows < LEAST_ROWS:
         return Layout.LINE
     if columns < 80 or rows < 20:
         return Layout.SINGLE
@@ -88,6 +91,9 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         yield ErrorBar()
         yield TimeBar()
         yield Hints(self.MODE, self.desk_app.settings.keys)
+        quits = next(key.shown.split()[0] for key in self.desk_app.settings.keys if key.id == "go.quit")
+        small = f"too small for more: it takes {LEAST_COLUMNS} columns and {LEAST_ROWS} rows\n{quits} quits"
+        yield Static(small, markup=False, id="too-small")
         with Container(id="body"):
             yield from self.compose_body()
 

@@ -17,7 +17,7 @@ from engine.app.arena_record import load_document, played_arenas
 from engine.app.demo_time import is_demo
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
-from tests.tui.conftest import Running, opened, until
+from tests.tui.conftest import Running, opened, shown, until
 from tui.arena_day import ArenaDay
 from tui.screens.arena import DEMO, ArenaScreen
 from tui.widgets.navigation_bars import Hints, TimeBar
@@ -148,8 +148,11 @@ async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: R
     desk = FakeDesk(record.parent)
     desk.arenas, desk.arena = played_arenas, load_document  # type: ignore[method-assign, attr-defined]
     desk.is_demo = True
-    async with running(desk=desk) as pilot:
-        # A demo desk plays one of its own, by rules.
+    async with running((30, 8), desk=desk) as pilot:
+        # A demo desk plays one of its own, by rules, once it can be seen.
         await pilot.press("8")
+        await shown(pilot)
+        assert [path.stem for path in places.arenas_dir().glob("*.json")] == ["left"]
+        await pilot.resize_terminal(120, 40)
         await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
         assert day(pilot).count == DEMO[2] and day(pilot).messages()
