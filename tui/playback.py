@@ -147,8 +147,8 @@ class Playback:
             self._go_to(0, "no session of this record is over yet")
             return
         session, place = max((one for one in ends if one[0] <= wanted), default=ends[0])
-        which = "the first" if session > wanted else "the last" if place == ends[-1][1] else "the one before"
-        self._go_to(place, "" if session == wanted else f"no session {wanted}: this is {which}")
+        which = "the first" if session > wanted else "the last" if place == ends[-1][1] else "one before"
+        self._go_to(place, "" if session == wanted else f"no session then: {which}")
 
     def play(self, speed: int | None = None) -> None:
         """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a

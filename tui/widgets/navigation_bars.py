@@ -16,6 +16,8 @@ from tui.widgets.clickable import clickable
 
 PLAYING, DONE, TO_COME = ">>", "=", "-"
 """Marks of the time bar; plain ones, which every terminal has."""
+SHORTEST = 8
+"""Cells at least of the track of a time bar."""
 NEEDED = ("help", "quit")
 """Hints that are always shown."""
 WIDE_GAP = " | "
@@ -83,7 +85,10 @@ class TimeBar(Static):
         back = "  \\ present "
         text = one_line(place.text)
         room = self.size.width - len(head) - len(back)
-        track = min(40, room // 3) if room >= 20 else 0  # as long for every event
+        track = min(40, room // 3) if room >= 20 else 0
+        if not place.speed:  # while it plays, the track is as long for every event
+            spare = room - len(text) - 2
+            track = min(track, spare) if spare >= SHORTEST else 0
         passed = 1.0 if 0 < place.count == place.number else max(0, place.number - 1) / max(1, place.count - 1)
         done = int(track * passed)  # full at the last place alone
         self._track = (len(head), track)
