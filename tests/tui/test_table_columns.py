@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from textual.app import App, ComposeResult
 
+from tests.tui.conftest import Running, until
 from tui.market_view import MarketView, Quote
 from tui.snapshot import Snapshot
 from tui.state import Books, DeskState, Held, Pane, Progress, Signal
@@ -47,6 +48,18 @@ async def test_the_position_stays_while_a_step_with_a_long_name_runs() -> None:
             await pilot.pause()
             head, row = (table.render_line(n).text for n in (0, 1))
             assert "POS" in head and "64.72" in row and signal in row, (head, row)
+
+
+async def test_the_row_under_the_cursor_is_one_reversed_row_in_the_terminal_s_own_colours(running: Running) -> None:
+    async with running((80, 24)) as pilot:
+        pilot.app.theme = "paperdesk-ansi"
+        table = pilot.app.screen.query_one("#watchlist", Table)
+        await until(pilot, lambda: bool(table.rows) and table.has_focus)
+        table.show([Row("one", (Cell("A", "strong"), Cell("1", "up"), Cell("", "warn"), Cell("2"), Cell("B", "down")))])
+        await pilot.pause()
+        styles = [segment.style for segment in table.render_line(1)]
+        assert all(style is not None and style.reverse for style in styles)
+        assert len({(style.color, style.bgcolor) for style in styles if style is not None}) == 1
 
 
 async def test_a_column_of_text_is_as_narrow_again_as_its_text() -> None:

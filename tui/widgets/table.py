@@ -395,6 +395,7 @@ class Table(ScrollView, can_focus=True):
                 found += Style(bgcolor=under.bgcolor, bold=under.bold, reverse=under.reverse)
             if ink:
                 own = self.get_component_rich_style(f"table--{ink}")
-                found += Style(color=own.color, bold=own.bold)
+                # Each ink of a reversed row would be another background.
+                found += Style(color=None if found.reverse else own.color, bold=own.bold)
             self._styles[ink, here] = found
         return found
