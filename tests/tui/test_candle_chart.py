@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
 
+from engine.domain.chart import Line
 from tui import app as app_module
 from tui.app_settings import THEMES
 from tui.chart_data import ChartData
@@ -140,6 +142,27 @@ async def test_no_colour_means_no_colour(monkeypatch: pytest.MonkeyPatch) -> Non
         segments = [s for y in range(24) for s in chart.render_line(y)]
         assert all(s.style is None or s.style.color is None for s in segments)
         assert any("[" in s.text for s in segments)
+
+
+@pytest.mark.parametrize(
+    ("columns", "bars", "high", "samples", "close"),
+    [
+        (90, True, True, True, True),
+        (80, False, True, True, True),
+        (58, False, False, True, True),
+        (44, False, False, False, True),
+        (30, False, False, False, False),
+    ],
+)
+async def test_names_of_the_lines_stay_the_longest_in_a_title_without_room(
+    columns: int, bars: bool, high: bool, samples: bool, close: bool
+) -> None:
+    lines = tuple(Line(name, [1.0] * 50) for name in ("SMA10", "SMA50", "BB"))
+    app = Desk(replace(data(50), lines=lines))
+    async with app.run_test(size=(columns, 24)):
+        shown = title(app.query_one(CandleChart))
+        assert all(line.name in shown for line in lines), shown
+        assert (" bars" in shown, " H1" in shown, "─" in shown, " C1" in shown) == (bars, high, samples, close), shown
 
 
 @pytest.mark.parametrize("size", [(10, 4), (4, 2), (24, 8), (200, 60)])

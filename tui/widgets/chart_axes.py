@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from tui.chart_data import candle_of, is_drawable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from tui.chart_data import Candle, ChartData, ChartView
     from tui.widgets.chart_canvas import Canvas
 
+Pieces = list[tuple[str, str]]
+"""Texts beside each other, with their inks."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 LINE_SAMPLES = ("───", "── ─", "─ ─", "────", "─── ─")
 """Samples of the dashes, by the number of the line; the raster draws the same ones."""
@@ -163,29 +166,37 @@ def write_title(
     price_text: Callable[[float], str],
     ascii_only: bool,
 ) -> None:
-    """Write the top row: name at the left, prices at the right, the legend between them as far as it fits. Prices are
-    shortened for the legend, except under a cursor."""
+    """Write the top row: name at the left, prices at the right, the legend between them. Where they do not fit, first
+    the number of bars is left out, then prices; under a cursor the legend is, whose names stay the longest."""
     title = data.title[: canvas.width]
     canvas.write(0, 0, title, "title")
     x = len(title) + 2
-    right = canvas.width
-    legend = _legend(data, view, candles, ascii_only)
+    lines, names = _legend(data, ascii_only)
+    legends = [[_bars(view, candles), *lines], lines, names]
     shown, before = _bar_at(data, view.cursor) if view.cursor is not None else _newest(candles)
+    choices: list[Pieces] = [[]]
     if shown is not None:
-        choices = _prices(data, shown, before, price_text, view.cursor is not None)
-        after_legend = x if view.cursor is not None else x + sum(len(text) + 2 for text, _ in legend)
-        fitting = (some for start in (after_legend, x) for some in choices if start + _length(some) <= canvas.width)
-        pieces = next(fitting, [])
-        right -= _length(pieces)
-        at = right
-        for text, ink in pieces:
-            canvas.write(at, 0, text, ink)
-            at += len(text) + 1
-    for text, ink in legend:
+        choices = [*_prices(data, shown, before, price_text, view.cursor is not None), []]
+    pairs = _beside_each_other(choices, legends, view.cursor is not None)
+    prices, legend = next((pair for pair in pairs if x + _length(*pair) <= canvas.width), ([], []))
+    right = at = canvas.width - _length(prices, [])
+    for text, ink in prices:
+        canvas.write(at, 0, text, ink)
+        at += len(text) + 1
+    for text, ink in legend or names:
         if x + len(text) + 2 > right:
             break
         canvas.write(x, 0, text, ink)
         x += len(text) + 2
+
+
+def _beside_each_other(
+    choices: Sequence[Pieces], legends: Sequence[Pieces], dated: bool
+) -> Iterable[tuple[Pieces, Pieces]]:
+    """Prices and legends, the best pair first."""
+    if dated:
+        return product(choices, [*legends, []])
+    return chain(product(choices[:1], legends[:2]), product(choices[1:], legends), product(choices, [[]]))
 
 
 def _newest(candles: Sequence[Candle]) -> tuple[Candle | None, float]:
@@ -205,7 +216,7 @@ def _prices(
     before: float,
     price_text: Callable[[float], str],
     dated: bool,
-) -> list[list[tuple[str, str]]]:
+) -> list[Pieces]:
     """List texts and inks of date, open, high, low, close and change on the bar before; then shorter choices."""
     direction = "up" if shown.up else "down"
     date = [(day_text(data.days[shown.last]), "text")] if dated else []
@@ -217,22 +228,31 @@ def _prices(
     return [date + range_ + close + change, date + close + change, date + close, close]
 
 
-def _length(pieces: Sequence[tuple[str, str]]) -> int:
-    return sum(len(text) + 1 for text, _ in pieces) - 1 if pieces else 0
+def _length(prices: Pieces, legend: Pieces) -> int:
+    """Cells of a legend and of the prices after it."""
+    return sum(len(text) + 2 for text, _ in legend) + sum(len(text) + 1 for text, _ in prices) - bool(prices)
 
 
-def _legend(data: ChartData, view: ChartView, candles: Sequence[Candle], ascii_only: bool) -> list[tuple[str, str]]:
-    """List the number of bars in view, then each line's name beside a sample of its dash."""
+def _bars(view: ChartView, candles: Sequence[Candle]) -> tuple[str, str]:
+    """The number of bars in view."""
     bars = candles[-1].last - candles[0].first + 1 if candles else 0
-    entries = [(f"{bars} bars" + (f" ({view.per} a candle)" if view.per > 1 else ""), "muted")]
+    return f"{bars} bars" + (f" ({view.per} a candle)" if view.per > 1 else ""), "muted"
+
+
+def _legend(data: ChartData, ascii_only: bool) -> tuple[Pieces, Pieces]:
+    """List each line's name beside a sample of its dash, and the names alone."""
     samples = ASCII_SAMPLES if ascii_only else LINE_SAMPLES
+    entries: Pieces = []
+    names: Pieces = []
     plain = 0
     for number, line in enumerate(data.lines):
         place, band = line_place(data.lines, number), line.role in {"upper", "lower"}
         if place == number:
-            entries.append((f"{samples[place % len(samples)]} {line.name}", "band" if band else f"line{plain}"))
+            ink = "band" if band else f"line{plain}"
+            entries.append((f"{samples[place % len(samples)]} {line.name}", ink))
+            names.append((line.name, ink))
         plain += not band
-    return entries
+    return entries, names
 
 
 def line_place(lines: Sequence[Line], number: int) -> int:
