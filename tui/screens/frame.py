@@ -86,7 +86,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
     def compose(self) -> ComposeResult:
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""
         self._fit(self.app.size)
-        yield StatusBar()
+        yield StatusBar(read_only=self.desk_app.settings.read_only)
         yield Tabs(self.MODE)
         yield ErrorBar()
         yield TimeBar()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PAPER = " PAPER "
 """The label of every screen, at any size and in any theme."""
+READ_ONLY = " READ-ONLY "
+"""The label beside it in an app in which nothing can be changed."""
 HALTED = " HALTED "
 """The label beside it while the desk is halted, as visible."""
 PAUSED = " PAUSED "
@@ -162,8 +164,9 @@ class StatusBar(Widget):
         f"status--{ink}" for ink in ("paper", "halted", "name", "value", "up", "down", "warn", "cycle")
     }
 
-    def __init__(self) -> None:
+    def __init__(self, *, read_only: bool) -> None:
         super().__init__()
+        self._always = PAPER + READ_ONLY if read_only else PAPER
         self._items: list[Item] = []
         self._labels: list[str] = []
 
@@ -176,9 +179,9 @@ class StatusBar(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Return PAPER and as many items as fit."""
+        """Return the labels and as many items as fit."""
         base = self.rich_style
-        segments = [Segment(PAPER, self._ink("paper"))]
+        segments = [Segment(self._always, self._ink("paper"))]
         segments += [Segment(label, self._ink("halted")) for label in self._labels]
         segments.append(Segment(" ", base))
         room = self.size.width - sum(len(segment.text) for segment in segments)

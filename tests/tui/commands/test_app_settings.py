@@ -19,6 +19,7 @@ from tui.invocation import Invocation
 from tui.keys import KEYS, SCREENS
 from tui.screens.reading import ReadingScreen
 from tui.widgets.navigation_bars import Hints
+from tui.widgets.screen_bars import StatusBar
 
 
 def settings_of(home: Path, text: str, *, read_only: bool = False) -> AppSettings:
@@ -110,10 +111,13 @@ async def test_an_app_that_is_read_only_changes_nothing(running: Running, asking
     async with running(desk=asking, settings=checked_settings(Invocation(), read_only=True)) as pilot:
         app = pilot.app
         hints = str(app.screen.query_one(Hints).render())
+        assert "PAPER  READ-ONLY " in app.screen.query_one(StatusBar).render_line(0).text
         assert "run cycle" not in hints and "veto" not in hints and "zoom" in hints
         titles = {command.title for command in app.get_system_commands(app.screen)}
         writing = [(key, mode) for mode in SCREENS for key in KEYS if key.writes and mode in key.screens]
-        assert {"desk.pause", "desk.kill-switch", "memory.forget", "backtest.start"} <= {key.id for key, _ in writing}
+        assert {"desk.pause", "desk.kill-switch", "memory.forget", "backtest.start", "backtest.form"} <= {
+            key.id for key, _ in writing
+        }
         for key, mode in writing:
             assert key.meaning not in titles
             if app.current_mode != mode:
