@@ -194,7 +194,7 @@ class OpsScreen(FramedScreen):
         models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.services is None else view.services.usd_per_day
         plain = self.app.has_class("-plain")
-        models.border_subtitle = ops_tables.budget_meter(found.spent_today, limit, plain=plain)
+        set_subtitle(models, ops_tables.budget_meter(found.spent_today, limit, plain=plain))
 
 
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, acts: bool = True) -> str:

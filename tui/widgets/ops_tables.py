@@ -119,9 +119,9 @@ def budget_meter(spent: Decimal | None, limit: Decimal | None, *, plain: bool) -
     if spent is None:
         return of
     part = min(Decimal(1), spent / limit)
-    full, empty = "#-" if plain else "▰▱"
+    full, empty, ends = ("#", ".", "[]") if plain else ("▰", "▱", ("", ""))
     cells = math.ceil(part * METER)
-    return f"{full * cells}{empty * (METER - cells)} {part:.0%} {of}"
+    return f"{ends[0]}{full * cells}{empty * (METER - cells)}{ends[1]} {part:.0%} {of}"
 
 
 def runs(operations: Operations) -> list[Row]:

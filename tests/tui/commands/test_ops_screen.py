@@ -19,6 +19,7 @@ from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
+from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.market_view import MarketView
@@ -51,7 +52,7 @@ def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
     [
         ("0", False, "▱▱▱▱▱▱▱▱▱▱ 0% today free of $5.00"),
         ("1.20", False, "▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00"),
-        ("5", True, "########## 100% today $5.00 of $5.00"),
+        ("5", True, "[##########] 100% today $5.00 of $5.00"),
         (None, False, "today cost unknown of $5.00"),
     ],
 )
@@ -61,11 +62,12 @@ def test_the_days_budget_is_drawn_as_far_as_it_is_spent(spent: str | None, plain
 
 async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
     async with opened() as pilot:
+        pilot.app.add_class("-plain")
         await pilot.press("9")
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
         rates = cells(pilot, "rates")
-        assert str(pilot.app.screen.query_one("#models").border_subtitle).endswith("▱▱▱▱▱ 0% today free of $5.00")
+        await until(pilot, lambda: "- [..........] 0% today free of $5.00 -" in drawn(pilot), seconds=20)
         # The log goes back beyond the last run.
         await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
         # d asks why: the last decision of the run, and of a run that decided nothing it says so.
