@@ -124,8 +124,18 @@ def hints(screen: str, circumstances: Collection[str] = ("present",), keys: Sequ
 
 
 def groups(keys: Sequence[Key] = KEYS) -> dict[str, list[tuple[str, str]]]:
-    """Keys and meanings by group, for the help."""
+    """Keys and meanings by group, for the help; a meaning names the screens on which the key acts, where not all."""
     found: dict[str, list[tuple[str, str]]] = {"Moving": list(MOVES)}
     for key in keys:
-        found.setdefault(key.group, []).append((key.shown, key.meaning))
+        found.setdefault(key.group, []).append((key.shown, key.meaning + _where(key)))
     return found
+
+
+def _where(key: Key) -> str:
+    """The screens on which a key acts; empty for all of them, and for the one that its group is named after."""
+    names = [name for mode, (_, name, _) in SCREENS.items() if mode in key.screens]
+    if len(names) == len(SCREENS) or names == [key.group]:
+        return ""
+    if len(names) > FEW:
+        return f" (not {', '.join(name for _, name, _ in SCREENS.values() if name not in names)})"
+    return f" ({', '.join(names)})"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 
+from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.keys import works
 from tui.pace import SPEEDS
@@ -32,7 +33,7 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
         run = partial(app.call_later, app.run_action, key.action, frame)
         yield SystemCommand(key.meaning, f"key {key.shown}", run)
     for speed in SPEEDS if view.place is not None else ():
-        meaning = f"{speed} events of a desk, or sessions of a backtest, a second"
+        meaning = f"{counted(speed, 'event')} a second; of a backtest {counted(speed, 'session')}"
         yield SystemCommand(f"Play {speed}x", meaning, partial(_play, desk.bridge, speed))
     if (offer := desk.set_up) is not None:
         yield SystemCommand(offer.name, offer.meaning, partial(app.call_later, _ask_set_up, app, offer))

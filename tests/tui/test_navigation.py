@@ -91,8 +91,10 @@ async def test_the_palette_lists_the_keys_that_work_and_runs_them(running: Runni
         await pilot.press("enter")
         await until(pilot, lambda: app.current_mode == "ops")
         await pilot.press("left_curly_bracket")
-        titles = {one.title for one in app.get_system_commands(app.screen)}
-        assert "Play 60x" in titles and "Back to the present" in titles
+        offered = {one.title: one.help for one in app.get_system_commands(app.screen)}
+        assert "Back to the present" in offered
+        assert offered["Play 1x"] == "1 event a second; of a backtest 1 session"
+        assert offered["Play 60x"] == "60 events a second; of a backtest 60 sessions"
 
 
 class Standing(FakeDesk):

@@ -87,7 +87,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""
         self._fit(self.app.size)
         yield StatusBar(read_only=self.desk_app.settings.read_only)
-        yield Tabs(self.MODE)
+        yield Tabs(self.MODE, self.desk_app.settings.keys)
         yield ErrorBar()
         yield TimeBar()
         yield Hints(self.MODE, self.desk_app.settings.keys)

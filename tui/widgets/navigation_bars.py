@@ -28,22 +28,24 @@ PALETTE = Hint("^p", "commands", "app.command_palette")
 class Tabs(Static):
     """The screens of the app, with the current one underlined. Where they do not fit, the others are keys alone."""
 
-    def __init__(self, current: str) -> None:
+    def __init__(self, current: str, keys: Sequence[Key]) -> None:
         super().__init__("", markup=False)
         self._current = current
+        shown = {key.id: key.shown.split()[0] for key in keys}
+        self._keys = [shown[f"screen.{mode}"] for mode in SCREENS]
 
     def on_resize(self) -> None:
         """Write the widest form that fits."""
-        names = [f"{key} {name}" for key, name, _ in SCREENS.values()]
+        names = [f"{key} {name}" for key, (_, name, _) in zip(self._keys, SCREENS.values(), strict=True)]
         whole = sum(map(len, names)) + len(names) - 1 <= self.size.width
         texts = [
             clickable(
                 Content.styled(text, "bold underline $primary")
                 if mode == self._current
-                else Content(text if whole else SCREENS[mode][0]),
+                else Content(text if whole else key),
                 f"app.switch_mode('{mode}')",
             )
-            for mode, text in zip(SCREENS, names, strict=True)
+            for mode, key, text in zip(SCREENS, self._keys, names, strict=True)
         ]
         apart = sum(map(len, names)) + len(WIDE_GAP) * (len(names) - 1) <= self.size.width
         self.update(Content.styled(WIDE_GAP if apart else " ", "$foreground 30%").join(texts))

@@ -18,7 +18,7 @@ from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.keys import KEYS, SCREENS
 from tui.screens.reading import ReadingScreen
-from tui.widgets.navigation_bars import Hints
+from tui.widgets.navigation_bars import Hints, Tabs
 from tui.widgets.screen_bars import StatusBar
 
 
@@ -70,12 +70,16 @@ def test_the_doctor_says_where_colours_and_keys_are_set(run: Run, fresh: Path, m
 
 
 async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running, paperdesk_home: Path) -> None:
-    settings = settings_of(paperdesk_home, '[bindings]\ndesk.run = "B,f5"\ndesk.next = "m"\ngo.help = "H"')
+    settings = settings_of(
+        paperdesk_home, '[bindings]\ndesk.run = "B,f5"\ndesk.next = "m"\ngo.help = "H"\nscreen.desk = "f2"'
+    )
     async with running(settings=settings) as pilot:
         hints = str(pilot.app.screen.query_one(Hints).render())
         assert "B run cycle" in hints and "m symbol" in hints and "H help" in hints
         shown = {command.title: command.help for command in pilot.app.get_system_commands(pilot.app.screen)}
         assert shown["Next symbol"] == "key m"
+        tabs = str(pilot.app.screen.query_one(Tabs).render())
+        assert "f2 Desk" in tabs and "1 Desk" not in tabs and "2 Chart" in tabs
         symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
         await pilot.press("right_square_bracket")
         assert pilot.app.screen.symbol == symbol  # type: ignore[attr-defined]
@@ -86,7 +90,15 @@ async def test_own_keys_act_and_stand_in_hints_help_and_palette(running: Running
         await pilot.press("B")
         await until(pilot, lambda: bool(pilot.app.bridge.snapshot().desk.run))  # type: ignore[attr-defined]
         await pilot.press("H")
-        assert "B f5" in str(pilot.app.screen.text)  # type: ignore[attr-defined]
+        page = str(pilot.app.screen.text)  # type: ignore[attr-defined]
+        assert "B f5" in page
+        for meaning in (
+            "Check the desk again (Ops)",
+            "Veto the order that waits (Desk, Book)",
+            "alone; again: all (not",
+        ):
+            assert meaning in page
+        assert "Chart: next indicator\n" in page and "Search a symbol, and show it\n" in page
 
 
 async def test_a_chosen_theme_is_kept_and_the_configurations_goes_before_it(
