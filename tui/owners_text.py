@@ -6,18 +6,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tui.console import Console
-from tui.plain_text import table, wrapped
+from tui.plain_text import facts, table
 
 Row = Mapping[str, Any]
 
-_NOTE = (
-    "N counts opinions that took a side and whose outcome is known, RIGHT those that the price followed. SLUGGING is "
-    "the mean gain where right over the mean loss where wrong. RANK is Spearman's correlation of signed size and "
-    "change of the price, holds included. BEFORE DEBATE is RIGHT of the first advice. STATED is the mean confidence of "
-    "the opinions that are judged, BRIER its mean squared distance to what happened (0.25 for a coin and a confidence "
-    "of 0.5), and beside them RIGHT by the confidence that was stated. In brackets 95 % intervals, "
-    "which take sessions that share a horizon together."
-)
+MEANINGS = {
+    "AFTER": "sessions after the one that was decided, at whose close an opinion is judged",
+    "JUDGED": "opinions that took a side and whose outcome is known",
+    "RIGHT%": "the share of them that the price followed",
+    "95%": "the interval of the figure before it; sessions that share a horizon are taken together",
+    "STATED%": "the mean confidence that was stated",
+    "BRIER": "mean squared distance of the confidence to what happened; 0.25 for a coin and a confidence of 0.5",
+    "SLUGGING": "mean gain where right over mean loss where wrong",
+    "RANK": "Spearman's correlation of signed size and change of the price, holds included",
+    "BEFORE%": "RIGHT% of the first advice, before a debate",
+    "ALL": "opinions or reports, with those that took no side",
+    "ABSTAINED": "opinions that were not given",
+}
+"""The columns of these tables, and of the app's of the same, in its order."""
 
 
 def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
@@ -27,16 +33,16 @@ def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
     if not owners:
         yield "none that fits; leave out a filter"
         return
-    counts = ("OWNER", "OPINIONS", "ABSTAINED", "CHANGED ITS MIND", "STATED CONFIDENCE")
+    counts = ("OWNER", "ALL", "ABSTAINED", "CHANGED ITS MIND", "STATED%")
     yield from table(counts, [_counts(owner, own) for owner, own in owners.items()], {*counts[1:]}, console.room)
     yield ""
-    skills = ("OWNER", "AFTER", "N", "RIGHT", "", "SLUGGING", "RANK", "", "BEFORE DEBATE")
+    skills = ("OWNER", "AFTER", "JUDGED", "RIGHT%", "95%", "SLUGGING", "RANK", "95%", "BEFORE%")
     rows = [_skill(owner, one) for owner, own in owners.items() for one in own["horizons"]]
-    yield from table(skills, rows, {*skills[1:]} - {""}, console.room)
+    yield from table(skills, rows, {*skills[1:]}, console.room)
     yield from _calibration_lines(owners, console)
     yield from _agent_lines(document["per_agent"], console)
     yield ""
-    yield from wrapped(_NOTE, min(console.width, 100))
+    yield from facts([*MEANINGS.items()], min(console.width, 100), 11)
 
 
 def _calibration_lines(owners: Mapping[str, Row], console: Console) -> Iterator[str]:
@@ -45,20 +51,20 @@ def _calibration_lines(owners: Mapping[str, Row], console: Console) -> Iterator[
         return
     found = sorted({(band["low"], band["high"]) for _, one in stated for band in one["calibration"]["bands"]})
     yield ""
-    yield console.bold("Stated confidence against what happened")
-    head = ("OWNER", "AFTER", "N", "STATED", "RIGHT", "BRIER", *(f"{low:g}-{high:g}" for low, high in found))
+    yield console.bold("Stated confidence against what happened") + ", and RIGHT% within its bands"
+    head = ("OWNER", "AFTER", "JUDGED", "STATED%", "RIGHT%", "BRIER", *(f"{low:g}-{high:g}" for low, high in found))
     rows = [_calibration(owner, one, found) for owner, one in stated]
     yield from table(head, rows, {*head[1:]}, console.room)
 
 
 def _calibration(owner: str, one: Row, bands: Sequence[tuple[float, float]]) -> tuple[str, ...]:
     made = one["calibration"]
-    shares = {(band["low"], band["high"]): f"{_share(band['hit_rate'])} of {band['n']}" for band in made["bands"]}
+    shares = {(band["low"], band["high"]): f"{_share(band['hit_rate'])}% of {band['n']}" for band in made["bands"]}
     return (
         owner,
         f"+{one['sessions']}",
         str(made["n"]),
-        _figure(made["confidence"]),
+        _share(made["confidence"]),
         _share(made["hit_rate"]),
         _figure(made["brier"]),
         *(shares.get(band, "") for band in bands),
@@ -72,7 +78,7 @@ def _agent_lines(agents: Sequence[Row], console: Console) -> Iterator[str]:
     several = len({one["owner"] for one in agents}) > 1
     yield ""
     yield console.bold("Reports of agents that take a side")
-    head = ("OWNER" if several else "", "AGENT", "REPORTS", "SIDED", "AFTER", "N", "RIGHT", "")
+    head = ("OWNER" if several else "", "AGENT", "ALL", "SIDED", "AFTER", "JUDGED", "RIGHT%", "95%")
     rows = [
         (
             one["owner"] if several else "",
@@ -87,12 +93,12 @@ def _agent_lines(agents: Sequence[Row], console: Console) -> Iterator[str]:
         for one in agents
         for after in one["horizons"]
     ]
-    yield from table(head, rows, {*head[2:]} - {""}, console.room, least=("SIDED", "REPORTS"))
+    yield from table(head, rows, {*head[2:]}, console.room, least=("SIDED", "ALL"))
 
 
 def _counts(owner: str, own: Row) -> tuple[str, ...]:
     changed = f"{own['changed']} of {own['debated']}" if own["debated"] else ""
-    stated = "" if own["confidence"] is None else f"{own['confidence']:.2f}"
+    stated = "" if own["confidence"] is None else _share(own["confidence"])
     return owner, str(own["opinions"]), str(own["abstentions"]), changed, stated
 
 
@@ -113,7 +119,7 @@ def _skill(owner: str, one: Row) -> tuple[str, ...]:
 
 def _interval(bounds: Sequence[float | None], worded: Callable[[float], str]) -> str:
     low, high = bounds
-    return "" if low is None or high is None else f"({worded(low)} to {worded(high)})"
+    return "" if low is None or high is None else f"{worded(low)} to {worded(high)}"
 
 
 def _worded(figure: float | None, worded: Callable[[float], str]) -> str:
@@ -121,7 +127,7 @@ def _worded(figure: float | None, worded: Callable[[float], str]) -> str:
 
 
 def _share(fraction: float) -> str:
-    return f"{fraction * 100:.0f} %"
+    return f"{fraction * 100:.0f}"
 
 
 def _figure(figure: float) -> str:

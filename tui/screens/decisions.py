@@ -46,6 +46,12 @@ COLUMNS = (
     Column(title="WHY", stretch=True, min_width=12, drop_order=2),
 )
 PARTS = ("decisions", "calibration")
+FRAME = 6
+"""Rows of the bars, and of the border and heading of a table."""
+BANDS = 9
+"""Rows of the confidence below a table."""
+MEANING, FEWEST = 13, 5
+"""Rows of the meaning of the columns, all of it and at least."""
 
 
 def rows(decided: Iterable[FollowedDecision], *, owners: bool) -> dict[Row, FollowedDecision]:
@@ -125,24 +131,23 @@ class DecisionsScreen(FramedScreen):
 
     def on_mount(self) -> None:
         """Focus the table, and explain the columns of the other."""
-        self.query_one("#columns", TextPane).show(calibration_text.MEANINGS)
+        self.query_one("#columns", TextPane).show(calibration_text.EXPLAINED)
         self.focus_pane("decisions")
 
     def has_room_for(self, pane: Widget) -> bool:
         """True for the panes of the part that is shown: of a decision what counts where a screen is high enough, beside
-        the symbol's chart on a wide one; the confidence where any was stated, and the meaning of the columns on a high
-        screen."""
+        the symbol's chart on a wide one; the confidence where any was stated, and the meaning of the columns in the
+        rows that the table leaves."""
         listed, high = self._part == PARTS[0], self.size.height >= TALL
         tall = high and bool(self._decided)
-        stated = any(after.get("calibration") for after in self._calibrated.values())
         # The chart ends with the desk's last close, which is not that of a backtest.
         of_desk = self._source in self._sources[:1]
         return {
             "decisions": listed,
             "summary": listed and tall,
             "prices": listed and tall and of_desk and self.form is Layout.WIDE,
-            "bands": not listed and stated,
-            "columns": not listed and high,
+            "bands": not listed and self._states_confidence(),
+            "columns": not listed and self._room_for_columns() >= FEWEST,
         }.get(str(pane.id), not listed)
 
     def own_circumstances(self) -> frozenset[str]:
@@ -157,6 +162,17 @@ class DecisionsScreen(FramedScreen):
         """True where a decision is chosen."""
         return self._part == PARTS[0] and self.query_one("#decisions", Table).cursor_key in self._decided
 
+    def _states_confidence(self) -> bool:
+        return any(after.get("calibration") for after in self._calibrated.values())
+
+    def _room_for_columns(self) -> int:
+        """The rows for the meaning of the columns: all of it on a high screen, else as many as the table leaves."""
+        if self.size.height >= TALL:
+            return MEANING
+        taken = FRAME + len(self._calibrated) + (2 if self._view.place is not None else 0)
+        below = BANDS if self.form is Layout.NARROW and self._states_confidence() else 0
+        return min(MEANING, self.size.height - taken - below)
+
     def place_panes(self) -> None:
         """Show the panes of the part that is shown."""
         super().place_panes()
@@ -166,6 +182,8 @@ class DecisionsScreen(FramedScreen):
             self.query_one("#calibrated").display = not listed
             self.query_one("#decided-so").display = listed and (summary.display or prices.display)
             self.set_class(listed and summary.display and not self.single, "-summary")
+            columns = self.query_one("#columns")
+            columns.styles.height = None if self.single else self._room_for_columns()
             self._summarize()
 
     def show_body(self, view: Snapshot) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from textual.content import Content
 
 from engine.domain.text import counted
+from tui.owners_text import MEANINGS
 from tui.plain_text import one_line
 from tui.widgets.agent_panes import MUTED
 from tui.widgets.table import Cell, Column, Row
@@ -32,20 +33,7 @@ COLUMNS = (
     Column(title="ABSTAINED", right=True, drop_order=3),
 )
 
-_MEANINGS = {
-    "AFTER": "sessions after the one that was decided, at whose close an opinion is judged",
-    "JUDGED": "opinions that took a side and whose outcome is known",
-    "RIGHT%": "the share of them that the price followed",
-    "95%": "the interval of that share; sessions that share a horizon are taken together",
-    "STATED%": "the mean confidence that was stated",
-    "BRIER": "mean squared distance of the confidence to what happened; 0.25 for a coin and a confidence of 0.5",
-    "SLUGGING": "mean gain where right over mean loss where wrong",
-    "RANK": "Spearman's correlation of signed size and change of the price, holds included",
-    "BEFORE%": "RIGHT% of the first advice, before a debate",
-    "ALL": "opinions or reports, with those that took no side",
-    "ABSTAINED": "opinions that were not given",
-}
-MEANINGS = Content("\n").join(Content.assemble((f"{name:<11}", MUTED), meaning) for name, meaning in _MEANINGS.items())
+EXPLAINED = Content("\n").join(Content.assemble((f"{name:<11}", MUTED), meaning) for name, meaning in MEANINGS.items())
 """The columns, a line each."""
 
 

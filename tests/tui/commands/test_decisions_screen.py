@@ -16,7 +16,9 @@ from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.commands.test_agents_screen import text
 from tests.tui.commands.test_app_start import REPO
 from tests.tui.commands.test_book_screen import cells
+from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.conftest import opened, until
+from tui.owners_text import MEANINGS
 from tui.run_text import reason_words
 from tui.widgets.calibration_text import COLUMNS
 from tui.widgets.candle_chart import CandleChart
@@ -94,6 +96,23 @@ async def test_the_filter_knows_what_was_earned_who_said_otherwise_and_the_rest(
     assert shown["dissent"] and shown["dissent"] != every and len(every) == 6
 
 
+async def test_columns_are_explained_where_a_table_leaves_rows_and_are_named_as_in_the_command(
+    run: Run, desk: Path
+) -> None:
+    async with opened((80, 24)) as pilot:
+        await on_decisions(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: bool(cells(pilot, "calibration")))
+        await until(pilot, lambda: "JUDGED     opinions that took a side" in drawn(pilot))
+        assert all(row[0] in drawn(pilot) for row in cells(pilot, "calibration"))
+        await pilot.resize_terminal(80, 16)
+        await until(pilot, lambda: "opinions that took a side" not in drawn(pilot))
+    printed = (await asyncio.to_thread(run, "decisions", "--owners")).out.splitlines()
+    words = {word for line in printed if line.startswith(("OWNER", "AGENT")) for word in line.split()}
+    assert {"ALL", "JUDGED", "RIGHT%", "ABSTAINED"} <= words <= {*MEANINGS, "OWNER", "AGENT", "SIDED"}
+    assert [line.split()[0] for line in printed if line.split()[:1] in [[name] for name in MEANINGS]] == [*MEANINGS]
+
+
 async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidence(run: Run, debating: Path) -> None:
     async with opened() as pilot:
         await on_decisions(pilot)
@@ -103,6 +122,7 @@ async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidenc
         rows = {(row[0], row[1]): row for row in cells(pilot, "calibration")}
         explained = [line.split()[0] for line in text(pilot, "columns").splitlines()]
         assert ["WHO", *explained] == [column.title for column in COLUMNS]
+        assert explained == list(MEANINGS)
         bands: dict[str, str] = {}
         for row in cells(pilot, "calibration"):
             await pilot.pause()
