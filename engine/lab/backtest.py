@@ -14,7 +14,7 @@ from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
 from engine.domain.execution import ExecutionRules, FillAt
-from engine.domain.market import PriceHistory, Symbol
+from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
@@ -151,14 +151,39 @@ async def play_to(
     """
     warming, sessions = windows(context.spec, context.calendar)
     total, decisions = len(warming) + len(sessions), list[Decision]()
-    state = RunState(TradingHistory()) if start is None else start.state
+    state = RunState(TradingHistory())
     if start is None and warming:
         warm_up = _Part(context, "warm-up", warming, total=total)
         state = await warm_up.play(state)
         decisions = warm_up.decisions
+    elif start is not None:
+        start = _marked_anew(start, context)
+        state = start.state
     test = _Part(context, "test", sessions, total=total, last=read, start=start)
     checkpoint = await test.play_to(read, state)
     return (*decisions, *test.decisions), checkpoint
+
+
+def _marked_anew(start: Checkpoint, context: BacktestContext) -> Checkpoint:
+    """A checkpoint with the closes that were not known when it was taken: those of crypto, whose UTC day went on."""
+    histories = context.market.histories if context.histories is None else context.histories
+
+    def marked(point: EquityPoint) -> EquityPoint:
+        prices = dict(point.prices)
+        for symbol in prices:
+            row = histories[symbol].index(point.session) if symbol in histories else None
+            if row is not None:
+                prices[symbol] = from_nano(histories[symbol].close[row])
+        return replace(point, prices=prices, value=point.portfolio.value(prices))
+
+    state = start.state
+    books = {owner: marked(point) for owner, point in state.books.points.items()}
+    unlearned = [replace(one, before=marked(one.before), after=marked(one.after)) for one in state.unlearned]
+    return replace(
+        start,
+        books=None if start.books is None else marked(start.books),
+        state=replace(state, unlearned=tuple(unlearned), books=replace(state.books, points=books)),
+    )
 
 
 class _Part:

@@ -147,7 +147,7 @@ def run_id(desk: str, session: date, number: int = DAILY, *, only: Symbol | None
 
 
 def about_run(broker: str, mode: TradingMode, label: str, trigger: RunTrigger | None) -> Mapping[str, str]:
-    """What a journal keeps of a desk's run beside its end; no trigger where none is known."""
+    """The facts of a desk's run that a journal keeps beside its end; no trigger where none is known."""
     return {"broker": broker, "mode": mode, "label": label} | ({} if trigger is None else {"trigger": trigger})
 
 
@@ -196,7 +196,7 @@ class DeskRun(SessionContext):
 
     @property
     def about(self) -> Mapping[str, str]:
-        """What is kept of the run beside its end."""
+        """The facts of the run that are kept beside its end."""
         return about_run(self.broker, self.mode, self.label, self.trigger)
 
     @property

@@ -14,7 +14,6 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
-from engine.domain.market import CORRECT_SYMBOLS
 from engine.errors import PaperdeskError
 from tui import book_curves
 from tui.chart_data import NO_CHART
@@ -270,6 +269,8 @@ class DeskScreen(OrderActions):
         try:
             brought = await self.desk_app.bridge.readings.bring(symbols, now)
         except PaperdeskError as error:
+            from engine.domain.market import CORRECT_SYMBOLS
+
             brought = True  # the others were
             self.notify(str(error).replace(CORRECT_SYMBOLS, ""), markup=False, severity="warning", timeout=6)
         if brought:

@@ -46,7 +46,7 @@ class RunKeys(FramedScreen):
         return next((one for one in self._runs if one.name == self._chosen), None)
 
     def _beyond(self, what: str) -> str:
-        """What a title adds where its figures go on beyond the place in the past that is shown."""
+        """The end of a title whose figures go on beyond the place in the past that is shown."""
         place = self._view.place
         return f", the whole {what}" if place is not None and place.number < place.count else ""
 
