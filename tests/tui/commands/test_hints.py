@@ -50,8 +50,9 @@ async def test_a_desk_that_has_run_names_them(desk: Path) -> None:
             await pilot.press(SCREENS[mode][0])
             wanted = {hint for hint, screens in NEEDS.items() if mode in screens} - {"[ ] run", "w group"}
             await until(pilot, lambda: hinted(pilot) == wanted)  # noqa: B023
-            for table in pilot.app.screen.query(Table):  # the example of a filter is one of this table
-                assert table.filter_example and table.filter_of(table.filter_example), table.id
+            tables = pilot.app.screen.query(Table)
+            await until(pilot, lambda: all(table.filter_example for table in tables))  # noqa: B023
+            assert all(table.filter_of(table.filter_example) for table in tables)  # each is one of its own table
         await pilot.press("2")
         await until(pilot, lambda: hinted(pilot) == past)  # its bars are of today, its decisions of years ago
         await pilot.press("left_curly_bracket")
