@@ -38,6 +38,7 @@ from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
 from tui.market_reading import market_view
 from tui.market_view import MarketView
+from tui.newest_closes import bring_newest_closes
 from tui.own_events import OwnEvents
 from tui.plain_text import one_line
 from tui.snapshot import Source
@@ -57,9 +58,6 @@ TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
 
 TIME_SECONDS = 1.0
 """Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
-
-CLOSES_SECONDS = 60.0
-"""Seconds between two attempts to fetch the closes of a session."""
 
 TOUCHING = (Noticed, OrderFilled, OrderMoved, RunStarted, RunFinished)
 """Events of this process after which the journal is looked at, at once."""
@@ -217,7 +215,8 @@ class DeskFollower:
         self.runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
-        tasks.append(asyncio.create_task(self._bring_closes(services)))
+        read = partial(self._read_desk, services)
+        tasks.append(asyncio.create_task(bring_newest_closes(services, self._is_busy, read, self._warn)))
         self._send_early(runner)
         if self._stopped:
             return
@@ -311,28 +310,15 @@ class DeskFollower:
             if self._closed.have_changed(services.clock.now()):
                 await self._try_to_read(services)
 
-    async def _bring_closes(self, services: OpenDesk) -> None:
-        """Fetch the closes of sessions that nobody ran the desk for, and read the desk anew with them; a run fetches
-        what it needs by itself."""
-        told = ""
-        while True:
-            trouble, asked = "", False
-            try:
-                asked = not self._is_busy() and await services.bring_closes()
-                if asked:
-                    await self._read_desk(services)
-            except PaperdeskError as error:
-                trouble = f"the newest closes are not known: {one_line(str(error))}"
-            if trouble and trouble != told:
-                self.desk = with_line(self.desk, Line(services.clock.now(), "warning", trouble))
-            told = trouble
-            await asyncio.sleep(CLOSES_SECONDS if asked or trouble else TIME_SECONDS)
-
     async def _try_to_read(self, services: OpenDesk) -> None:
         try:
             await self._read_desk(services)
         except PaperdeskError as error:
             self.trouble = one_line(str(error))
+
+    def _warn(self, text: str) -> None:
+        assert self.services is not None
+        self.desk = with_line(self.desk, Line(self.services.clock.now(), "warning", text))
 
     def _is_busy(self) -> bool:
         """True while a run of this desk is at work."""
