@@ -89,7 +89,8 @@ class DataConfig(_Section):
     guidance: str | None = None
     """File of experts' notes (JSONL or CSV: date, symbol, text); each is shown from the day after."""
     refresh: bool = True
-    """Fetching of new bars, actions and news into the folder before a daily run on Alpaca."""
+    """Fetching of new bars, actions and news into the folder before a daily run on Alpaca, and of closes by the open
+    app."""
 
 
 class CalendarConfig(_Section):

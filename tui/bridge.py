@@ -300,7 +300,7 @@ class Bridge:
         if self._follower.runner is None:
             return Retry.OPEN
         desk = self._follower.desk
-        return Retry.RUN_CYCLE if desk.cycle_failed and trouble == desk.error else None
+        return Retry.RUN_CYCLE if desk.cycle_failed and trouble == desk.error and not self._refusal else None
 
     def _backtest_states(self) -> tuple[BacktestState, ...]:
         return tuple(process.state for process in self._backtests.values())

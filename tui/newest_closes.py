@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 """Seconds between two looks whether a close is missing."""
 AGAIN_SECONDS = 60.0
-"""Seconds between two attempts to fetch one: at a close its bar may take a while."""
+"""Seconds until the second attempt to fetch one, for its bar may take a while; after each that brought nothing twice as
+long, up to LONGEST_SECONDS, for a symbol that is halted has none."""
+LONGEST_SECONDS = 3600.0
 
 
 async def bring_newest_closes(
@@ -23,16 +25,21 @@ async def bring_newest_closes(
 ) -> None:
     """Fetch missing closes until it is cancelled, and have the desk read anew with them; not while it is `busy`, for a
     run fetches what it needs by itself. A failure is warned of once, and tried again."""
-    warned = ""
+    warned, again = "", AGAIN_SECONDS
     while True:
-        trouble, brought = "", False
+        trouble, added = "", None
         try:
-            brought = not busy() and await services.bring_closes()
-            if brought:
+            added = None if busy() else await services.bring_closes()
+            if added:
                 await read()
-        except PaperdeskError as error:
+        except (PaperdeskError, OSError) as error:
             trouble = f"the newest closes are not known: {one_line(str(error))}"
         if trouble and trouble != warned:
             warn(trouble)
         warned = trouble
-        await asyncio.sleep(AGAIN_SECONDS if brought or trouble else LOOK_SECONDS)
+        if added is None and not trouble:
+            again = AGAIN_SECONDS
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            await asyncio.sleep(again)
+            again = AGAIN_SECONDS if added else min(LONGEST_SECONDS, 2 * again)

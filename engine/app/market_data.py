@@ -263,20 +263,20 @@ def bring_prices(services: Services) -> None:
         raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")
 
 
-async def bring_closes(services: Services, market: Market, symbols: Iterable[Symbol], now: datetime) -> bool:
+async def bring_closes(services: Services, market: Market, symbols: Iterable[Symbol], now: datetime) -> int | None:
     """Fetch the bars of symbols whose last completed session at `now` (UTC) a market lacks, where the broker brings
-    data; False where none is missing. Raises as MarketFetch does."""
+    data; return how many came, None where none is missing. Raises as MarketFetch does."""
     folder = services.data_folder
     if folder is None or not _brings_data(services):
-        return False
+        return None
     late = []
     for symbol in symbols:
         history = market.histories.get(symbol)
         if not history or history.session(-1) < services.calendar_for(symbol).last_closed(now):
             late.append(symbol)
-    if late:
-        await fetch(services, "bars", FetchOptions(folder=folder), late)
-    return bool(late)
+    if not late:
+        return None
+    return sum(one.added for one in await fetch(services, "bars", FetchOptions(folder=folder), late))
 
 
 def _brings_data(services: Services) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine import places
@@ -58,6 +59,9 @@ from engine.reports.documents.set_up import Finding
 from engine.reports.settings_text import costs_text, short_costs
 from engine.services import Services
 from engine.session.schedule import next_run
+
+BRINGS_AGAIN = timedelta(minutes=1)
+"""Time after which the prices of a watched symbol are asked for again where a close is missing."""
 
 
 class OpenDesk:
@@ -137,8 +141,9 @@ class OpenDesk:
         self.benchmark: Symbol | None = None
         self._loaded: tuple[tuple[date, tuple[Symbol, ...]], Market] | None = None
         """The prices that were read last, with the session and the symbols that are held."""
-        self._brought: dict[Symbol, date] = {}
-        """Symbols that the desk does not trade, and the session up to which their prices were asked for."""
+        self._brought: dict[Symbol, datetime] = {}
+        """When prices of symbols that the desk does not trade were asked for last."""
+        self._bringing = threading.Lock()
         self.undo_seconds, self.notify = config.app.undo_seconds, config.app.notify
 
     def costs_of(self, spec: RunSpec) -> str:
@@ -188,31 +193,35 @@ class OpenDesk:
             self._loaded = wanted, await load_desk(self._services, context.session, held, prices_only=True)
         return self._loaded[1]
 
-    async def bring_closes(self) -> bool:
-        """Fetch the closes of completed sessions that the prices which were read lack; False where there is none to
-        fetch. Raises as MarketFetch does."""
+    async def bring_closes(self) -> int | None:
+        """Fetch the closes of completed sessions that the prices which were read lack; return how many bars came, None
+        where none is missing. Raises as MarketFetch does."""
         if self._loaded is None or self._read_only:
-            return False
+            return None
         market = self._loaded[1]
         return await bring_closes(self._services, market, market.histories, self.clock.now())
 
     def bring_watched(self, symbols: Sequence[Symbol], now: datetime) -> bool:
-        """Fetch the prices of symbols that the desk does not trade up to `now` (UTC), once for each session; False
-        where there is nothing to fetch. Raises as MarketFetch does; the others are fetched all the same."""
+        """Fetch the prices of symbols that the desk does not trade up to `now` (UTC), where they lack a close, each at
+        most once a minute; True where any were asked for lately. Raises as MarketFetch does; the others are fetched all
+        the same."""
         if self._read_only:
             return False
-        market, fault, brought = self.symbol_index.market(symbols, now), None, False
-        for symbol in symbols:
-            closed = self._services.calendar_for(symbol).last_closed(now)
-            if self._brought.get(symbol) != closed:
-                self._brought[symbol] = closed
+        fault = None
+        with self._bringing:  # who comes meanwhile waits for what is fetched
+            market = self.symbol_index.market(symbols, now)
+            for symbol in [one for one in symbols if not self._brought_lately(one, now)]:
                 try:
-                    brought |= asyncio.run(bring_closes(self._services, market, (symbol,), now))
-                except PaperdeskError as error:
-                    fault = error
+                    if asyncio.run(bring_closes(self._services, market, (symbol,), now)) is not None:
+                        self._brought[symbol] = now
+                except (PaperdeskError, OSError) as error:
+                    self._brought[symbol], fault = now, error
         if fault is not None:
             raise fault
-        return brought
+        return any(self._brought_lately(one, now) for one in symbols)
+
+    def _brought_lately(self, symbol: Symbol, now: datetime) -> bool:
+        return symbol in self._brought and now - self._brought[symbol] < BRINGS_AGAIN
 
     def configuration(self) -> Row:
         """Every value of the configuration that is in force, by section, as it may be seen by anybody; where it names

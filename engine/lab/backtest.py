@@ -157,7 +157,7 @@ async def play_to(
         state = await warm_up.play(state)
         decisions = warm_up.decisions
     elif start is not None:
-        start = _marked_anew(start, context)
+        start = start if context.same_close else _marked_anew(start, context)
         state = start.state
     test = _Part(context, "test", sessions, total=total, last=read, start=start)
     checkpoint = await test.play_to(read, state)
@@ -239,6 +239,7 @@ class _Part:
             recorder=context.recorder,
             clock=context.clock,
             publish=context.publish,
+            marks_at_decisions=context.same_close,
         )
         context.recorder.began(name, context.cash)
 

@@ -144,7 +144,7 @@ def desk_turn(
     outcome counts as known where a run up to this one has written it down."""
     history = TradingHistory()
     for earlier in reader.runs():
-        if earlier.session is not None and earlier.session <= session:
+        if earlier.session is not None and (earlier.session, earlier.cycle) <= (session, cycle):
             history = history.with_outcomes(reader.outcomes(earlier.id))
     orders = [one for one in reader.orders(run.id, session=session) if one.cycle == cycle]
     return RecordedTurn(

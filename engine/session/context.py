@@ -48,6 +48,8 @@ class SessionContext:
     recorder: what is kept of each step
     clock: when things are written; UTC
     publish: receives every event
+    marks_at_decisions: True where the books are marked at the closes that decisions see, not at those of their session:
+        they differ for crypto whose UTC day goes on
     """
 
     run: str
@@ -61,6 +63,7 @@ class SessionContext:
     recorder: Recorder = field(default_factory=Recorder)
     clock: Clock
     publish: Callable[[Event], None] = lambda event: None
+    marks_at_decisions: bool = False
 
     def warn(self, text: str) -> None:
         """Publish a warning."""

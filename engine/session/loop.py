@@ -21,7 +21,7 @@ from engine.execution.submission import SubmissionResult
 from engine.market.trading_hours import step_at
 from engine.session import owner_books
 from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
-from engine.session.outcomes import learn
+from engine.session.outcomes import learn, marked_at
 from engine.session.owner_books import OwnerBooks, has_books
 from engine.session.pause import unless_paused
 from engine.session.quotes import quoted
@@ -128,7 +128,9 @@ async def _decide(context: SessionContext, turn: Turn, state: RunState) -> tuple
 
 def _opened(context: SessionContext, session: date) -> OwnerBooks:
     """The owners' first books: their shares of the account by weight."""
-    books = owner_books.opened(context.cycle.preset, session, context.venue.portfolio)
+    portfolio, known = context.venue.portfolio, context.market.at(marked_at(context, session))
+    prices = {symbol: known.close(symbol) for symbol in portfolio.positions}
+    books = owner_books.opened(context.cycle.preset, session, portfolio, prices)
     for point in books.points.values():
         context.recorder.opened(point)
     return books

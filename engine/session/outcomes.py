@@ -22,7 +22,7 @@ from engine.domain.portfolio import ZERO
 from engine.domain.run import CashFlow
 from engine.execution.venue import SettledSession
 from engine.market.point_in_time import MarketAsOf
-from engine.market.trading_hours import completed_at
+from engine.market.trading_hours import completed_at, decision_time
 from engine.session.context import RunState, SessionContext
 
 STEP = Decimal("0.00000001")
@@ -52,8 +52,7 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
             continue
         awaiting = tuple(made for made in awaiting if made.key not in known)
         opinions = tuple(made for made in opinions if made.key not in known)
-        closes = [completed_at(context.calendar, context.symbols, session) for session in (begun, ended)]
-        before, after = (context.market.at(min(closed, now)) for closed in closes)
+        before, after = (context.market.at(min(marked_at(context, session), now)) for session in (begun, ended))
         rows = [
             *outcomes([made for made in due if made.key in known], _with_closes(context, one, after), history.outcomes),
             *opinion_outcomes([made for made in combined if made.key in known], before, after, ended, history.outcomes),
@@ -65,8 +64,18 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
 
 
 def _is_known(context: SessionContext, symbol: Symbol, session: date, now: datetime) -> bool:
-    """True where a symbol's close of a session of the desk is known at a moment (UTC)."""
-    return context.market.calendars.get(symbol, context.calendar).last_closed(now) >= session
+    """True where the price of a symbol that the books of a session of the desk are marked at is known at a moment
+    (UTC)."""
+    return (
+        context.marks_at_decisions or context.market.calendars.get(symbol, context.calendar).last_closed(now) >= session
+    )
+
+
+def marked_at(context: SessionContext, session: date) -> datetime:
+    """The moment, UTC, whose last closes the books of a session are marked at."""
+    if context.marks_at_decisions:
+        return decision_time(context.calendar, session)
+    return completed_at(context.calendar, context.symbols, session)
 
 
 def _own_sessions(context: SessionContext, symbol: Symbol, begun: date, ended: date) -> int:
@@ -109,7 +118,7 @@ def opinion_outcomes(
         moved = _move(before, after, symbol) if direction else ZERO
         # An opinion without a size is one on the whole portfolio.
         reward = direction * (opinion.size or HUNDRED) / HUNDRED * moved
-        close = after.close(symbol) if after.count(symbol) else ZERO
+        close = after.close(symbol) if _is_seen(after, symbol) else ZERO
         rows.append(_outcome(opinion, earlier, session=session, close=close, reward=reward))
     return rows
 
@@ -133,9 +142,14 @@ def _outcome(made: Decision | Opinion, earlier: Earlier, *, session: date, close
     )
 
 
+def _is_seen(market: MarketAsOf, symbol: Symbol) -> bool:
+    """True for a symbol with a close; one that was taken off the desk has none."""
+    return symbol in market.symbols and market.count(symbol) > 0
+
+
 def _move(before: MarketAsOf, after: MarketAsOf, symbol: Symbol) -> Decimal:
     """The change of the last visible close as a fraction, splits in between undone; zero where it is not known."""
-    if not before.count(symbol):
+    if not _is_seen(before, symbol):
         return ZERO
     bars = after.bars(symbol, LOOKBACK)
     row = bars.index(before.last_session(symbol))

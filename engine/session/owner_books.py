@@ -82,11 +82,15 @@ def has_books(preset: Preset) -> bool:
     return preset.combine == "books" and len(preset.owners) > 1
 
 
-def opened(preset: Preset, session: date, portfolio: Portfolio) -> OwnerBooks:
-    """The books of the first session: each owner's share of the account's cash and positions by its weight."""
+def opened(preset: Preset, session: date, portfolio: Portfolio, prices: Mapping[Symbol, Decimal]) -> OwnerBooks:
+    """The books of the first session: each owner's share of the account's cash and positions by its weight, at the
+    prices that the account is valued at."""
     weights = {name: owner.weight for name, owner in preset.owners.items()}
-    books = open_books(portfolio, weights)
-    return OwnerBooks({owner: EquityPoint(session, book.cash, book, {}, owner) for owner, book in books.items()})
+    points = {}
+    for owner, book in open_books(portfolio, weights).items():
+        held = {symbol: prices[symbol] for symbol in book.positions}
+        points[owner] = EquityPoint(session, book.value(held), book, held, owner)
+    return OwnerBooks(points)
 
 
 def settled(

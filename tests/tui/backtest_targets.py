@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import StaleData
 from engine.messages.events import DecisionMade, RunFinished, RunStarted, SessionOpened, SessionSettled, to_plain
-from tui.backtest_run import stop_wanted
+from tui.backtest_run import goes_on, stop_wanted
 
 START = date(2024, 1, 2)
 
@@ -34,6 +34,13 @@ def slow(spec: RunSpec, connection: Connection) -> None:
 def paid(spec: RunSpec, connection: Connection) -> None:
     """As `slow`, decided by a model that costs something."""
     play(spec, connection, 5000, 0.01, label="a model of a vendor")
+
+
+def asks(spec: RunSpec, connection: Connection, resume: bool = False) -> None:
+    """A question about its cost, and an error that says that it went on, and how."""
+    connection.send({"type": "question", "text": "It may cost $12.00."})
+    if goes_on(connection):
+        raise StaleData("resumed" if resume else "begun")
 
 
 def fails(spec: RunSpec, connection: Connection) -> None:

@@ -187,9 +187,9 @@ class FakeDesk:
             calendars=dict.fromkeys(self.symbols, AroundTheClock()),
         )
 
-    async def bring_closes(self) -> bool:
+    async def bring_closes(self) -> int | None:
         """All closes are there."""
-        return False
+        return None
 
     def bring_watched(self, symbols: Sequence[str], now: datetime) -> bool:
         """There is nothing to fetch."""

@@ -23,7 +23,9 @@ from engine.app.open_desk import OpenDesk
 from engine.domain.order import OrderSize
 from engine.errors import ConfigError
 from engine.messages.commands import ResizeOrder
+from tui.backtest_run import STOPPED
 from tui.keys import KEYS
+from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
@@ -526,3 +528,36 @@ async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(
         for key in ("2", "4", "7", "8", "1"):
             await pilot.press(key)
             assert pilot.app.screen._compositor.render_strips()
+
+
+async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(target=backtest_targets.asks) as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+
+        def asked() -> bool:
+            page = pilot.app.screen
+            return isinstance(page, ConfirmScreen) and "It may cost" in str(page.query_one("#text", Static).content)
+
+        def newest() -> Any:
+            return bridge.present().backtests[-1]
+
+        await pilot.press("7", "ctrl+r")
+        await until(pilot, asked)
+        await pilot.press("escape")
+        await until(pilot, lambda: newest().status == STOPPED)
+        first = newest().spec
+        monkeypatch.setattr("engine.app.resumption.recorded_spec", lambda run: first)
+        await pilot.press("ctrl+r")  # another one meanwhile, which is not the one that goes on
+        await until(pilot, asked)
+        await pilot.press("y")
+        await until(pilot, lambda: newest().error == "begun")
+        table = pilot.app.screen.query_one("#results", Table)
+        while table.cursor_key.endswith("2"):
+            await pilot.press("k")
+            print(table.cursor_key, [row.key for row in table.rows])
+        await pilot.press("o")
+        await until(pilot, asked)
+        await pilot.press("y")
+        await until(pilot, lambda: (newest().spec.run, newest().error) == (first.run, "resumed"))

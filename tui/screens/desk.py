@@ -268,7 +268,7 @@ class DeskScreen(OrderActions):
         await self._show_looked_up(symbols, now)
         try:
             brought = await self.desk_app.bridge.readings.bring(symbols, now)
-        except PaperdeskError as error:
+        except (PaperdeskError, OSError) as error:
             from engine.domain.market import CORRECT_SYMBOLS
 
             brought = True  # the others were
