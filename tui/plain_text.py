@@ -51,12 +51,16 @@ def table(
 ) -> Iterator[str]:
     """Lines of a table: the columns named in `right` align right. A column in which nothing stands is left out. Where a
     line would be longer than `width`, whole columns are, those named in `least` first and then from the right: half a
-    figure reads as another figure. Only the text of the column `free` is cut, which stays."""
+    figure reads as another figure. Only the text of the column `free` is cut, which stays where there is room
+    for it."""
     kept = [n for n in range(len(head)) if any(row[n] for row in rows)]
     whole = {n: max(len(row[n]) for row in (head, *rows)) for n in kept}
     sizes = {n: min(size, FREE) if head[n] == free else size for n, size in whole.items()}
     named = [n for name in least for n in kept if head[n] == name]
-    leaving = [*named, *(n for n in reversed(kept[1:]) if n not in named and head[n] != free)]
+    leaving = [*named, *(n for n in reversed(kept[1:]) if n not in named)]
+    always = {n: size for n, size in sizes.items() if n == kept[0] or head[n] == free}
+    if _length(always) <= width:
+        leaving = [n for n in leaving if n not in always]
     while _length(sizes) > width and leaving:
         del sizes[leaving.pop(0)]
     spare = width - _length(sizes)

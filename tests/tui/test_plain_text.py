@@ -19,6 +19,13 @@ def test_columns_align_and_an_empty_one_is_left_out() -> None:
     ]
 
 
+def test_free_text_stays_before_figures_where_there_is_room_for_it() -> None:
+    lines = table(
+        ("DAY", "GAIN", "WHY"), [("Monday", "-676.23", "the price fell below its average")], width=26, free="WHY"
+    )
+    assert [*lines][1] == "Monday  the price fell..."
+
+
 def test_columns_without_room_are_left_out_whole_and_free_text_alone_is_cut() -> None:
     head, rows = ("DAY", "GAIN", "COST", "WHY"), [("Monday", "-676.23", "1,234.50", "the price fell below its average")]
     lines = [list(table(head, rows, {"GAIN", "COST"}, width, least=("COST",), free="WHY")) for width in (44, 34, 20, 9)]
