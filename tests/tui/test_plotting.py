@@ -14,7 +14,7 @@ from textual.app import App, ComposeResult
 
 from tests.examples import examples
 from tui.widgets.plot import CurvePlot, PlotData
-from tui.widgets.plotting import equity_plot
+from tui.widgets.plotting import LOW, equity_plot
 
 values = st.lists(st.none() | st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf, 1e300, 0.0]), max_size=60)
 
@@ -97,7 +97,7 @@ def test_a_low_pane_has_two_price_labels_at_least(low: float, high: float, width
 
 def test_a_low_pane_names_the_highest_and_the_lowest_price_where_it_has_no_two_round_ones() -> None:
     rows = equity_plot({"desk": [97.8, 95.4]}, ["a", "b"], 40, 8, colour=False).split("\n")
-    assert rows[2].startswith("97.80┤") and rows[5].startswith("95.40┤")
+    assert rows[1].startswith("97.80┤") and rows[5].startswith("95.40┤"), "no row is a frame alone but the last"
 
 
 @pytest.mark.parametrize("sessions", [2, 3, 4, 5, 8, 20, 300])
@@ -106,7 +106,7 @@ def test_the_last_place_is_named_and_the_first_where_there_is_room(sessions: int
     labels = [str(date(2026, 11, 12) + timedelta(days=n)) for n in range(sessions)]
     values = [value + n / sessions for n in range(sessions)]
     for width in range(24, 131):
-        rows = equity_plot({"desk": values}, labels, width, 8, colour=False).rstrip("\n").split("\n")
+        rows = equity_plot({"desk": values}, labels, width, LOW, colour=False).rstrip("\n").split("\n")
         named = rows[-1].split()
         assert named[-1] == labels[-1], width
         assert set(named) <= set(labels)  # no two of them touch

@@ -18,6 +18,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _DECIMAL_ZEROS = re.compile(r"(\.\d*?)0+$")
 _FRAME_TO_ASCII = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
 
+LOW = 10
+"""Rows from which a drawing has a whole frame."""
 _figure = Lock()
 """plotext has one figure for the whole program; it is drawn by one thread at a time."""
 
@@ -82,11 +84,12 @@ def equity_plot(
         return _framed([legend, f" begins with the second {point}"], width, height)
     if height < 6 or width < 16:
         return _framed([legend], width, height)
+    low = height < LOW  # without the top of the frame, whose row the curves need
     with _figure:
-        body = _drawn(curves, labels, pen, width, height - 1)
+        body = _drawn(curves, labels, pen, width, height - 1 + low)
     if ascii_only:
         body = body.translate(_FRAME_TO_ASCII)
-    return _framed([legend, *body.rstrip("\n").split("\n")], width, height)
+    return _framed([legend, *body.rstrip("\n").split("\n")[low:]], width, height)
 
 
 def _curve(number: int, name: str, values: Sequence[float | None]) -> Curve:
