@@ -278,8 +278,8 @@ def _position_table(document: Document) -> Iterator[str]:
         )
     rows.append(("cash", "", "", "", amounts.money(cash), "", "", _part(cash, value)))
     rows.append(("all", "", "", "", amounts.money(value), "", "", ""))
-    head = ("SYMBOL", "SHARES", "COST", "PRICE", "VALUE", "GAIN", "GAIN %", "PART")
-    yield from table(head, rows, set(head[1:]), standard_output().room, least=("COST", "PART", "PRICE", "GAIN %"))
+    head = ("SYMBOL", "QTY", "COST", "PRICE", "VALUE", "P&L", "P&L%", "WEIGHT")
+    yield from table(head, rows, set(head[1:]), standard_output().room, least=("COST", "WEIGHT", "PRICE", "P&L%"))
     for owner, book in document.get("per_owner", {}).items():
         figures = [amounts.money(Decimal(book[name])) for name in ("value", "cash")]
         yield f"book of {owner}: {figures[0]}, of it cash {figures[1]}"

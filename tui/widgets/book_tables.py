@@ -18,7 +18,7 @@ POSITIONS = (
     Column(title="COST", right=True, drop_order=2),
     Column(title="LAST", right=True, drop_order=1),
     Column(title="VALUE", right=True),
-    Column(title="SHARE", right=True, drop_order=3),
+    Column(title="WEIGHT", right=True, drop_order=3),
     Column(title="P&L", right=True),
     Column(title="P&L%", right=True, drop_order=2),
     Column(title="TODAY", right=True, drop_order=3),
