@@ -25,8 +25,8 @@ ATTRIBUTES = b"\x1b[c"
 KITTY = b"\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\"
 """The question about kitty's graphics: asked of a terminal that answers at once, for a late answer would be keys."""
 SIXEL_ATTRIBUTE = b"4"
-WITHIN = 0.5
-"""Seconds in which a terminal has to answer."""
+WITHIN = 0.05
+"""Seconds in which a terminal has to answer: nothing is painted before. One on this machine takes a few thousandths."""
 _ATTRIBUTES = re.compile(rb"\x1b\[\?([0-9;]*)c")
 _KITTY = b"\x1b_Gi=31;OK"
 
