@@ -17,7 +17,7 @@ LOOK_SECONDS = 1.0
 AGAIN_SECONDS = 60.0
 """Seconds until the second attempt to fetch one, for its bar may take a while; after each that brought nothing twice as
 long, up to LONGEST_SECONDS, for a symbol that is halted has none."""
-LONGEST_SECONDS = 3600.0
+LONGEST_SECONDS = 600.0
 
 
 async def bring_newest_closes(
