@@ -51,6 +51,8 @@ class DeskScreen(OrderActions):
         self._groups: Mapping[str, tuple[str, ...]] = {}
         self._group = WatchedGroup()
         self._looked_up: tuple[object, ...] = ()
+        self._unbrought = ""
+        """The reason why prices of watched symbols were not fetched that was shown last."""
         """The symbols beyond the desk's, and the record, that prices were read for."""
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
@@ -272,7 +274,10 @@ class DeskScreen(OrderActions):
             from engine.domain.market import CORRECT_SYMBOLS
 
             brought = True  # the others were
-            self.notify(str(error).replace(CORRECT_SYMBOLS, ""), markup=False, severity="warning", timeout=6)
+            text = str(error).replace(CORRECT_SYMBOLS, "")
+            if text != self._unbrought:  # once, however often it is tried
+                self.notify(text, markup=False, severity="warning", timeout=6)
+            self._unbrought = text
         if brought:
             await self._show_looked_up(symbols, now)
 
