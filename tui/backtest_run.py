@@ -216,11 +216,15 @@ def goes_on(connection: Connection) -> bool:
 
 
 class BacktestProcess:
-    """One backtest: `state` is folded in a thread as messages come; safe to read anywhere."""
+    """One backtest: `state` is folded in a thread as messages come; safe to read anywhere. It begins once the process
+    of another one is gone, `after`, whose journal it may go on with."""
 
-    def __init__(self, name: str, spec: RunSpec, target: Target, costs: str = "") -> None:
+    def __init__(
+        self, name: str, spec: RunSpec, target: Target, costs: str = "", after: BacktestProcess | None = None
+    ) -> None:
         self.state = BacktestState(name=name, spec=spec, costs=costs)
         self._target = target
+        self._after = after
         self._began = time.monotonic()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
@@ -274,7 +278,17 @@ class BacktestProcess:
             except (OSError, ValueError):  # it has ended by itself
                 self._pipe = None
 
+    def _may_begin(self) -> bool:
+        """Wait for the process before; false where this one was stopped meanwhile."""
+        if self._after is not None:
+            self._after.wait(2 * GRACE)
+            self._after = None
+        return self._stopping is None
+
     def _serve(self) -> None:
+        if not self._may_begin():
+            self.state = replace(self.state, status=STOPPED)
+            return
         try:
             ours, process = begin_process(_main, (self._target, self.state.spec), "backtest", NICENESS)
         except (OSError, ValueError) as error:

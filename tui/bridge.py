@@ -180,14 +180,15 @@ class Bridge:
 
     def _begin(self, name: str, spec: RunSpec, target: Target, services: OpenDesk) -> str:
         """Run a backtest in a process of its own, one at a time."""
-        if any(process.running for process in self._backtests.values()):
+        if any(process.state.running for process in self._backtests.values()):
             return "a backtest is running: stop it with x first"
         try:
             costs, spec = services.costs_of(spec), replace(spec, cash=services.cash_of(spec))
         except PaperdeskError as error:
             return str(error)
+        before = next(reversed(self._backtests.values()), None)
         self._backtests.pop(spec.run, None)  # one that goes on is the newest
-        self._backtests[spec.run] = BacktestProcess(name, spec, target, costs)
+        self._backtests[spec.run] = BacktestProcess(name, spec, target, costs, before)
         self._backtests[spec.run].start()
         return ""
 

@@ -43,6 +43,12 @@ def asks(spec: RunSpec, connection: Connection, resume: bool = False) -> None:
         raise StaleData("resumed" if resume else "begun")
 
 
+def lingers(spec: RunSpec, connection: Connection) -> None:
+    """Its end at once, and the end of the process once it is allowed."""
+    connection.send({"type": "error", "text": "the result is known"})
+    goes_on(connection)
+
+
 def fails(spec: RunSpec, connection: Connection) -> None:
     """Data that ends too early, and output that must not reach the terminal."""
     print("this must not reach the terminal")

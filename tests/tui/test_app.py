@@ -530,6 +530,19 @@ async def test_without_colour_a_curve_that_fills_less_than_its_pane_is_drawn(
             assert pilot.app.screen._compositor.render_strips()
 
 
+async def test_a_backtest_may_begin_as_soon_as_the_one_before_it_has_its_result(running: Running) -> None:
+    async with running(target=backtest_targets.lingers) as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("7", "ctrl+r")
+        await until(pilot, lambda: bridge.present().backtests[-1].error == "the result is known")
+        await pilot.press("ctrl+r")
+        first, second = bridge.present().backtests
+        assert second.running
+        bridge.go_on(first.spec.run)
+        await until(pilot, lambda: bridge.present().backtests[-1].error == "the result is known")
+        bridge.go_on(second.spec.run)
+
+
 async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:

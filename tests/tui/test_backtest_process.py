@@ -71,6 +71,23 @@ def test_a_process_that_dies_is_said(targets: ModuleType) -> None:
     assert state.status == FAILED and "exit code 9" in state.error
 
 
+def test_a_run_begins_once_the_process_before_it_is_gone(targets: ModuleType) -> None:
+    first = BacktestProcess("one", _spec(), targets.lingers)
+    first.start()
+    second = BacktestProcess("two", _spec(), targets.short, after=first)
+    third = BacktestProcess("three", _spec(), targets.short, after=first)
+    second.start()
+    third.start()
+    third.stop()
+    deadline = time.monotonic() + 600
+    while first.state.status != FAILED and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert first.running and second.state.done == 0
+    first.go_on()
+    assert second.wait(600) and second.state.status == DONE
+    assert third.wait(600) and third.state.status == STOPPED
+
+
 def test_quitting_ends_even_a_deaf_process(targets: ModuleType) -> None:
     process = BacktestProcess("one", _spec(), targets.deaf)
     process.start()
