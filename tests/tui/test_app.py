@@ -35,7 +35,7 @@ from tui.state import Progress
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import Hints
-from tui.widgets.screen_bars import PAPER, ErrorBar
+from tui.widgets.screen_bars import PAPER, ErrorBar, EventLog
 from tui.widgets.table import Table
 
 
@@ -220,6 +220,26 @@ async def test_a_desk_that_does_not_open_says_why_and_opens_on_retry(running: Ru
         await pilot.press("ctrl+t")
         await until(pilot, lambda: len(table(pilot, "watchlist").rows) == 3)
         assert not pilot.app.screen.query_one(ErrorBar).display
+
+
+async def test_closes_that_cannot_be_kept_are_warned_of_once_and_tried_again(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(FakeDesk):
+        attempts = 0
+
+        async def bring_closes(self) -> int | None:
+            self.attempts += 1
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tui.newest_closes.AGAIN_SECONDS", 0.01)
+    desk = Full(tmp_path)
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: desk.attempts > 3)
+        log = pilot.app.screen.query_one(EventLog)
+        await until(pilot, lambda: "No space left" in log.as_text())
+        assert log.as_text().count("the newest closes are not known: ") == 1
+        assert not pilot.app.screen.query_one(ErrorBar).text
 
 
 async def test_a_key_that_comes_while_the_desk_opens_is_kept(running: Running, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Running, shown, until
+from fake_desk import FakeDesk
 from test_clicks import every_click_hits
 from textual.pilot import Pilot
 
@@ -25,10 +26,11 @@ from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
+from tui.app_settings import app_settings
 from tui.journal_tail import Growth, JournalTail
 from tui.own_events import OwnEvents
 from tui.state import Progress
-from tui.widgets.screen_bars import EventLog, StatusBar
+from tui.widgets.screen_bars import ErrorBar, EventLog, StatusBar
 from tui.widgets.table import Table
 
 NOW = datetime(2025, 3, 11, 21, tzinfo=UTC)
@@ -97,6 +99,21 @@ async def test_a_cycle_of_its_own_is_shown_once(running: Running, config: Config
         await pilot.pause(2.5)
         told = [line.split(" ", 2)[2] for line in log(pilot)]
         assert len(told) == len(set(told)), told
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_a_run_that_failed_elsewhere_is_offered_again_where_the_app_may_run_it(
+    running: Running, tmp_path: Path, read_only: bool
+) -> None:
+    desk = FakeDesk(tmp_path)
+    failed = RunFinished("elsewhere", desk.clock.now(), RunOutcome.FAILED, None, "the model answered with 500")
+    async with running(desk=desk, settings=app_settings(read_only=read_only)) as pilot:
+        await until(pilot, lambda: desk_is_open(pilot))
+        with JournalWriter(desk.journal) as journal:
+            journal.event(failed)
+        strip = pilot.app.screen.query_one(ErrorBar)
+        await until(pilot, lambda: "the model answered with 500" in strip.text)
+        await until(pilot, lambda: ("ctrl+t try again" in str(strip.render())) is not read_only)
 
 
 @pytest.mark.parametrize("killed", [False, True])
