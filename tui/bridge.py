@@ -75,10 +75,11 @@ class Bridge:
 
     def start(self) -> None:
         """Open the desk in a thread; after a failure, try again."""
-        if self._thread is not None and self._thread.is_alive():
+        follower = self._follower
+        if follower.working:
             return
-        self._follower.trouble, self._follower.dismissed = "", frozenset()
-        self._thread = Thread(target=self._follower.run, args=(self._open_desk,), name="desk", daemon=True)
+        follower.working, follower.trouble, follower.dismissed = True, "", frozenset()
+        self._thread = Thread(target=follower.run, args=(self._open_desk,), name="desk", daemon=True)
         self._thread.start()
 
     def visited(self) -> None:
@@ -130,7 +131,7 @@ class Bridge:
 
     def repeat_cycle(self) -> str:
         """Ask again for the cycle that was asked for last; return the reason why that cannot be, or an empty text."""
-        return self.send(self._follower.asked)
+        return self.send(self._follower.requests.asked)
 
     def next_session(self) -> str:
         """Have a demo desk go on to its next session and decide for it; return the reason why that cannot be, or an
@@ -140,7 +141,7 @@ class Bridge:
             return self._refusal or PAST
         if follower.services is None:
             return "the desk is still opening"
-        if follower.runner is not None and follower.runner.busy:
+        if follower.requests.busy:
             return "a cycle is running already"
         if follower.controls.halted is not None:
             return HALTED
@@ -239,7 +240,7 @@ class Bridge:
     @property
     def unbegun(self) -> str:
         """The reason why the cycle that was asked for last did not begin; empty for none."""
-        return self._follower.unbegun
+        return self._follower.requests.unbegun
 
     def play_on(self, shown: Place | None) -> None:
         """Have a history that is played go on, from the place that is shown."""
@@ -260,7 +261,7 @@ class Bridge:
     def present(self) -> Snapshot:
         """The state of everything now, whatever is shown; cheap."""
         follower = self._follower
-        runner, services, board = follower.runner, follower.services, follower.board
+        requests, services, board = follower.requests, follower.services, follower.board
         desk, market = follower.moment
         lacks = "" if services is None or self._refusal else services.lacks_key
         troubles, live = (follower.trouble, desk.error, desk.refusal, lacks), None
@@ -276,17 +277,17 @@ class Bridge:
         return Snapshot(
             desk=desk,
             # At once, whatever the desk's thread is busy with: nobody is asked about an order twice.
-            controls=follower.controls.after(follower.answers),
+            controls=follower.controls.after(requests.answers),
             market=market,
             live=live,
             services=services,
             now=now,
-            busy=runner is not None and runner.busy,
-            starting=follower.starting and runner is not None and runner.busy,
+            busy=requests.busy,
+            starting=requests.starting and requests.busy,
             trouble=trouble,
             retry=self._retry(trouble, lacks),
-            own_orders=() if runner is None else runner.own_orders.waiting,
-            cycle_seconds=None if follower.began is None else time.monotonic() - follower.began,
+            own_orders=requests.own_orders,
+            cycle_seconds=requests.cycle_seconds,
             backtests=self._backtest_states(),
             sources=() if services is None else self._sources(services),
             note=self.note,
@@ -298,7 +299,7 @@ class Bridge:
             return None
         if trouble == lacks_key:
             return Retry.READ_KEYS
-        if self._follower.runner is None:
+        if self._follower.requests.runner is None:
             return Retry.OPEN
         desk = self._follower.desk
         return Retry.RUN_CYCLE if desk.cycle_failed and trouble == desk.error and not self._refusal else None

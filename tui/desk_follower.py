@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +17,7 @@ from engine.domain.live import FeedMessage, OrderHint
 from engine.domain.run import RunKind
 from engine.errors import PaperdeskError
 from engine.messages.bus import Bus, Subscription
-from engine.messages.commands import Approve, Command, RunCycle, Shutdown, Undo, Veto
+from engine.messages.commands import Command
 from engine.messages.events import (
     AgentAnswered,
     Event,
@@ -34,6 +33,7 @@ from engine.reports.documents.control_state import ControlState
 from tui.closed_sessions import ClosedSessions
 from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
+from tui.desk_requests import DeskRequests
 from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line
 from tui.market_reading import market_view
@@ -67,60 +67,45 @@ QUIET_SECONDS = 300.0
 killed, and a model's answer takes less."""
 
 
-WATCHED = 60.0
-"""Seconds from the request for a cycle within which its end is seen by the person who asked for it."""
-
-
 DeskOpener = Callable[[], "OpenDesk"]
 
 
 class DeskFollower:
-    """The opened desk, what it has shown so far, and the commands that it takes.
+    """The opened desk and what it has shown so far.
 
     services: None until it is open.
-    runner: None until it is served, and after its end.
+    requests: the commands that it takes.
     moment: desk and market, which are of one moment wherever they are read together: the latest run, the books at the
         last close and the log, and quotes and charts at that close, None until they are read.
     controls: halt, pause and open orders, as the journal has them.
-    answers: approvals (True) and vetoes by order id that were sent and may not be in the journal yet.
     prices: the market's data behind them.
     board: the live feed; None where there is none.
+    working: True from the attempt to open it to its end.
     trouble: an error to show; empty for none.
     dismissed: the errors that were read and are not shown any more.
-    began: when the running cycle was asked for, or began, by the monotonic clock.
-    starting: True from the request for a cycle until its run begins.
-    unbegun: the reason why the cycle that was asked for last did not begin; empty for none.
     version: grows whenever the journal may have something new.
-    asked: the cycle that was asked for last.
     visit: up to where a person has seen the desk; None until it is open.
     """
 
     def __init__(self) -> None:
         self.services: OpenDesk | None = None
-        self.runner: DeskRunner | None = None
+        self.requests = DeskRequests()
         self.moment: tuple[DeskState, MarketView | None] = DeskState(), None
         self.controls = ControlState()
-        self.answers: dict[str, bool] = {}
         self.prices: Market | None = None
         self.board: LiveBoard | None = None
+        self.working = False
         self.trouble = ""
         self.dismissed = frozenset[str]()
-        self.began: float | None = None
-        self.starting = False
-        self.unbegun = ""
         self.version = 0
-        self.asked = RunCycle()
         self.visit: Visit | None = None
-        self._early: deque[Command] = deque()
         self._stopped = False
         self._touched: asyncio.Event | None = None
         self._tail: JournalTail | None = None
         self._heard = 0.0
         """The time of the last event, by the monotonic clock."""
-        self._asked_at: float | None = None
-        """When a person asked for the cycle that is at work, by the monotonic clock."""
         self._watched = False
-        """True from the end of such a cycle until the journal is read up to it."""
+        """True from the end of a cycle that a person watched until the journal is read up to it."""
         self._closed = ClosedSessions()
 
     @property
@@ -136,30 +121,7 @@ class DeskFollower:
 
     def send(self, command: Command) -> str:
         """Pass a command on; return the reason why it cannot be, or an empty text."""
-        runner = self.runner
-        if runner is None:
-            if self.trouble:
-                return "the desk could not be opened"
-            self._early.append(command)
-            if (runner := self.runner) is not None:  # it was opened meanwhile
-                self._send_early(runner)
-            return "the desk is opening: this is done as soon as it is open"
-        if isinstance(command, RunCycle) and not runner.busy:
-            self.asked = command
-            self.starting, self.began, self.unbegun = True, time.monotonic(), ""
-            self._asked_at = self.began
-        if isinstance(command, Approve | Veto):
-            self.answers[command.order_id] = isinstance(command, Approve)
-        if isinstance(command, Undo):
-            self.answers.pop(command.order_id, None)
-        runner.send(command)
-        return ""
-
-    def _send_early(self, runner: DeskRunner) -> None:
-        """Pass on what was asked for before the desk was open, each once, whichever thread comes first."""
-        with suppress(IndexError):
-            while True:
-                runner.send(self._early.popleft())
+        return self.requests.send(command, self.trouble)
 
     def visited(self) -> None:
         """Note that a person is there and sees what is shown."""
@@ -169,22 +131,23 @@ class DeskFollower:
     def stop(self) -> None:
         """Ask the desk to end; returns at once."""
         self._stopped = True
-        if self.runner is not None:
-            self.runner.send(Shutdown())
+        self.requests.shut_down()
 
     # In the desk's thread
 
     def run(self, open_desk: DeskOpener) -> None:
         """Open the desk and serve it until it is stopped; what goes wrong becomes `trouble`."""
+        trouble = ""
         try:
             # Outside the loop: opening reads configuration and data, and may use a loop of its own.
             asyncio.run(self._serve(open_desk()))
         except PaperdeskError as error:
-            self.trouble = one_line(str(error))
+            trouble = one_line(str(error))
         except Exception as error:  # whatever it is, it belongs on the error bar and not over the screen
-            self.trouble = one_line(f"a bug: {type(error).__name__}: {error}")
+            trouble = one_line(f"a bug: {type(error).__name__}: {error}")
         finally:
-            self.runner = None
+            self.requests.runner, self.working = None, False
+        self.trouble = trouble or self.trouble  # the last, for who sees it may open the desk again
 
     async def _serve(self, services: OpenDesk) -> None:
         from engine.app.desk_runner import DeskRunner
@@ -198,9 +161,7 @@ class DeskFollower:
         self.visited()
         bus = OwnEvents()
         # The subscription first: no event of the first cycle must be missed.
-        tasks = [
-            asyncio.create_task(self._fold(bus.subscribe(), services)),
-        ]
+        tasks = [asyncio.create_task(self._fold(bus.subscribe(), services))]
         runner = DeskRunner(
             bus,
             services.run_cycle,
@@ -212,12 +173,11 @@ class DeskFollower:
             undo_seconds=services.undo_seconds,
             book=services.book if services.books_fills else None,
         )
-        self.runner = runner
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
         read = partial(self._read_desk, services)
         tasks.append(asyncio.create_task(bring_newest_closes(services, self._is_busy, read, self._warn)))
-        self._send_early(runner)
+        self.requests.serve(runner)
         if self._stopped:
             return
         tasks.append(asyncio.create_task(self._follow(services, runner, bus)))
@@ -244,7 +204,8 @@ class DeskFollower:
     def _on_message(self, message: FeedMessage) -> None:
         if self.board is not None:
             self.board.on_message(message)
-        bookings = None if self.runner is None else self.runner.bookings
+        runner = self.requests.runner
+        bookings = None if runner is None else runner.bookings
         if bookings is not None:
             bookings.on_message(message)
         line = live_line(message, booked=bookings is not None)
@@ -322,7 +283,7 @@ class DeskFollower:
 
     def _is_busy(self) -> bool:
         """True while a run of this desk is at work."""
-        return self.runner is not None and self.runner.busy
+        return self.requests.busy
 
     async def _read_on(self, services: OpenDesk, bus: OwnEvents) -> None:
         """Show what other processes have written since the last look."""
@@ -366,7 +327,7 @@ class DeskFollower:
             key = "C" if self.desk.run.startswith(RunKind.SYMBOL) else "r"
             text = f"nothing was heard of the running cycle for five minutes: {key} goes on with it where it was killed"
             line = Line(services.clock.now(), "warning", text)
-            self.desk, self.began = at_rest(with_line(self.desk, line)), None
+            self.desk, self.requests.began = at_rest(with_line(self.desk, line)), None
 
     async def _read_controls(self, services: OpenDesk) -> None:
         controls = partial(
@@ -384,9 +345,8 @@ class DeskFollower:
             if self._touched is not None and isinstance(event, TOUCHING):
                 self._touched.set()
             await self._take(event, services)
-            if isinstance(event, RunFinished) and self._asked_at is not None:
-                self._watched = time.monotonic() - self._asked_at < WATCHED
-                self._asked_at = None
+            if isinstance(event, RunFinished):
+                self._watched |= self.requests.watched_end()
 
     async def _take(self, event: Event, services: OpenDesk) -> None:
         """Show an event, of this process or another; after a run read the desk anew."""
@@ -397,23 +357,18 @@ class DeskFollower:
         first = self.desk.books is None
         self._show(event)
         if isinstance(event, RunStarted):
-            self.began = self.began if self.starting else time.monotonic()
-            self.starting = False
             if first and self._closed.are_before(event.last):  # its books come at its end
                 await self._try_to_read(services)
         elif isinstance(event, RunFinished):
-            self.began = None
             await self._try_to_read(services)
 
     def _show(self, event: Event) -> None:
         before, self.desk = self.desk, after(self.desk, event)
+        self.requests.after(event)
         if self.desk.error != before.error:
             self.dismissed -= {self.desk.error}
         if isinstance(event, Noticed) and event.level == "error":
             self.dismissed -= {one_line(event.text)}  # the same error again is news again
-            self.answers.clear()  # it may not have been written: what the journal has holds
-        if self.starting and isinstance(event, Noticed) and event.run and event.level == "info":
-            self.unbegun, self.starting = event.text, False
 
 
 def _with_errors_of(shown: DeskState, desk: DeskState) -> DeskState:

@@ -571,7 +571,9 @@ async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on
 
         def asked() -> bool:
             page = pilot.app.screen
-            return isinstance(page, ConfirmScreen) and "It may cost" in str(page.query_one("#text", Static).content)
+            return isinstance(page, ConfirmScreen) and any(
+                "It may cost" in str(one.content) for one in page.query(Static)
+            )
 
         def newest() -> Any:
             return bridge.present().backtests[-1]

@@ -68,7 +68,7 @@ async def test_a_cycle_that_was_asked_for_by_a_key_is_seen_at_its_end(
         follower = pilot.app.bridge._follower  # type: ignore[attr-defined]
         before = follower.visit.event
         await pilot.press("r")
-        await until(pilot, lambda: any("run done" in line for line in log(pilot)) and not follower.runner.busy)
+        await until(pilot, lambda: any("run done" in line for line in log(pilot)) and not follower.requests.busy)
         await until(pilot, lambda: follower.visit.event > before and follower.visit.event == follower._tail.last_event)
         times.append(times[-1] + timedelta(days=1))
         await run_elsewhere(config, THIRD)

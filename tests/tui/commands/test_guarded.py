@@ -69,21 +69,21 @@ def test_the_bench_of_memory_lives_within_the_day(desk: Desk, service: Counting,
 def test_a_backtest_s_own_budget_stops_it_and_a_resumed_part_counts(
     desk: Desk, service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def spent() -> Decimal:
+        with JournalReader(places.run_journal("paid")) as reader:
+            return sum((answer.result.cost or Decimal(0) for answer in reader.answers(run="paid")), Decimal(0))
+
     desk(DEAR)
-    # One question at a time: what another one under way may cost could end the first part earlier than the second.
-    with places.config_file().open("a") as file:
-        file.write("concurrency = 1\n")
     monkeypatch.setattr(service, "tokens_out", 5_000)
     stopped = run(*BACKTEST, "--yes", "--budget", "75")
     assert stopped.code == 75 and "--budget of $75.00 is reached" in stopped.err
     assert "`paperdesk backtest --resume paid` goes on" in stopped.err
-    asked = len(service.requests)
-    with JournalReader(places.run_journal("paid")) as reader:
-        spent = sum((answer.result.cost or Decimal(0) for answer in reader.answers(run="paid")), Decimal(0))
-    assert 5 < spent <= 75
+    first = spent()
+    assert 5 < first <= 75
     same = run("backtest", "--resume", "paid", "--yes", "--budget", "75")
-    assert same.code == 75 and len(service.requests) == asked
+    # It may ask what costs less than the question that ended the first part, which one that is depends on the moment.
+    assert same.code == 75 and first <= spent() <= 75
     done = run("backtest", "--resume", "paid", "--yes", "--budget", "100000", "--json")
-    assert done.code == 0 and Decimal(done.json["model"]["cost"]) > spent
+    assert done.code == 0 and Decimal(done.json["model"]["cost"]) > 75
     assert len(service.requests) == done.json["model"]["calls"]
     assert run(*BACKTEST, "--budget", "-1").code == 2
