@@ -7,8 +7,10 @@ created here: the writer makes the folder.
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from engine.errors import ConfigError, DataError, PaperdeskError
@@ -205,6 +207,31 @@ def edgar_responses() -> Path:
 def market_folder() -> Path:
     """Data folder of a desk at a broker that names none; fetched data goes there."""
     return data_dir() / "market"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all, and make its folder. Raises as `unusable` says where nothing can be written."""
+    part = part_of(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # Half of a surrogate pair, which models do answer with, has no place in UTF-8.
+            part.write_bytes(text.encode("utf-8", "replace"))
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+def part_of(path: Path) -> Path:
+    """A name beside a file for what is to take its place, another one each time: others may be writing it too."""
+    return path.with_name(f"{path.name}.{os.urandom(4).hex()}.part")
+
+
+def parts_of(path: Path) -> Iterator[Path]:
+    """The files that processes which were killed while they wrote a file have left beside it."""
+    return path.parent.glob(f"{glob.escape(path.name)}.*.part")
 
 
 def unusable(path: Path, error: OSError) -> PaperdeskError:

@@ -6,11 +6,11 @@ Losing it costs nothing that matters: a file that cannot be read is an empty one
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from engine import places
+from engine.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,12 +25,8 @@ def section(name: str) -> dict[str, Any]:
 def keep(name: str, values: Mapping[str, Any]) -> None:
     """Put plain values into a part of it; what is there under other names stays."""
     whole = _stored() | {name: {**section(name), **values}}
-    target = places.app_state()
-    fresh = target.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(whole, indent=1, sort_keys=True), encoding="utf-8")
-        fresh.replace(target)
+    with suppress(ConfigError, DataError):
+        places.write_whole(places.app_state(), json.dumps(whole, indent=1, sort_keys=True))
 
 
 def _stored() -> dict[str, Any]:

@@ -207,11 +207,8 @@ def _damaged(run: str, error: Exception) -> MalformedData:
 
 def keep_record(spec: ArenaSpec, document: Row | None) -> None:
     """Write the record of an arena or of its repeats, whole or not at all. A document that is there stays until
-    the new one is."""
+    the new one is. Raises ConfigError or DataError for a file that cannot be written."""
     file = places.arena_file(spec.run)
     if document is None and file.exists():
         return
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_suffix(".new")
-    new.write_text(json.dumps({"spec": asdict(spec), "document": document}, indent=1), "utf-8")
-    new.replace(file)
+    places.write_whole(file, json.dumps({"spec": asdict(spec), "document": document}, indent=1))

@@ -7,7 +7,6 @@ decides every one up to the last completed. A demo desk without the file goes by
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 
@@ -37,13 +36,7 @@ def begin(services: Services) -> None:
     calendar = services.desk_calendar(services.symbols)
     last = session_to_decide(calendar, services.symbols, None, services.clock.now())
     after = calendar.sessions(last - timedelta(days=3 * BEFORE), last)[-BEFORE - 1]
-    fresh = path.with_suffix(f".{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(f"{after}\n", encoding="utf-8")
-        fresh.replace(path)
-    except OSError as error:
-        raise places.unusable(path, error) from error
+    places.write_whole(path, f"{after}\n")
 
 
 def is_demo(services: Services) -> bool:

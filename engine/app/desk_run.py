@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -260,20 +259,10 @@ def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Pat
     except MissingData:
         return None
     target = folder / report_name(entry)
-    temporary = folder / f".{target.name}.{os.getpid()}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            # Half of a surrogate pair, which models do answer with, has no place in UTF-8.
-            temporary.write_bytes(text.encode("utf-8", "replace"))
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"the report {target} cannot be written ({error.strerror}): check its folder and the free space, then "
-            f"paperdesk report --session {entry.session}"
-        ) from error
+        places.write_whole(target, text)
+    except (ConfigError, DataError) as error:
+        raise DataError(f"the report {error}, then paperdesk report --session {entry.session}") from error
     return target
 
 

@@ -18,7 +18,6 @@ from engine.domain.run import RunOutcome
 from engine.errors import PaperdeskError, UsageError
 from engine.journal.database import older_version
 from engine.journal.entries import RunEntry
-from engine.journal.new_file import parts_of
 from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 from engine.reports.documents.operations import outcomes
@@ -71,10 +70,10 @@ def files_of(run: StoredRun) -> Sequence[Path]:
     removed is still one. Empty for a run of a desk."""
     files: list[Path] = []
     if run.kind is StoredKind.ARENA:
-        files = [run.path.with_suffix(".new"), run.path]
+        files = [*places.parts_of(run.path), run.path]
     elif run.kind is StoredKind.BACKTEST:
         journal = [run.path.with_name(run.path.name + ending) for ending in reversed(DATABASE)]
-        files = [places.run_memory(run.id), *parts_of(run.path), *journal]
+        files = [places.run_memory(run.id), *places.parts_of(run.path), *journal]
     return [file for file in files if file.exists()]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -192,14 +191,8 @@ def _locked() -> AbstractContextManager[None]:
 
 
 def _write(groups: Groups) -> None:
-    path = places.watchlists()
-    fresh = path.with_suffix(f".{os.getpid()}")
     text = json.dumps({"schema": SCHEMA, "groups": {name: list(held) for name, held in groups.items()}}, indent=1)
-    try:
-        fresh.write_text(text + "\n", encoding="utf-8")
-        fresh.replace(path)
-    except OSError as error:
-        raise places.unusable(path, error) from error
+    places.write_whole(places.watchlists(), text + "\n")
 
 
 def _head() -> Row:

@@ -3,18 +3,15 @@ empty file is never taken for a new journal."""
 
 from __future__ import annotations
 
-import glob
 import os
 import sqlite3
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from secrets import token_hex
 
 from engine.journal.database import refuse_remains
 from engine.journal.migrations import migrate
 from engine.journal.sqlite_library import database_class
-from engine.places import unusable
+from engine.places import part_of, parts_of, unusable
 
 PAGE_BYTES = 2048
 """Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""
@@ -51,7 +48,7 @@ def new_journal() -> bytes:
 
 
 def _put_in_place(content: bytes, path: Path) -> None:
-    part = path.with_name(f"{path.name}.{token_hex(4)}.part")
+    part = part_of(path)
     try:
         # With the permissions that SQLite would give it.
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
@@ -65,11 +62,6 @@ def _put_in_place(content: bytes, path: Path) -> None:
                 part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def parts_of(path: Path) -> Iterator[Path]:
-    """The files that processes which were killed while they created a journal have left beside it."""
-    return path.parent.glob(f"{glob.escape(path.name)}.*.part")
 
 
 def _sweep(path: Path) -> None:

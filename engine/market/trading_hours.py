@@ -6,9 +6,9 @@ exchange_calendars imports pandas, so its result is stored as a plain table and 
 from __future__ import annotations
 
 import json
-import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from engine.domain.exchanges import AROUND_THE_CLOCK, LISTED, Exchanges
 from engine.domain.market import Symbol, is_crypto
-from engine.errors import ConfigError, MissingData, UsageError
+from engine.errors import ConfigError, DataError, MissingData, UsageError
+from engine.places import write_whole
 from engine.ports import Calendar
 
 # Explicit bounds: the library's own default ends a year after today, which would make a run depend on its day.
@@ -242,11 +243,5 @@ def _stored_calendar(table: Path, made_by: str, name: str) -> ExchangeCalendar |
 def _store_calendar(table: Path, made_by: str, calendar: ExchangeCalendar) -> None:
     plain = {"made_by": made_by, "name": calendar.name, "begins": str(calendar.begins), "ends": str(calendar.ends)}
     text = json.dumps({**plain, "days": calendar.days, "opens": calendar.opens, "closes": calendar.closes})
-    # Under a name of its own: another process may be keeping the same table at the same time.
-    fresh = table.with_suffix(f".{os.getpid()}")
-    try:
-        table.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(table)
-    except OSError:
-        pass  # without the table the next process computes it again
+    with suppress(ConfigError, DataError):  # without the table the next process computes it again
+        write_whole(table, text)

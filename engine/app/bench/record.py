@@ -45,7 +45,7 @@ class BenchRecord:
         """Write the record, unless it is there."""
         file = self.folder / "bench.json"
         if not file.exists():
-            _write(file, to_json(self))
+            places.write_whole(file, to_json(self))
 
     def lock(self) -> AbstractContextManager[None]:
         """Hold the bench until the block ends. Raises TryAgainLater where another process plays it."""
@@ -67,7 +67,7 @@ class BenchRecord:
     def keep(self, number: int, played: Played) -> None:
         """Keep the result of a run; one without a result is played again."""
         if played.result is not None:
-            _write(self.result(number), to_json(played))
+            places.write_whole(self.result(number), to_json(played))
 
     def limit(self, budget: BudgetConfig, usd: Decimal | None) -> SharedLimit:
         """The limit of its models, `usd` with what earlier parts have spent; calls that were in flight when a part was
@@ -134,18 +134,7 @@ class SharedLimit(SpendingLimit):
             kept = _read(self._file, _Account) if self._file.exists() else _Account(Spent(), Spent(), 0)
             self.spent, self.reserved, self.in_flight = kept.spent, kept.reserved, kept.in_flight
             yield
-            _write(self._file, to_json(_Account(self.spent, self.reserved, self.in_flight)))
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_name(f"{file.name}.new")
-        new.write_text(text, encoding="utf-8")
-        new.replace(file)
-    except OSError as error:
-        raise places.unusable(file, error) from error
+            places.write_whole(self._file, to_json(_Account(self.spent, self.reserved, self.in_flight)))
 
 
 T = TypeVar("T")

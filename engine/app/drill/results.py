@@ -14,14 +14,8 @@ from engine.reports.documents.row_json import Row
 def keep_result(document: Row) -> None:
     """Keep a drill's document in the place of the last one at the same place. Raises ConfigError or DataError for a
     file that cannot be written."""
-    path = places.drill_results()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps({**_stored_or_none(), document["place"]: document}, indent=1), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise places.unusable(path, error) from error
+    results = {**_stored_or_none(), document["place"]: document}
+    places.write_whole(places.drill_results(), json.dumps(results, indent=1))
 
 
 def stored_results() -> Mapping[str, Any]:

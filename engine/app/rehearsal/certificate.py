@@ -92,14 +92,7 @@ class RehearsalCheck:
 def keep_certificate(desk: str, certificate: Row) -> None:
     """Keep a certificate in the place of the desk's last one. Raises ConfigError or DataError for a file that cannot be
     written."""
-    path = places.desk_rehearsal(desk)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(certificate, indent=1, allow_nan=False), encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise places.unusable(path, error) from error
+    places.write_whole(places.desk_rehearsal(desk), json.dumps(certificate, indent=1, allow_nan=False))
 
 
 def _changed(kept: Mapping[str, Any], subject: Row) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from errno import EACCES, ENOSPC
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -517,6 +519,22 @@ def test_a_new_arena_never_takes_the_place_of_another(run: Run, fresh: Path) -> 
     assert backtest.code == 2 and "--run arena-n: there is a run of that name already" in backtest.err
     assert run("backtest", "--strategy", "cash", *window, "--run", "bt").code == 0
     assert run(*SMALL, "--run", "bt").code == 2
+
+
+@pytest.mark.parametrize(
+    ("errno", "code", "says"), [(ENOSPC, 65, "check its folder and the free space"), (EACCES, 78, "PAPERDESK_HOME")]
+)
+def test_a_record_that_cannot_be_written_is_one_line(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch, errno: int, code: int, says: str
+) -> None:
+    def refuse(self: Path, target: Path) -> Path:
+        raise OSError(errno, os.strerror(errno))
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    done = run(*SMALL, "--run", "arena-n")
+    file = places.arena_file("arena-n")
+    assert done.code == code and f"{file} cannot be written" in done.err and says in done.err
+    assert done.err.count("\n") == 1 and list(file.parent.glob("arena-n.json*")) == []
 
 
 def test_a_resumed_arena_takes_no_other_model(run: Run, fresh: Path) -> None:

@@ -278,8 +278,9 @@ def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs
     asked = run("runs", "prune", "--keep", "1")
     assert asked.code == 2 and "--yes does it" in asked.err and "2 runs, " in asked.err
     assert contents(runs) == before
-    left = places.run_journal("fast").with_name("fast.db.0a1b2c3d.part")
-    left.write_bytes(b"of a process that was killed while it created the journal")
+    left, record = (places.part_of(file) for file in (places.run_journal("fast"), places.arena_file("ring")))
+    for part in (left, record):
+        part.write_bytes(b"of a process that was killed while it wrote the file")
     size = sum(one["bytes"] for one in run("runs", "list", "--json").json["runs"] if one["id"] in ("slow", "fast"))
     done = run("runs", "prune", "--keep", "1", "--yes", "--json").json
     assert (sorted(done["removed"]), done["bytes"], done["retained"]) == (["fast", "slow"], size, 2)
@@ -289,7 +290,7 @@ def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs
     assert len(looks_in(places.looks_index())) == counted == 3
     assert run("runs", "prune", "idle", "ring", "--yes").code == 0
     assert "no run fits" in run("runs", "list").out and places.looks_index().exists()
-    assert not places.arena_file("ring").exists()
+    assert not places.arena_file("ring").exists() and not record.exists()
 
 
 def test_pruning_by_age_takes_the_old_ones_alone(run: Run, runs: Path, backtested: Path) -> None:
