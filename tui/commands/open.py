@@ -44,6 +44,6 @@ def _found(invocation: Invocation, link: Link) -> Link:
 
     with invocation.records(decisions=True) as records:
         made = decided(records, link.symbol, link.session)[0]
-        backtest = records.run if records.kind == "backtest" else None
+        backtest = records.run if records.is_backtest else None
         name = records.title if backtest is None else backtest
         return link.within(Source(name, records.required.path, backtest), made.key.symbol)

@@ -222,7 +222,7 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
     with invocation.records() as records:
         if records.reader is None:
             raise MissingData(f"there is no day to replay: {records.absence}")
-        if records.kind == "backtest":
+        if records.is_backtest:
             raise click.UsageError(f"--run {records.run} is a backtest: only days of the desk are replayed")
         found = check_parity(invocation.services(), records.reader, session, records.run)
         document = parity_document(records, found)

@@ -85,7 +85,7 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
     reader, begins = records.reader, points[0].value if points else None
     if reader is None:
         return [], None
-    if records.kind == "backtest":
+    if records.is_backtest:
         cash = reader.stretches(records.run or "").get(records.part)
         return measured(points, began=cash), begins if cash is None else cash
     flows, adoptions = [one for one in reader.cash_flows() if one.kind == EXTERNAL], reader.adoptions()
@@ -104,7 +104,7 @@ def booked_since(records: Records, last: EquityPoint | None) -> Since | None:
 
 def in_an_account(records: Records) -> bool:
     """True where the closes are those of an account at a broker, which has values of its own for them."""
-    return records.kind != "backtest" and records.reader is not None and records.reader.account() is not None
+    return not records.is_backtest and records.reader is not None and records.reader.account() is not None
 
 
 def broker_values(records: Records, theirs: Mapping[date, Decimal]) -> BrokerValues:

@@ -41,7 +41,7 @@ def decisions_document(
     run, the settings that were not those of the run before."""
     if records.reader is None:
         return {**records.head, "count": 0, "decisions": [], "changed": {}}
-    part = WARM_UP if warm_up and records.kind == "backtest" else records.part
+    part = WARM_UP if warm_up and records.is_backtest else records.part
     made = records.reader.decisions(records.run, symbol and symbol.upper(), first, until, part)
     if action is not None:
         made = tuple(one for one in made if one.action.value == action.upper())
@@ -52,7 +52,7 @@ def decisions_document(
         for row, one in zip(row_json.decisions(shown, opinions), shown, strict=True)
     ]
     runs = {one.key.run for one in shown}
-    changed = {} if records.kind == "backtest" else changes_by_run(records.reader, runs)
+    changed = {} if records.is_backtest else changes_by_run(records.reader, runs)
     return {**records.head, "count": len(made), "decisions": rows, "changed": changed}
 
 

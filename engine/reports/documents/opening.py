@@ -111,7 +111,7 @@ def opening_of_backtest(records: Records, session: date, at: datetime) -> Openin
 def earlier_events(records: Records, run: str, most: int = 10) -> tuple[Event, ...]:
     """The events of the desk's runs before one, at most so many runs, in order. Raises what JournalReader raises."""
     reader = records.reader
-    if reader is None or records.kind == "backtest":
+    if reader is None or records.is_backtest:
         return ()
     before = [one.id for one in reader.runs() if one.id != run and one.outcome is not RunOutcome.SKIPPED]
     return tuple(event for one in before[-most:] for _, event in events_of(reader, one))

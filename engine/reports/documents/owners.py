@@ -53,7 +53,7 @@ def owners_document(
     calibrated; and of the agents whose reports take a side, how often that was right."""
     if records.reader is None:
         return {**records.head, "per_owner": {}, "per_agent": []}
-    part = WARM_UP if warm_up and records.kind == "backtest" else records.part
+    part = WARM_UP if warm_up and records.is_backtest else records.part
     name = symbol and symbol.upper()
     opinions = list(records.reader.opinions(records.run, name, first, until, part))
     known = {one.key for one in opinions}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine import places
+from engine.domain.run import RunKind
 from engine.errors import ConfigError, MissingData, UsageError
 from engine.journal.database import refuse_remains
 from engine.journal.point_in_time import Within
@@ -52,11 +53,16 @@ class Records:
     at: At = None
 
     @property
+    def is_backtest(self) -> bool:
+        """True for the records of a backtest, a journal of its own."""
+        return self.kind == "backtest"
+
+    @property
     def title(self) -> str:
         """The records as a person calls them."""
         name = f"desk {self.desk}"
         if self.kind != "desk":
-            name = f"backtest {self.run}" if self.kind == "backtest" else f"run {self.run} of the {name}"
+            name = f"backtest {self.run}" if self.is_backtest else f"run {self.run} of the {name}"
         if self.at is None:
             return name
         if isinstance(self.at, Within):
@@ -66,19 +72,19 @@ class Records:
     @property
     def part(self) -> str:
         """The part of a run that is shown: a backtest's warm-up is not."""
-        return TEST if self.kind == "backtest" else LIVE
+        return TEST if self.is_backtest else LIVE
 
     @property
     def world(self) -> str | None:
         """The run that trades and books are looked for in: a daily run's orders fill in a later run of its desk, a
         backtest is its own world."""
-        return self.run if self.kind == "backtest" else None
+        return self.run if self.is_backtest else None
 
     @property
     def head(self) -> Row:
         """The keys that every document of the records begins with; `event` is the number of the journal's last event,
         null in a backtest, which has sessions to go by."""
-        last = None if self.reader is None or self.kind == "backtest" else self.reader.last_event()
+        last = None if self.reader is None or self.is_backtest else self.reader.last_event()
         return {"schema": SCHEMA, "desk": self.desk, "kind": self.kind, "run": self.run, "event": last}
 
     @property
@@ -119,7 +125,7 @@ def records_at(records: Records, at: int | date | Within) -> Iterator[Records]:
     UsageError for an event of a backtest."""
     reader = records.required
     point = at
-    if records.kind == "backtest":
+    if records.is_backtest:
         if isinstance(at, int):
             last = max((point.session for point in reader.equity(records.run, records.part)), default=None)
             example = "" if last is None else f", such as --at {last}"
@@ -224,5 +230,5 @@ def _unknown(desk: str, run: str, stack: ExitStack) -> MissingData:
     known = latest_backtests(3)
     reader = _opened(places.desk_journal(desk), stack)
     if reader is not None:
-        known += [entry.id for entry in reader.runs() if entry.kind == "daily"][:-4:-1]
+        known += [entry.id for entry in reader.runs() if entry.kind is RunKind.DAILY][:-4:-1]
     return MissingData(f"no run {run}: the latest are {', '.join(known) or '(none yet)'}")

@@ -56,11 +56,11 @@ def status_document(
     waiting = reader.orders(records.run, open_only=True)
     return {
         **records.head,
-        "halted": None if records.kind == "backtest" else row_json.halt(halted(reader)),
-        "paused": None if records.kind == "backtest" else row_json.halt(paused(reader)),
+        "halted": None if records.is_backtest else row_json.halt(halted(reader)),
+        "paused": None if records.is_backtest else row_json.halt(paused(reader)),
         "last_run": None if run is None else row_json.run(run),
         **_settings(records, reader, run),
-        "rehearsal": None if records.kind == "backtest" else rehearsal_summary(records.desk),
+        "rehearsal": None if records.is_backtest else rehearsal_summary(records.desk),
         **_value(records, reader),
         "open_orders": [row_json.order(entry.order, entry.decided) for entry in waiting],
         "counts": {name: counts[name] for name in ("decisions", "orders", "fills", "answers")},
@@ -75,7 +75,7 @@ def status_document(
 
 def open_answers(records: Records) -> Mapping[str, bool]:
     """The operator's answers on orders of a desk that are open, by order id: approved, or (False) vetoed."""
-    if records.reader is None or records.kind == "backtest":
+    if records.reader is None or records.is_backtest:
         return {}
     waiting = [entry.order.id for entry in records.reader.orders(records.run, open_only=True)]
     return {name: answer.approved for name, answer in approvals(records.reader, waiting).items()}
@@ -84,7 +84,7 @@ def open_answers(records: Records) -> Mapping[str, bool]:
 def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:
     """The effective settings of the run, and those that are not the settings of the run before it; of a backtest its
     report tells them."""
-    if run is None or records.kind == "backtest":
+    if run is None or records.is_backtest:
         return {"settings": None, "changed": None}
     return {"settings": settings_of(reader, run.id), "changed": changed_since(reader, run.id)}
 

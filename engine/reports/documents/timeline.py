@@ -36,7 +36,7 @@ def timeline(records: Records) -> tuple[Point, ...]:
     reader = records.reader
     if reader is None:
         return ()
-    if records.kind == "backtest":
+    if records.is_backtest:
         return tuple(_points_of_backtest(records, reader))
     sessions, last, points = {run.id: run.session for run in reader.runs()}, None, []
     for number, run, kind in reader.event_index():

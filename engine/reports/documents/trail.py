@@ -95,7 +95,7 @@ def why_document(
         **{name: run[name] for name in ("label", "name", "decider")},
         "decisions": [trail_row(trail(reader, one.key), market) for one in made],
         "charts": list(charts),
-        "changed": None if records.kind == "backtest" else changed_since(reader, key.run),
+        "changed": None if records.is_backtest else changed_since(reader, key.run),
         "earlier_cycles": _earlier(records, reader, key),
     }
 
@@ -164,7 +164,7 @@ def _asked(made: Decision) -> Row:
 
 def _earlier(records: Records, reader: JournalReader, key: DecisionKey) -> list[Row]:
     """The cycles that decided for the symbol before in the session; a backtest has none."""
-    if records.kind == "backtest":
+    if records.is_backtest:
         return []
     made = reader.decisions(records.run, key.symbol, key.session, key.session)
     others = {one.key.run: one.key.cycle for one in made if one.key.cycle < key.cycle}
