@@ -13,6 +13,7 @@ from typing import Any
 from textual.content import Content
 
 from engine.domain.run import RunOutcome, RunSpec
+from engine.journal.schema import WARM_UP
 from engine.reports.documents.runs import StoredRun
 from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_message
 from tui.plain_text import one_line
@@ -101,7 +102,7 @@ def curves(
     if run.status != DONE and until is None:
         until = max(own)
     beside: dict[str, Mapping[date, float]] = {}
-    if run.part != "warm-up":
+    if run.part != WARM_UP:
         beside = {run.baseline_name: drawn_of(run.baseline, run)}
         beside |= {one.name: drawn_of(dict(one.curve), one) for one in others}
     axis = sorted(day for day in {*own, *beside.get(run.baseline_name, ())} if until is None or day <= until)

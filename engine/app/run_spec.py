@@ -32,7 +32,7 @@ from engine.strategies.strategy import parameters
 DEMO_WINDOW = (date(2024, 11, 1), date(2025, 1, 2), date(2025, 6, 30))
 """Warm-up from, first and last session of the demo desk's backtest."""
 
-WARM_UP, TEST = 40, 120
+WARM_UP_SESSIONS, TEST_SESSIONS = 40, 120
 """Sessions of warm-up and test that are proposed for a data folder: its last ones."""
 
 NO_SYMBOLS = "no symbols; give --symbols A,B or set desk.symbols in the configuration"
@@ -67,8 +67,9 @@ async def _last_sessions(services: Services) -> tuple[date, date, date]:
     histories = [await source.history(symbol) for symbol in services.symbols]
     last = min(history.session(-1) for history in histories)
     calendar = services.desk_calendar(services.symbols)
-    sessions = calendar.sessions(last - timedelta(days=2 * (WARM_UP + TEST)), last)[-(WARM_UP + TEST) :]
-    return sessions[0], sessions[min(WARM_UP, len(sessions) - 1)], sessions[-1]
+    both = WARM_UP_SESSIONS + TEST_SESSIONS
+    sessions = calendar.sessions(last - timedelta(days=2 * both), last)[-both:]
+    return sessions[0], sessions[min(WARM_UP_SESSIONS, len(sessions) - 1)], sessions[-1]
 
 
 def check_spec(spec: RunSpec, now: datetime) -> None:

@@ -19,6 +19,7 @@ from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession
+from engine.journal.schema import TEST, WARM_UP
 from engine.lab.window import (
     coverage,
     data_notes,
@@ -98,7 +99,7 @@ async def run_agents(context: BacktestContext) -> Result:
         raise UsageError("books of several owners need orders that fill after the close: choose another --convention")
     total, state = len(warming) + len(sessions), RunState(TradingHistory())
     parts: list[_Part] = []
-    for name, days in (("warm-up", warming), ("test", sessions)):
+    for name, days in ((WARM_UP, warming), (TEST, sessions)):
         if days:
             parts.append(_Part(context, name, days, total=total, done=parts[-1].done if parts else 0))
             if not any(part.stopped for part in parts):
@@ -153,13 +154,13 @@ async def play_to(
     total, decisions = len(warming) + len(sessions), list[Decision]()
     state = RunState(TradingHistory())
     if start is None and warming:
-        warm_up = _Part(context, "warm-up", warming, total=total)
+        warm_up = _Part(context, WARM_UP, warming, total=total)
         state = await warm_up.play(state)
         decisions = warm_up.decisions
     elif start is not None:
         start = start if context.same_close else _marked_anew(start, context)
         state = start.state
-    test = _Part(context, "test", sessions, total=total, last=read, start=start)
+    test = _Part(context, TEST, sessions, total=total, last=read, start=start)
     checkpoint = await test.play_to(read, state)
     return (*decisions, *test.decisions), checkpoint
 
@@ -214,7 +215,7 @@ class _Part:
         self._settled: list[SettledSession] = []
         self._books: list[BookSettlement] = []
         self._trades: date | None = None
-        self._hindsight = decision_time(context.calendar, sessions[-1]) if name == "warm-up" else None
+        self._hindsight = decision_time(context.calendar, sessions[-1]) if name == WARM_UP else None
         self.venue = SimulatedVenue(
             context.rules,
             context.market.histories if context.histories is None else context.histories,
@@ -251,7 +252,7 @@ class _Part:
                 self.stopped = True
                 break
             state = await self._decide(read, trades, state)
-        return await self._close(state, final=self._name == "test" and not self.stopped)
+        return await self._close(state, final=self._name == TEST and not self.stopped)
 
     async def play_to(self, read: date, state: RunState) -> Checkpoint:
         """Play until the decision that reads a session has been taken."""
