@@ -28,7 +28,6 @@ class Hit:
     relevancy: a cosine.
     composite: the score that the preset ranks by; where several queries matched, that of the best one.
     query_ranks: every query type that matched, with the record's rank there.
-    duplicates: ids of recalled records with the same content, which are not shown.
     """
 
     record: MemoryRecord
@@ -39,7 +38,6 @@ class Hit:
     importance: float
     composite: float
     query_ranks: tuple[tuple[str, int], ...]
-    duplicates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +76,13 @@ class LayerRanking:
             return ()
         result: dict[str, _Scored] = {}
         ranks: dict[str, list[tuple[str, int]]] = {}
-        duplicates: dict[str, list[str]] = {}
-        for query_type, first in zip(types, self._first(types, k, labelled, duplicates), strict=True):
+        for query_type, first in zip(types, self._first(types, k, labelled), strict=True):
             for rank, scored in enumerate(first, 1):
-                name = scored.record.id
-                ranks.setdefault(name, []).append((query_type, rank))
-                if name not in result or scored.order < result[name].order:
-                    result[name] = scored
-        united = self._distinct(sorted(result.values(), key=lambda scored: scored.order), len(result), duplicates)
+                record_id = scored.record.id
+                ranks.setdefault(record_id, []).append((query_type, rank))
+                if record_id not in result or scored.order < result[record_id].order:
+                    result[record_id] = scored
+        united = self._distinct(sorted(result.values(), key=lambda scored: scored.order), len(result))
         recency, importance = self._layer_rows.scores(np.array([scored.position for scored in united], np.intp))
         return tuple(
             Hit(
@@ -97,14 +94,11 @@ class LayerRanking:
                 importance=float(importance[rank - 1]),
                 composite=scored.composite,
                 query_ranks=tuple(ranks[scored.record.id]),
-                duplicates=tuple(dict.fromkeys(duplicates.get(scored.record.id, ()))),
             )
             for rank, scored in enumerate(united, 1)
         )
 
-    def _first(
-        self, types: Sequence[str], k: int, labelled: bool, duplicates: dict[str, list[str]]
-    ) -> list[list[_Scored]]:
+    def _first(self, types: Sequence[str], k: int, labelled: bool) -> list[list[_Scored]]:
         """The first k of every query, exactly."""
         labels = [query_type if labelled else None for query_type in types]
         visible = [self._search.visible(label) for label in labels]
@@ -116,7 +110,7 @@ class LayerRanking:
             lacking = []
             for query, near in zip(wanting, some, strict=True):
                 scored = self._exact(near, query)[: len(near) if len(near) == visible[query] else pools[query]]
-                result[query] = self._distinct(scored, k, duplicates)
+                result[query] = self._distinct(scored, k)
                 if len(result[query]) < k and pools[query] < visible[query]:
                     pools[query] = min(4 * pools[query], visible[query])
                     lacking.append(query)
@@ -134,21 +128,17 @@ class LayerRanking:
         ]
         return sorted(scored, key=lambda one: one.order)
 
-    def _distinct(self, scored: Sequence[_Scored], k: int, duplicates: dict[str, list[str]]) -> list[_Scored]:
-        """The first k without duplicates; each duplicate is noted with the record that is shown for it."""
+    def _distinct(self, scored: Sequence[_Scored], k: int) -> list[_Scored]:
+        """The first k, each that is like one before it left out."""
         if self._preset.duplicate_similarity is None:
             return list(scored[:k])
-        chosen: list[_Scored] = []
         positions = np.array([one.position for one in scored], np.intp)
         vectors = self._layer_rows.vectors(positions, self._queries.shape[1])
         shown: list[int] = []
-        for n, one in enumerate(scored):
-            similarity = (vectors[shown] * vectors[n]).sum(axis=1)
-            if len(similarity) and similarity.max() >= self._preset.duplicate_similarity:
-                duplicates.setdefault(chosen[int(similarity.argmax())].record.id, []).append(one.record.id)
-                continue
-            chosen.append(one)
-            shown.append(n)
-            if len(chosen) == k:
-                break
-        return chosen
+        for n, vector in enumerate(vectors):
+            similarity = (vectors[shown] * vector).sum(axis=1)
+            if similarity.max(initial=-1.0) < self._preset.duplicate_similarity:
+                shown.append(n)
+                if len(shown) == k:
+                    break
+        return [scored[n] for n in shown]
