@@ -8,18 +8,18 @@ from memory.record import Item, MemoryRecord, Vector
 
 
 def new_record(
-    preset: MemoryPreset, name: str, item: Item, now: float, vector: Vector, *, sequence: int
+    preset: MemoryPreset, record_id: str, item: Item, now: float, vector: Vector, *, sequence: int
 ) -> MemoryRecord:
     """The record of an item written at a step. Raises InvalidRecord for a rating beyond [0, 1], UnknownPreset for a
     kind of source that the preset has not."""
     if item.rating is not None and not 0 <= item.rating <= 1:
         raise InvalidRecord(f"{item.kind} of {item.symbol}: the rating is {item.rating}; give 0 to 1")
     # The draw is the record's own: the same on every machine and however often it is written.
-    chance = int(name[:13], 16) / 16**13
+    chance = int(record_id[:13], 16) / 16**13
     layer, importance = preset.initial_state(item.kind, item.rating, item.layer, chance)
     preset.rule(layer)
     return MemoryRecord(
-        id=name,
+        id=record_id,
         owner=item.owner,
         symbol=item.symbol,
         kind=item.kind,

@@ -56,9 +56,9 @@ class InMemoryStore:
     def append_touches(self, touches: Sequence[Touch]) -> None:
         """Add new touches."""
         for touch in touches:
-            name = touch.name
-            if name not in self._touches:
-                self._touches[name] = touch
+            identity = touch.identity
+            if identity not in self._touches:
+                self._touches[identity] = touch
                 self._of.setdefault(touch.record_id, []).append(touch)
 
     def optimize(self) -> StoreReport:

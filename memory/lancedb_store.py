@@ -144,7 +144,7 @@ class LanceStore:
         known = self._known_touches if self.writable else {}
         fresh: dict[str, Touch] = {}
         for touch in touches:
-            if all(other.name != touch.name for other in known.get(touch.record_id, ())):
+            if all(other.identity != touch.identity for other in known.get(touch.record_id, ())):
                 fresh.setdefault(touch.id, touch)
         if self._append(self._touches_table, arrow_rows.touch_rows, list(fresh.values())):
             for touch in fresh.values():

@@ -56,8 +56,8 @@ class Moves:
         causes = (_CAUSES[number] for number in self.causes[self.moved].tolist())
         columns = self.states[:, self.moved].tolist()
         return [
-            Touch(name, cause, state_of(layer, numbers))
-            for name, cause, layer, *numbers in zip(record_ids, causes, layers, *columns, strict=True)
+            Touch(record_id, cause, state_of(layer, numbers))
+            for record_id, cause, layer, *numbers in zip(record_ids, causes, layers, *columns, strict=True)
         ]
 
 

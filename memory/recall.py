@@ -24,7 +24,7 @@ from memory.marks import Marks, mark, marks_of
 from memory.partition import AVAILABLE, DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, preset_named
-from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, record_id
+from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, id_of
 from memory.restatement import restated
 
 
@@ -64,8 +64,8 @@ class LayeredMemory:
         that is not finite) and UnknownPreset (an unknown kind of source).
         """
         given = list(items)
-        ids = [record_id(item, now) for item in given]
-        fresh = {name: item for name, item in zip(ids, given, strict=True) if name not in self._index}
+        ids = [id_of(item, now) for item in given]
+        fresh = {record_id: item for record_id, item in zip(ids, given, strict=True) if record_id not in self._index}
         for item in fresh.values():
             if not item.text.strip():
                 raise InvalidRecord(
@@ -73,20 +73,24 @@ class LayeredMemory:
                     "an answer that failed is not remembered"
                 )
         vectors = self._embed_texts([item.query_text.strip() or item.text for item in fresh.values()])
-        new = [(name, item, vector) for (name, item), vector in zip(fresh.items(), vectors, strict=True)]
-        earlier = {name: record.id for name, item, vector in new if (record := self._restated(item, vector, now))}
+        new = [(record_id, item, vector) for (record_id, item), vector in zip(fresh.items(), vectors, strict=True)]
+        earlier = {
+            record_id: record.id for record_id, item, vector in new if (record := self._restated(item, vector, now))
+        }
         records = [
-            new_record(self.preset, name, item, now, vector, sequence=self._sequence + n)
-            for n, (name, item, vector) in enumerate((one for one in new if one[0] not in earlier), 1)
+            new_record(self.preset, record_id, item, now, vector, sequence=self._sequence + n)
+            for n, (record_id, item, vector) in enumerate((one for one in new if one[0] not in earlier), 1)
         ]
         if records:
             self._flush()
             self._store.append_records(records)
             self._sequence += len(records)
             self._index.add(records)
-        for name, known in earlier.items():
-            self._touch([known], now, fresh[name].source or name, lambda state: lifecycle.restate(state, float(now)))
-        return [earlier.get(name, name) for name in ids]
+        for record_id, known in earlier.items():
+            self._touch(
+                [known], now, fresh[record_id].source or record_id, lambda state: lifecycle.restate(state, float(now))
+            )
+        return [earlier.get(record_id, record_id) for record_id in ids]
 
     def recall(
         self,
@@ -160,7 +164,7 @@ class LayeredMemory:
             return []
         return self._touch(ids, now, key, lambda state: lifecycle.reward(self.preset, state, sign, float(now)))
 
-    def mark(self, name: str, cause: Cause, now: float, key: str) -> Touch | None:
+    def mark(self, record_id: str, cause: Cause, now: float, key: str) -> Touch | None:
         """Pin a record to its layer, unpin it, forget it, or restore a forgotten one; `key` names the occasion.
 
         A pinned record neither moves between layers nor fades; a forgotten one is never recalled again. Returns the
@@ -169,23 +173,23 @@ class LayeredMemory:
         """
         self._advance(now)
         self._flush()
-        marks = self.marks(name, now)
-        made = mark(self.record(name), marks, cause, float(now), key)
+        marks = self.marks(record_id, now)
+        made = mark(self.record(record_id), marks, cause, float(now), key)
         if made is None:
             return None
         (touch,) = self._write([made])
         if cause is Cause.FORGOTTEN:
-            self._index.forget(name)
+            self._index.forget(record_id)
             return touch
         if cause is Cause.RESTORED:
-            self._index.add([self.record(name)], [touch.state])
-        self._index.write(name, touch.state)
-        self._index.pin(name, cause is Cause.PINNED or (cause is Cause.RESTORED and marks.pinned))
+            self._index.add([self.record(record_id)], [touch.state])
+        self._index.write(record_id, touch.state)
+        self._index.pin(record_id, cause is Cause.PINNED or (cause is Cause.RESTORED and marks.pinned))
         return touch
 
-    def marks(self, name: str, now: float) -> Marks:
+    def marks(self, record_id: str, now: float) -> Marks:
         """The marks of a record at a step. Raises UnknownRecord."""
-        return marks_of(self.record(name), self.lifeline(name, now)[1:])
+        return marks_of(self.record(record_id), self.lifeline(record_id, now)[1:])
 
     def forgotten(self, now: float) -> list[tuple[MemoryRecord, Touch]]:
         """The records that are forgotten by `now`, each with the touch of that, the latest first."""
@@ -198,12 +202,12 @@ class LayeredMemory:
 
     def alive(self, ids: Iterable[str], *, owner: str = DEFAULT_OWNER) -> list[str]:
         """The ids that name live records of an owner, in order."""
-        records = {name: self._index.record(name) for name in ids}
-        return [name for name, record in records.items() if record is not None and record.owner == owner]
+        records = {record_id: self._index.record(record_id) for record_id in ids}
+        return [record_id for record_id, record in records.items() if record is not None and record.owner == owner]
 
-    def rewards(self, name: str) -> list[Touch]:
+    def rewards(self, record_id: str) -> list[Touch]:
         """The rewards of a record so far, oldest first."""
-        return [touch for touch in self._store.touches(name) if touch.cause in (Cause.PAID, Cause.COST)]
+        return [touch for touch in self._store.touches(record_id) if touch.cause in (Cause.PAID, Cause.COST)]
 
     def sweep(self, now: float) -> list[Touch]:
         """Write the changes that are due up to `now` (promoted, demoted, purged) and return them.
@@ -227,28 +231,28 @@ class LayeredMemory:
         """All records, live or purged, in the order of their sequence."""
         return self._store.records()
 
-    def record(self, name: str) -> MemoryRecord:
+    def record(self, record_id: str) -> MemoryRecord:
         """A record, live or purged. Raises UnknownRecord."""
-        result = self._index.record(name) or self._store.record(name)
+        result = self._index.record(record_id) or self._store.record(record_id)
         if result is None:
-            raise UnknownRecord(f"no memory has the id {name}; `paperdesk memory list` shows them")
+            raise UnknownRecord(f"no memory has the id {record_id}; `paperdesk memory list` shows them")
         return result
 
-    def lifeline(self, name: str, now: float | None = None) -> tuple[Touch, ...]:
+    def lifeline(self, record_id: str, now: float | None = None) -> tuple[Touch, ...]:
         """Birth and every change of a record with its cause, oldest first, up to `now` where it is given.
 
         Raises UnknownRecord.
         """
-        record = self.record(name)
-        birth = Touch(name, Cause.BORN, record.birth, record.source, record.sequence)
-        touches = [*self._store.touches(name), *(touch for touch in self._pending if touch.record_id == name)]
+        record = self.record(record_id)
+        birth = Touch(record_id, Cause.BORN, record.birth, record.source, record.sequence)
+        touches = [*self._store.touches(record_id), *(touch for touch in self._pending if touch.record_id == record_id)]
         written = sorted(touches, key=lambda touch: (touch.state.step, touch.sequence))
         if now is None:
             return (birth, *written)
         line = [touch for touch in (birth, *written) if touch.state.step <= now]
         if line and not marks_of(record, line[1:]).pinned:
             changes, _ = lifecycle.advance(self.preset, line[-1].state, now, self._index.floor(record))
-            line.extend(Touch(name, cause, state) for cause, state in changes)
+            line.extend(Touch(record_id, cause, state) for cause, state in changes)
         return tuple(line)
 
     @property
@@ -341,29 +345,29 @@ class LayeredMemory:
         return written
 
     def _touch(self, ids: Iterable[str], now: float, key: str, change: lifecycle.Change) -> list[Touch]:
-        names = list(dict.fromkeys(ids))
-        for name in names:
-            if name not in self._index:
-                raise UnknownRecord(f"{key}: no memory has the id {name}")
+        record_ids = list(dict.fromkeys(ids))
+        for record_id in record_ids:
+            if record_id not in self._index:
+                raise UnknownRecord(f"{key}: no memory has the id {record_id}")
         self._advance(now)
         self._flush()
-        touches = [touch for name in names if (touch := self._changed(name, now, key, change))]
+        touches = [touch for record_id in record_ids if (touch := self._changed(record_id, now, key, change))]
         numbered = self._write(touches)
         for touch in numbered:
             self._index.write(touch.record_id, touch.state)
         return numbered
 
-    def _changed(self, name: str, now: float, key: str, change: lifecycle.Change) -> Touch | None:
+    def _changed(self, record_id: str, now: float, key: str, change: lifecycle.Change) -> Touch | None:
         """The touch of one record, or None for a purged record or a touch that is written already."""
-        state = self._index.state(name)
+        state = self._index.state(record_id)
         if state is None:
             return None
         cause, changed = change(state)
-        touch = Touch(name, cause, changed, key)
-        if any(written.name == touch.name for written in self._store.touches(name)):
+        touch = Touch(record_id, cause, changed, key)
+        if any(written.identity == touch.identity for written in self._store.touches(record_id)):
             return None
         if now < state.step:
-            raise TimeOrder(f"{key}: step {now} is before {state.step}, when {name} last changed")
+            raise TimeOrder(f"{key}: step {now} is before {state.step}, when {record_id} last changed")
         return touch
 
     def _write(self, touches: Sequence[Touch]) -> list[Touch]:

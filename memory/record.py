@@ -84,7 +84,7 @@ class Touch:
     sequence: int = field(default=0, compare=False)
 
     @property
-    def name(self) -> tuple[str, float, Cause, str]:
+    def identity(self) -> tuple[str, float, Cause, str]:
         """The tuple that `id` is a hash of."""
         return self.record_id, float(self.state.step), self.cause, self.key
 
@@ -127,7 +127,7 @@ class Item:
 class MemoryRecord:
     """One remembered text, as it was born; it is never rewritten.
 
-    id: the hash made by `record_id`.
+    id: the hash made by `id_of`.
     born_step: the step at which it was written.
     available_at: the first step at which it may be recalled; later than `born_step` where it was written with
         hindsight.
@@ -187,7 +187,7 @@ class MemoryRecord:
         )
 
 
-def record_id(item: Item, step: float) -> str:
+def id_of(item: Item, step: float) -> str:
     """Id of an item written at this step: a hash of owner, symbol, kind, step, source and text.
 
     Writing the same again is idempotent, and equal texts of two days stay two records.

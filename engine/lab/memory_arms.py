@@ -19,7 +19,7 @@ from engine.domain.recollection import Recollection, RetrievalType
 from engine.domain.run import Stretch
 from engine.ports import Calendar
 from memory.recall import LayeredMemory
-from memory.record import Cause, Item, record_id
+from memory.record import Cause, Item, id_of
 
 FALSE = (
     "Negative: fraud probe at {symbol}, its auditor resigned, guidance was cut, losses widened. Reported after: {news}"
@@ -91,7 +91,7 @@ class StudiedMemory(TradingMemory):
         """Write the session's memories, false ones beside the arm's share of the news."""
         given = list(items)
         false = [_false(item) for item in given if self._poisons(item, step)]
-        self.false.update(record_id(item, step + AFTER) for item in false)
+        self.false.update(id_of(item, step + AFTER) for item in false)
         super().write((*given, *false), opinions, step)
 
     def paid(self) -> dict[str, float]:
@@ -121,7 +121,7 @@ class StudiedMemory(TradingMemory):
 
     def _poisons(self, item: Item, step: float) -> bool:
         first, last = self.arm.poisoned
-        chance = int(record_id(item, step)[:13], 16) / 16**13
+        chance = int(id_of(item, step)[:13], 16) / 16**13
         return item.kind == "news" and first <= step <= last and chance < self.arm.share
 
 

@@ -12,7 +12,7 @@ from memory.errors import InvalidRecord
 from memory.lifecycle import advance
 from memory.presets import PRESETS, preset_named
 from memory.recall import LayeredMemory
-from memory.record import Item, Layer, State, record_id
+from memory.record import Item, Layer, State, id_of
 from tests.memory.chosen_vectors import memory, news
 
 Check = Callable[..., None]
@@ -192,7 +192,7 @@ def test_two_memories_of_one_moment_are_two() -> None:
         kept = {key(item): item for item in items}
         assert sorted(item.text for item in kept.values()) == sorted(item.text for item in items)
 
-    check(lambda item: record_id(item, 7.0))
+    check(lambda item: id_of(item, 7.0))
     fails(check, lambda item: "2024-06-03 16:00:00")
 
     desk = memory()

@@ -11,7 +11,7 @@ import pytest
 from memory import formulas
 from memory.errors import InvalidRecord, UnknownPreset
 from memory.presets import PRESETS, preset_named
-from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch, record_id
+from memory.record import Cause, Item, Layer, MemoryRecord, State, Touch, id_of
 
 ITEM = Item(symbol="MSFT", kind="news", text="a text", source="wire")
 
@@ -26,10 +26,10 @@ def test_an_id_tells_apart_what_differs_and_nothing_else() -> None:
         replace(ITEM, owner="cautious"),
         replace(ITEM, owner="deskM", symbol="SFT"),
     ]
-    ids = [record_id(item, 3) for item in differing] + [record_id(ITEM, 4)]
+    ids = [id_of(item, 3) for item in differing] + [id_of(ITEM, 4)]
 
     assert len(set(ids)) == len(ids)
-    assert record_id(replace(ITEM, rating=0.9, labels=("x",)), 3.0) == ids[0]
+    assert id_of(replace(ITEM, rating=0.9, labels=("x",)), 3.0) == ids[0]
     touches = [
         Touch(ids[0], cause, State(step=5, layer=None, importance=1, importance_step=5, recency_step=5), key, 9)
         for cause in Cause
@@ -110,7 +110,7 @@ def test_the_chances_of_a_draw_are_those_that_are_stated(name: str) -> None:
 def test_draws_fall_as_often_as_stated() -> None:
     preset = preset_named("investorbench")
     found = [
-        preset.initial_state("news", None, None, int(record_id(replace(ITEM, text=str(n)), 1)[:13], 16) / 16**13)[1]
+        preset.initial_state("news", None, None, int(id_of(replace(ITEM, text=str(n)), 1)[:13], 16) / 16**13)[1]
         for n in range(4000)
     ]
 
