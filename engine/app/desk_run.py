@@ -42,8 +42,8 @@ from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
-from engine.session.desk_run import run_daily, run_within
 from engine.session.recorder import answer_entry
+from engine.session.run import run_after_close, run_within
 from engine.session.schedule import DAILY
 from memory.lancedb_store import load_library
 
@@ -183,7 +183,7 @@ class _Run:
                     trigger=context.services.trigger,
                     frozen=traded.frozen,
                 )
-                done = await (run_daily(desk) if quotes is None else run_within(desk, quotes))
+                done = await (run_after_close(desk) if quotes is None else run_within(desk, quotes))
             self._keep_report()
             return done
         except PaperdeskError as error:

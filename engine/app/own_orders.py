@@ -39,8 +39,8 @@ from engine.reports.documents.order_effect import OrderEffect, order_effect
 from engine.reports.documents.own_order import Ticket
 from engine.reports.documents.records import records_in
 from engine.services import Services
-from engine.session.desk_run import book_fills
 from engine.session.owner_books import has_books
+from engine.session.run import book_fills
 from engine.session.settled_events import publish_settled
 
 LEFT = "the program that took it ended before it was sent"

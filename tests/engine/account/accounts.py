@@ -38,8 +38,8 @@ from engine.messages.events import Event
 from engine.preset import Preset
 from engine.session.context import DeskRun, DeskRunResult, run_id
 from engine.session.cost_meter import CostMeter
-from engine.session.desk_run import run_daily
 from engine.session.recorder import DeskRecorder
+from engine.session.run import run_after_close
 from tests.connectors.alpaca.sandbox_markets import FREE, START, loading, market_data
 from tests.engine.desks import DECISION_ONLY, ScriptedModel, hold, trade
 from tests.snapshots import snapshot
@@ -269,7 +269,7 @@ class Desk:
                 mode=self.mode,
                 broker="alpaca",
             )
-            return asyncio.run(run_daily(run))
+            return asyncio.run(run_after_close(run))
 
     def book(self) -> bool:
         """One booking ahead of the next run."""

@@ -31,8 +31,8 @@ from engine.messages.events import Event, OrderFilled, RunFinished, SessionSettl
 from engine.preset import Preset
 from engine.session.context import DeskRun, DeskRunResult, run_id
 from engine.session.cost_meter import CostMeter
-from engine.session.desk_run import run_daily
 from engine.session.recorder import DeskRecorder
+from engine.session.run import run_after_close
 from engine.session.simulated_venue import DeskVenue
 from tests.engine.desks import (
     DECISION_ONLY,
@@ -156,7 +156,7 @@ class Daily:
                 pause=asyncio.sleep,
                 mode=self.mode,
             )
-            return asyncio.run(run_daily(desk))
+            return asyncio.run(run_after_close(desk))
 
 
 def books(path: Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         name = owner.__name__.rpartition(".")[2] if attribute == "__init__" else attribute
         monkeypatch.setattr(owner, attribute, counting(name, getattr(owner, attribute)))
     derive = engine.market.trading_hours.session_to_decide
-    for module in (engine.app.desk_context, engine.session.desk_run):
+    for module in (engine.app.desk_context, engine.session.run):
         monkeypatch.setattr(module, "session_to_decide", derive)
     return counted
 

@@ -462,7 +462,7 @@ def test_a_run_that_ends_before_it_settles_loses_nothing_that_came_due(
         raise TryAgainLater("the model is out")
 
     with monkeypatch.context() as patch:
-        patch.setattr("engine.session.desk_run.run_session", ends)
+        patch.setattr("engine.session.run.run_session", ends)
         assert run("--daily", "--session", str(THURSDAY)).code == 75
     said = run("--daily", "--session", str(FRIDAY), "--json")
     assert said.code == 0, said.err

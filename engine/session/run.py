@@ -43,7 +43,7 @@ FILLS_WITHIN = 1.0
 """Seconds in which an order fills while the market is open, as a rule."""
 
 
-async def run_daily(desk: DeskRun) -> DeskRunResult:
+async def run_after_close(desk: DeskRun) -> DeskRunResult:
     """One run after a close. What other runs of the session have decided is left out, and the cash of their orders that
     wait for approval is not spent again. Raises UsageError for a session that the books, or the time, have passed,
     StaleData where a symbol's bars do not reach the session, and what the venue raises: BooksDisagree, TryAgainLater,
