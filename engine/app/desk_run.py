@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from engine import places
 from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.briefings import configured_briefing, keep_briefing
-from engine.app.desk_context import (
-    DeskContext,
-)
+from engine.app.desk_context import DeskContext
 from engine.app.desk_market import DeskMarket, desk_market, load_market, refuse_frozen
 from engine.app.desk_settings import effective_settings, keep_settings
 from engine.app.gated_model import Gated
@@ -22,24 +19,19 @@ from engine.app.memory import desk_memory, remembers
 from engine.app.model_notes import label_after, price_notes
 from engine.app.models import ModelSet, Through, build_models
 from engine.app.rehearsal.certificate import check_rehearsed
+from engine.app.run_report import keep_report
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome
-from engine.errors import ConfigError, DataError, DeskHalted, MissingData, PaperdeskError, gravest
+from engine.domain.run import RunOutcome
+from engine.errors import ConfigError, DataError, DeskHalted, PaperdeskError, gravest
 from engine.execution.controls import CyclePaused, paused
-from engine.execution.frozen_symbols import (
-    frozen_error,
-    reasons,
-)
-from engine.journal.entries import RunEntry
-from engine.journal.reader import JournalReader
+from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.lab.window import unread_series
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
-from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.recorder import answer_entry
@@ -86,7 +78,7 @@ async def run_desk(
     for event in early:
         journal.event(event)
     answered = [call.model for call in reader.calls(run) if not call.kind]
-    before = next((one for one in reader.runs() if one.id == run), None)
+    before = reader.find_run(run)
     playing = _Run(
         context=context,
         run=run,
@@ -209,9 +201,9 @@ class _Run:
     def _count_earlier(self) -> None:
         """Count what the run had used before it was killed, or waited."""
         self.meter.goes_on(self.traded.reader.calls(self.run))
-        before = next((run.model for run in self.traded.reader.runs() if run.id == self.run), None)
-        if before is not None and VECTORS in before.agents:
-            self.meter.add_vectors(before.agents[VECTORS])
+        before = self.traded.reader.find_run(self.run)
+        if before is not None and before.model is not None and VECTORS in before.model.agents:
+            self.meter.add_vectors(before.model.agents[VECTORS])
 
     def _count(self, answer: AnswerRecord) -> None:
         if self.traded.journal.answer(answer_entry(answer, self.run, self.number, self.context.clock.now())):
@@ -228,7 +220,8 @@ class _Run:
         if isinstance(error, BooksDisagree | EntryAwaited):
             extra["differences"] = [row_json.difference(one) for one in error.differences]
             extra["awaited"] = isinstance(error, EntryAwaited)
-        if any(run.id == self.run and run.outcome is None for run in self.traded.reader.runs()):
+        begun = self.traded.reader.find_run(self.run)
+        if begun is not None and begun.outcome is None:
             now = self.context.clock.now()
             self.traded.journal.run_finished(
                 self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra
@@ -246,28 +239,3 @@ class _Run:
 
     def _notice(self, level: str, text: str) -> None:
         self._record(Noticed(self.run, self.context.clock.now(), level, text))
-
-
-def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Path | None:
-    """Write the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
-    Raises DataError where the file cannot be written."""
-    # Loaded here: whoever only reads the document stays quick.
-    from engine.reports.day_markdown import day_markdown
-
-    try:
-        entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
-    except MissingData:
-        return None
-    target = folder / report_name(entry)
-    try:
-        places.write_whole(target, text)
-    except (ConfigError, DataError) as error:
-        raise DataError(f"the report {error}, then paperdesk report --session {entry.session}") from error
-    return target
-
-
-def report_name(entry: RunEntry) -> str:
-    """A session's file; those of cycles within the session that follows it are numbered, those of one symbol named."""
-    if entry.kind is RunKind.SYMBOL:
-        return f"{entry.session}-{entry.symbols[0]}.md"
-    return f"{entry.session}.md" if entry.cycle <= 1 else f"{entry.session}-{entry.cycle}.md"

@@ -154,8 +154,8 @@ class _Quotes:
 
 def _is_done(context: DeskContext, run: str) -> bool:
     reader = context.journal.reader
-    runs = () if reader is None else reader.runs(RunKind.INTRADAY)
-    return any(one.id == run and one.outcome is RunOutcome.DONE for one in runs)
+    found = None if reader is None else reader.find_run(run)
+    return found is not None and found.outcome is RunOutcome.DONE
 
 
 def is_decided(reader: JournalReader | None, desk: str, session: date) -> bool:

@@ -66,11 +66,16 @@ class RunReader(RowReader):
 
     def run(self, run: str) -> RunEntry:
         """A run by its id. Raises MissingData that names the latest ones."""
-        found = self._values(RunEntry, RUNS, {"runs.id": run}, "runs.rowid")
-        if not found:
+        found = self.find_run(run)
+        if found is None:
             known = [row["id"] for row in self._rows("SELECT id FROM runs ORDER BY rowid DESC LIMIT 5")]
             raise MissingData(f"no run {run} in {self.path}: the latest are {', '.join(known) or '(none)'}")
-        return found[0]
+        return found
+
+    def find_run(self, run: str) -> RunEntry | None:
+        """A run by its id; None where there is no such run."""
+        found = self._values(RunEntry, RUNS, {"runs.id": run}, "runs.rowid")
+        return found[0] if found else None
 
     def awaited_since(self) -> datetime | None:
         """When a run first ended because entries of the account's history were awaited, with none since that found both

@@ -197,11 +197,8 @@ def _of_run(desk: str, run: str, stack: ExitStack) -> Records:
         reader.run(run)
         return Records(reader=reader, desk=desk, kind="backtest", run=run)
     of_desk = _opened(places.desk_journal(desk), stack)
-    try:
-        if of_desk is not None and of_desk.run(run):
-            return Records(reader=of_desk, desk=desk, kind="daily", run=run)
-    except MissingData:
-        pass
+    if of_desk is not None and of_desk.find_run(run) is not None:
+        return Records(reader=of_desk, desk=desk, kind="daily", run=run)
     raise _unknown(desk, run, stack)
 
 
