@@ -51,9 +51,9 @@ class DeskScreen(OrderActions):
         self._groups: Mapping[str, tuple[str, ...]] = {}
         self._group = WatchedGroup()
         self._looked_up: tuple[object, ...] = ()
+        """The symbols beyond the desk's, and the record, that prices were read for."""
         self._unbrought = ""
         """The reason why prices of watched symbols were not fetched that was shown last."""
-        """The symbols beyond the desk's, and the record, that prices were read for."""
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
         self._parts = (self._show_watchlist, self._show_chart, self._show_tables)
