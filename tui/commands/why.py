@@ -112,6 +112,19 @@ def why_command(
         _redecide(invocation, symbol, session, changes, yes=yes, as_json=as_json)
         return
     _refuse(changed | {"--yes": yes or None}, "says how to decide again: give --redecide with it")
+    _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts, as_json=as_json)
+
+
+def _show_trail(
+    invocation: Invocation,
+    symbol: str,
+    session: date,
+    chart_file: str | None,
+    *,
+    full: bool,
+    prompts: bool,
+    as_json: bool,
+) -> None:
     from engine.app.market_data import known_closes
     from engine.reports.documents.trail import charts_shown, decided, why_document
 
