@@ -15,6 +15,7 @@ from decimal import ROUND_DOWN, Decimal
 
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, Side
+from engine.domain.order_id import is_closing
 from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import InvariantBroken
@@ -111,7 +112,7 @@ def allocate(
             for symbol in dict.fromkeys(order.symbol for order in orders)
             for fill in _fills(
                 [order for order in orders if order.symbol == symbol],
-                [fill for fill in settled.fills if fill.symbol == symbol and _ordered(fill)],
+                [fill for fill in settled.fills if fill.symbol == symbol and not is_closing(fill.order_id)],
                 price(symbol),
                 None if symbol in sent else first_price(symbol),
                 settled,
@@ -223,14 +224,10 @@ def _fills(
                 )
 
 
-def _ordered(fill: Fill) -> bool:
-    return not fill.order_id.startswith("stopped-")
-
-
 def _closings(books: Mapping[str, Portfolio], settled: SettledSession) -> Iterable[Fill]:
     """The books' parts of positions that were closed because their symbol stopped trading."""
     for fill in settled.fills:
-        if _ordered(fill):
+        if not is_closing(fill.order_id):
             continue
         held = {owner: book.quantity(fill.symbol) for owner, book in books.items()}
         for owner, shares in _parts(fill.quantity, held, SHARE_STEP).items():

@@ -38,3 +38,17 @@ _OWN = re.compile(rf"-{NO_CYCLE}-.+-{YOU}-[BS]-\d+")
 def is_own(order: str) -> bool:
     """True for the id of the operator's own order."""
     return _OWN.search(order) is not None
+
+
+_CLOSING = re.compile(r"stopped-\d{8}-(?!.*-[BS]-\d+$)")
+"""Not what ends in side and attempt: that is an order, and its desk may be named `stopped`."""
+
+
+def closing_order_id(session: date, symbol: Symbol) -> str:
+    """The id in the fill that closes a position because its symbol stopped trading; nobody ordered it."""
+    return f"stopped-{session:%Y%m%d}-{symbol}"
+
+
+def is_closing(order: str) -> bool:
+    """True for an id of closing_order_id."""
+    return _CLOSING.match(order) is not None

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, Symbol, from_nano
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
+from engine.domain.order_id import closing_order_id
 from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import InvariantBroken, MissingData
@@ -247,10 +248,9 @@ class SimulatedBroker:
     def _sell_for_good(self, symbol: Symbol, session: date, price: Decimal) -> None:
         quantity = self._portfolio.quantity(symbol)
         side = Side.SELL if quantity > 0 else Side.BUY
-        order_id = f"stopped-{session:%Y%m%d}-{symbol}"
         self._book(
             Fill(
-                order_id=order_id,
+                order_id=closing_order_id(session, symbol),
                 symbol=symbol,
                 side=side,
                 session=session,

@@ -46,7 +46,15 @@ def backtest(preset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]
 @pytest.mark.parametrize(
     "combine", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("vote", "weighted")), "books"]
 )
-def test_three_owners(combine: str, tmp_path: Path, paperdesk_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_owners(
+    combine: str,
+    tmp_path: Path,
+    paperdesk_home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The ids of its orders begin like that of a position that is closed because its symbol stopped trading.
+    monkeypatch.setenv("PAPERDESK_DESK__NAME", "stopped")
     preset = tmp_path / "three.toml"
     preset.write_text(PRESET.format(combine=combine))
     made = backtest(preset, capsys)
@@ -58,11 +66,14 @@ def test_three_owners(combine: str, tmp_path: Path, paperdesk_home: Path, capsys
     with JournalReader(places.run_journal(made["run"])) as reader:
         opinions, outcomes = reader.opinions(), reader.outcomes()
         points = reader.equity(book=None)
+        booked = [fill for fill in reader.fills(made["run"], book=None) if fill.book]
         assert Counter(one.key.owner for one in reader.decisions()) == dict.fromkeys(deciders, each)
     assert Counter(one.key.owner for one in opinions) == dict.fromkeys(OWNERS, each)
     assert Counter(row.owner for row in outcomes) == dict.fromkeys({*OWNERS, *deciders}, each)
     sizes = {owner: sum(one.size for one in opinions if one.key.owner == owner) for owner in OWNERS}
     assert sizes["bull"] > sizes["quant"] > sizes["bear"], "their preferences make their sizes"
+    assert bool(booked) is (combine == "books")
+    assert all(f"-{fill.book}-" in fill.order_id for fill in booked), "each has its part for its own order"
     for session in {point.session for point in points}:
         books = {point.book: point for point in points if point.session == session}
         assert set(books) == ({"", *OWNERS} if combine == "books" else {""})

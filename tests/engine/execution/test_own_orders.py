@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.order import Order, OrderSize, Side
-from engine.domain.order_id import is_own, order_id, own_order_id
+from engine.domain.order_id import closing_order_id, is_closing, is_own, order_id, own_order_id
 from engine.domain.portfolio import Portfolio, Position
 from engine.errors import UsageError
 from engine.execution.account_limits import buying_power, cash_floor, own_order, own_refusal
@@ -98,3 +98,11 @@ def test_the_id_tells_whose_order_it_is() -> None:
     assert is_own(own_order_id("desk-you", SESSION, "BTC-USD", Side.SELL, 12))
     assert not is_own(order_id("desk-you-0", SESSION, 1, "AAA", Side.BUY))
     assert not is_own(order_id("a-0-you", SESSION, 2, "AAA", Side.BUY, book="bull"))
+
+
+@pytest.mark.parametrize("symbol", ["AAA", "BRK-B", "BTC-USD"])
+def test_the_id_tells_what_nobody_ordered(symbol: str) -> None:
+    assert is_closing(closing_order_id(SESSION, symbol))
+    for desk in ("stopped", "stopped-20240304"):
+        assert not is_closing(order_id(desk, SESSION, 1, symbol, Side.BUY))
+        assert not is_closing(own_order_id(desk, SESSION, symbol, Side.SELL, 12))
