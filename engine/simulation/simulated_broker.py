@@ -187,7 +187,8 @@ class SimulatedBroker:
         if self._pending and self.rules.fill_at is FillAt.SAME_CLOSE:
             self._fill_pending(session)
         self._opened, self._closed = None, session
-        prices = self._marks(session)
+        self._close_out_ended(session)
+        prices = self._last_closes(session)
         point = EquityPoint(session, self._portfolio.value(prices), self._portfolio, prices)
         return point, self._activity_since(fills, flows)
 
@@ -200,7 +201,7 @@ class SimulatedBroker:
         book, closed = self._portfolio, self._closed
         if closed is None or all(held.quantity > 0 for held in book.positions.values()):
             return False
-        prices = {symbol: self._last_close(symbol, closed) for symbol in book.positions}
+        prices = self._last_closes(closed)
         part = self.rules.borrow_rate * (session - closed).days / DAYS_PER_YEAR
         for symbol, held in book.positions.items():
             cost = book.money(EXACT.multiply(EXACT.multiply(-held.quantity, prices[symbol]), part))
@@ -239,13 +240,16 @@ class SimulatedBroker:
             raise MissingData(f"{symbol} is held on {session} and has no price by then; import earlier ones")
         return from_nano(tape.close[row])
 
-    def _marks(self, session: date) -> dict[Symbol, Decimal]:
-        prices = {symbol: self._last_close(symbol, session) for symbol in self._portfolio.positions}
-        for symbol in [symbol for symbol in prices if self._tapes[symbol].row == self._tapes[symbol].final_row]:
-            self._sell_for_good(symbol, session, prices.pop(symbol))
-        return prices
+    def _last_closes(self, session: date) -> dict[Symbol, Decimal]:
+        return {symbol: self._last_close(symbol, session) for symbol in self._portfolio.positions}
 
-    def _sell_for_good(self, symbol: Symbol, session: date, price: Decimal) -> None:
+    def _close_out_ended(self, session: date) -> None:
+        """Close positions whose symbol traded for the last time, once every position has a price."""
+        for symbol, price in self._last_closes(session).items():
+            if self._tapes[symbol].row == self._tapes[symbol].final_row:
+                self._close_out(symbol, session, price)
+
+    def _close_out(self, symbol: Symbol, session: date, price: Decimal) -> None:
         quantity = self._portfolio.quantity(symbol)
         side = Side.SELL if quantity > 0 else Side.BUY
         self._book(
