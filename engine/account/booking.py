@@ -14,7 +14,7 @@ from engine import places
 from engine.account.activity import WITHIN
 from engine.account.disagreement import CASH, disagreement, unexplained
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
-from engine.domain.brokerage import Difference
+from engine.domain.brokerage import BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
@@ -102,7 +102,7 @@ class Booking:
             with self.journal.together():
                 if theirs is not None:
                     self.journal.broker_order(order.id, theirs.broker_id)
-                    self._move(order, report)
+                    self._move(order, theirs)
                 elif order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN) and order.session < session:
                     expired = order.moved(OrderState.EXPIRED)
                     self.journal.order_moved(expired, self.clock.now(), detail=NEVER_ARRIVED)
@@ -183,8 +183,7 @@ class Booking:
         for one in played:
             self.journal.session_settled(self.run, one.after)
 
-    def _move(self, order: Order, report: ReconciliationReport) -> None:
-        theirs = next(theirs for ours, theirs in report.order_states if ours.id == order.id)
+    def _move(self, order: Order, theirs: BrokerOrder) -> None:
         moved, update = order_as(order, theirs)
         if update is None:
             return

@@ -103,7 +103,7 @@ def allocate(
     first price (None where a symbol does not trade), `sent` the symbols whose net order was sent. Raises
     InvariantBroken where the books do not add up to the account.
     """
-    after = {owner: _restated(book, settled, books) for owner, book in books.items()}
+    after = {owner: _restated(owner, books, settled) for owner in books}
     flows = list(_flows(books, settled))
     fills = [
         *_closings(after, settled),
@@ -235,16 +235,16 @@ def _closings(books: Mapping[str, Portfolio], settled: SettledSession) -> Iterab
                 yield replace(fill, quantity=shares, book=owner)
 
 
-def _restated(book: Portfolio, settled: SettledSession, books: Mapping[str, Portfolio]) -> Portfolio:
+def _restated(owner: str, books: Mapping[str, Portfolio], settled: SettledSession) -> Portfolio:
     """A book after the session's splits: every change of shares that no trade explains, by what each book held."""
+    book = books[owner]
     held = dict(book.positions)
     for symbol, position in book.positions.items():
         before = settled.before.portfolio.quantity(symbol)
         after = settled.after.portfolio.quantity(symbol) - _traded(settled, symbol)
         if after == before:
             continue
-        weights = {owner: one.quantity(symbol) for owner, one in books.items()}
-        owner = next(name for name, one in books.items() if one is book)
+        weights = {name: one.quantity(symbol) for name, one in books.items()}
         shares = _parts(after, weights, SHARE_STEP)[owner]
         if shares:
             held[symbol] = Position(shares, position.average_cost * position.quantity / shares)

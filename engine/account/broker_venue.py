@@ -92,7 +92,8 @@ class BrokerVenue:
         self.booking.orders(report, session)
         self.booking.require_agreement(report, self.desk, self.patience)
         self._fees_taken = report.expected
-        self._seen(report.account, report.open_orders)  # after the differences: a stranger's order may have no price
+        # After the differences: a stranger's order may have no price.
+        self._update_buying_power(report.account, report.open_orders)
         played = self._book(report, session)
         warnings = report.account.remarks
         if played:
@@ -103,8 +104,8 @@ class BrokerVenue:
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols that the broker does not split into parts."""
-        report = [(symbol, await self._asset(symbol)) for symbol in symbols]
-        return frozenset(symbol for symbol, asset in report if asset is not None and not asset.fractionable)
+        assets = [(symbol, await self._asset(symbol)) for symbol in symbols]
+        return frozenset(symbol for symbol, asset in assets if asset is not None and not asset.fractionable)
 
     async def restriction(self, symbol: Symbol) -> str:
         """The reason why nobody can trade a symbol at the broker; empty where it is traded."""
@@ -115,7 +116,7 @@ class BrokerVenue:
 
     async def refresh(self) -> BuyingPower:
         """The account's buying power at this moment."""
-        self._seen(await self.broker.account(), await self.broker.open_orders())
+        self._update_buying_power(await self.broker.account(), await self.broker.open_orders())
         return self.buying_power
 
     async def place(self, order: Order) -> OrderUpdate:
@@ -165,7 +166,7 @@ class BrokerVenue:
             self._assets[symbol] = await self.broker.asset(symbol)
         return self._assets[symbol]
 
-    def _seen(self, account: BrokerAccount, open_orders: Iterable[BrokerOrder]) -> None:
+    def _update_buying_power(self, account: BrokerAccount, open_orders: Iterable[BrokerOrder]) -> None:
         reserved, queued = ZERO, dict[Symbol, Decimal]()
         for order in open_orders:
             if order.side is Side.BUY:
