@@ -82,7 +82,9 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 OVERLAP = timedelta(days=1)
 """Overlap with the last known entry from which the history is read again, since clocks differ. A broker whose entries
 come later reads back further by itself."""
-_RECENT = timedelta(days=14)
+ID_UNKNOWN_WITHIN = timedelta(days=14)
+"""Time before the latest order from which an order that has ended is still looked up, where the broker's id of it is
+not known yet."""
 
 
 class AccountReader(Account, Orders, Protocol):
@@ -101,8 +103,8 @@ class JournalSnapshot:
     entries: the account's entries by id, and their time, UTC
     fills, flows, adoptions: after the last closed books
     adopted_cash: every difference in cash that a person has adopted
-    crypto_fills: recent ones, whose fees may not be entered yet
-    filled: shares of each recent order by its last known state
+    crypto_fills: those whose fees may not be entered yet
+    filled: shares, by its last known state, of each order whose trades may not be entered yet
     booked: shares of each order in the journal's trades
     """
 
@@ -182,7 +184,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     closed = date.min if books is None else books.session
     adopted, fills = reader.adoptions(), reader.fills()
     orders = {entry.order.id: entry.order for entry in reader.orders()}
-    recent = [order.id for order in orders.values() if _is_recent(order.session, closed)]
+    unentered = [order.id for order in orders.values() if _entry_may_be_due(order.session, closed)]
     booked: dict[str, Decimal] = {}
     for fill in fills:
         booked[fill.order_id] = booked.get(fill.order_id, ZERO) + fill.quantity
@@ -197,13 +199,16 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
         adoptions=tuple(one for one in adopted if one.session > closed),
         adopted_cash=frozenset(one.after - one.before for one in adopted if not one.symbol),
-        crypto_fills=tuple(fill for fill in fills if is_crypto(fill.symbol) and _is_recent(fill.session, closed)),
-        filled={order_id: reader.order_moves(order_id)[-1].filled_quantity for order_id in recent},
+        crypto_fills=tuple(
+            fill for fill in fills if is_crypto(fill.symbol) and _entry_may_be_due(fill.session, closed)
+        ),
+        filled={order_id: reader.order_moves(order_id)[-1].filled_quantity for order_id in unentered},
         booked=booked,
     )
 
 
-def _is_recent(session: date, closed: date) -> bool:
+def _entry_may_be_due(session: date, closed: date) -> bool:
+    """True where what was traded in a session, or its fee, may not be in the account's history yet."""
     return closed == date.min or session > closed - DUE_WITHIN
 
 
@@ -292,8 +297,9 @@ class Reconciler:
 
     def _since(self, snapshot: JournalSnapshot) -> datetime:
         """The time from which the history is read: never before the desk's first run."""
-        begun = self.clock.now() if snapshot.bound is None else snapshot.bound.time
-        return (begun if snapshot.bound is None else max((begun, *snapshot.entries.values()))) - OVERLAP
+        if snapshot.bound is None:
+            return self.clock.now() - OVERLAP
+        return max((snapshot.bound.time, *snapshot.entries.values())) - OVERLAP
 
 
 def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpdate | None]:
@@ -305,12 +311,13 @@ def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpda
 
 
 def _sent(snapshot: JournalSnapshot) -> list[Order]:
-    """Orders whose state may differ at the broker, and recent ones whose id there is not known yet."""
+    """Orders whose state may differ at the broker, and ended ones whose id there is not known yet."""
     named = set(snapshot.ids.values())
     latest = max((order.session for order in snapshot.orders.values()), default=date.min)
 
     def unnamed(order: Order) -> bool:
-        return order.id not in named and order.state is not OrderState.REJECTED and latest - order.session < _RECENT
+        late = latest - order.session < ID_UNKNOWN_WITHIN
+        return late and order.id not in named and order.state is not OrderState.REJECTED
 
     sent = [order for order in snapshot.orders.values() if order.id in snapshot.sent]
     return [order for order in sent if not is_final(order.state) or unnamed(order)]
