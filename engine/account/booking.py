@@ -1,6 +1,4 @@
-"""The journal's part of an account at a broker: a reconciliation, whole or not at all, and adopted differences.
-
-An account serves one desk, which a file of the account's own names."""
+"""The journal's part of an account at a broker: a reconciliation, whole or not at all, and adopted differences."""
 
 from __future__ import annotations
 
@@ -8,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from pathlib import Path
 
-from engine import places
 from engine.account.activity import WITHIN
 from engine.account.disagreement import CASH, disagreement, unexplained
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
@@ -28,30 +24,6 @@ from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.messages.events import Event
 from engine.ports import Calendar, Clock, Orders
-
-
-def claim_account(path: Path, desk: str, account: str) -> None:
-    """Note that a desk trades in an account, for good. Raises ConfigError where another desk does: each would take
-    the other's orders for a stranger's."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(desk)
-            return
-        except FileExistsError:
-            holder = path.read_text(encoding="utf-8").strip()
-        if not holder:  # whoever made it was killed before it wrote its name
-            path.write_text(desk, encoding="utf-8")
-            return
-    except OSError as error:
-        raise places.unusable(path, error) from error
-    if holder != desk:
-        raise ConfigError(
-            f"the account {account} serves the desk {holder} already, and {desk} needs one of its own: use other keys, "
-            f"or delete {path} where {holder} is gone for good"
-        )
-
 
 ROUNDING = "rounding"
 NO_RUN = ""

@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import partial
 
 from engine import places
-from engine.account.booking import claim_account
 from engine.account.broker_venue import BrokerVenue
+from engine.account.claim import claim_account
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, check_one_currency, refuse_bound
 from engine.app.desk_settings import desk_spec
 from engine.app.market_data import broker_closes, held_symbols, load_desk

@@ -9,7 +9,8 @@ from datetime import date
 from decimal import Decimal
 
 from engine import places
-from engine.account.booking import adopt, cancel_ended_orders, claim_account
+from engine.account.booking import adopt, cancel_ended_orders
+from engine.account.claim import claim_account
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal

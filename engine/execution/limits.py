@@ -1,9 +1,7 @@
-"""From proposals to orders: the size by the rule that is named, then limits over the whole batch in a fixed order.
+"""From sized proposals to orders: limits over the whole batch in a fixed order, the cash floor and what is held.
 
-Conditions of a rule are checked and the size is cut to its band; then come the cash floor and what is held. Every
-request ends as a value: Approved with the order to send, or Refused with the reason. Cash that a sale will bring is not
-counted, since a queued sale may not fill. The result never depends on whether the model meant well.
-Source: FinVision §3.4, table 5 [V6]."""
+Every request ends as a value: Approved with the order to send, or Refused with the reason. Cash that a sale will bring
+is not counted, since a queued sale may not fill. The result never depends on whether the model meant well."""
 
 from __future__ import annotations
 
@@ -13,86 +11,19 @@ from datetime import date
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from types import MappingProxyType
 
-from engine.domain.decision import Action, Cut, Proposal, SizingRule
+from engine.domain.decision import Action, Cut
 from engine.domain.market import Symbol
 from engine.domain.order import Order, Side
 from engine.domain.order_id import order_id
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, PositionContext
-from engine.settings import Band, Sizing
-
-
-@dataclass(frozen=True, slots=True)
-class Sized:
-    """A proposal after its rule: `size` in percent of the portfolio (zero where nothing is to be traded)."""
-
-    action: Action
-    size: Decimal
-    cuts: tuple[Cut, ...] = ()
-
-
-def size(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized:
-    """Size a proposal by its rule. A refusal is a HOLD with the reason among its cuts."""
-    if proposal.action in (Action.HOLD, Action.ABSTAIN):
-        return Sized(proposal.action, ZERO)
-    asked = Decimal(proposal.size)
-    bands = sizing.buy if proposal.action is Action.BUY else sizing.sell
-    band = sizing.unruled if proposal.rule is None else bands.get(proposal.rule)
-    if band is None:
-        return _refused(asked, "rule", f"{proposal.rule or 'no rule'} does not allow a {proposal.action}")
-    violation = _violation(proposal.action, proposal.rule, band, position, sizing)
-    if violation:
-        return _refused(asked, proposal.rule or "advice", violation)
-    if sizing.whole:
-        return _whole(proposal, position, sizing)
-    if not asked:
-        return Sized(proposal.action, band.largest)
-    allowed = min(max(asked, band.smallest), band.largest)
-    if allowed == asked:
-        return Sized(proposal.action, asked)
-    reason = f"{proposal.rule or 'advice'} trades {band.smallest}-{band.largest} % of the portfolio"
-    return Sized(proposal.action, allowed, (Cut("band", asked, allowed, reason),))
-
-
-def _whole(proposal: Proposal, position: PositionContext, sizing: Sizing) -> Sized:
-    """The trade of all cash above the floor or of all shares; what is short is bought back first, and a short sale is
-    worth the equity. Where the proposal names another size, that is told. Source: FinAgent §4.4 [A10]."""
-    buys, asked = proposal.action is Action.BUY, Decimal(proposal.size)
-    if position.shares < 0 if buys else position.shares > 0:
-        all_of_it = _percent(abs(position.shares) * position.price, position.value)
-        reason = "a purchase takes back all that is short" if buys else "a sale takes all shares"
-    elif buys:
-        all_of_it = _percent(max(ZERO, position.cash - sizing.cash_floor * position.value), position.value)
-        reason = "a purchase takes all cash above the floor"
-    else:
-        all_of_it, reason = HUNDRED, "a short sale is worth the equity"
-    if asked in (ZERO, all_of_it):
-        return Sized(proposal.action, all_of_it)
-    return Sized(proposal.action, all_of_it, (Cut("whole", asked, all_of_it, reason),))
-
-
-def _violation(action: Action, rule: SizingRule | None, band: Band, position: PositionContext, sizing: Sizing) -> str:
-    if action is Action.SELL and position.shares <= 0 and not sizing.allow_short:
-        return "nothing is held to be sold"
-    if band.cash_above is not None and position.shares >= 0 and position.cash_fraction <= band.cash_above:
-        return f"cash is {position.cash_fraction:.2%} of the portfolio and has to be above {band.cash_above:.0%}"
-    if rule is SizingRule.GAIN_OVER_COST and position.unrealized_fraction <= sizing.gain_over_cost:
-        gain = f"{position.unrealized_fraction:.2%}"
-        return f"the gain over average cost is {gain} and has to be above {sizing.gain_over_cost:.0%}"
-    if rule is SizingRule.GAINS_IN_A_ROW and position.gains_in_a_row < sizing.gains_in_a_row:
-        return f"the close rose {position.gains_in_a_row} sessions in a row, not {sizing.gains_in_a_row}"
-    return ""
-
-
-def _refused(asked: Decimal, rule: str, reason: str) -> Sized:
-    return Sized(Action.HOLD, ZERO, (Cut(rule, asked, ZERO, reason),))
-
+from engine.execution.sizing import HUNDRED, Sized, percent
+from engine.settings import Sizing
 
 SMALLEST_ORDER = Decimal(1)
 """Brokers take no order under a dollar."""
 SMALLEST_SIZE = Decimal(1)
 """The least percent of the portfolio that is bought. What is left of a position may be less, and can still be sold.
 Source: FinVision §3.4 [V5]."""
-HUNDRED = Decimal(100)
 ONE = Decimal(1)
 OVERNIGHT = Decimal("1.05")
 """The assumed cost of a whole share at the next open, in closes: an order for whole shares has no amount that
@@ -218,7 +149,7 @@ def _buy(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Approv
     cuts: tuple[Cut, ...] = ()
     allowed = asked
     if wanted > room:
-        allowed = _percent(room, value)
+        allowed = percent(room, value)
         cuts = (Cut("cash floor", asked, allowed, f"{floor}: {notional} of {wanted:.2f} can be spent"),)
     if request.symbol in batch.whole_shares:
         return _buy_whole(batch, request, notional, allowed, cuts)
@@ -239,7 +170,7 @@ def _buy_whole(
 ) -> Approved | Refused:
     price = request.position.price
     quantity = (notional / (price * OVERNIGHT)).quantize(ONE, ROUND_DOWN)
-    size = min(allowed, _percent(quantity * price, request.position.value))
+    size = min(allowed, percent(quantity * price, request.position.value))
     reason = f"{request.symbol} is traded in whole shares only: {quantity} of them"
     if not quantity:
         return Refused((*cuts, Cut("whole shares", allowed, ZERO, reason)))
@@ -258,7 +189,7 @@ def _cover(batch: Batch, request: Request) -> Approved | Refused:
     cuts: tuple[Cut, ...] = ()
     allowed = asked
     if short < wanted:
-        allowed = _percent(quantity * position.price, position.value)
+        allowed = percent(quantity * position.price, position.value)
         cuts = (Cut("short", asked, allowed, f"{short.normalize():f} shares are short, and no more is bought back"),)
     return Approved(_order(batch, request, Side.BUY, quantity=quantity), allowed, cuts)
 
@@ -277,7 +208,7 @@ def _sell(batch: Batch, request: Request, shorted: Decimal) -> Approved | Refuse
     cuts: tuple[Cut, ...] = ()
     allowed = asked
     if most < wanted:
-        allowed = _percent(quantity * position.price, position.value)
+        allowed = percent(quantity * position.price, position.value)
         cuts = (_sale_cut(request, allowed, quantity, held, shorts=most > held),)
     return Approved(_order(batch, request, Side.SELL, quantity=quantity), allowed, cuts)
 
@@ -311,10 +242,6 @@ def _whole_or(quantity: Decimal, whole: Decimal, price: Decimal) -> Decimal:
 
 def _in_steps(batch: Batch, request: Request, quantity: Decimal) -> Decimal:
     return quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
-
-
-def _percent(part: Decimal, whole: Decimal) -> Decimal:
-    return (part * HUNDRED / whole).quantize(Decimal("0.0001"), ROUND_DOWN) if whole > 0 else ZERO
 
 
 def _order(

@@ -18,8 +18,9 @@ from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json
 from engine.account.ahead_of_run import book_ahead, session_to_close
-from engine.account.booking import Booking, claim_account
+from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue
+from engine.account.claim import claim_account
 from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
 from engine.app.fills_booking import NO_PRICES

@@ -14,7 +14,8 @@ import pytest
 
 from connectors.sandbox.protocol import Request, to_json
 from engine.account.activity import read_activity, session_of
-from engine.account.booking import Booking, adopt, cancel_ended_orders, claim_account
+from engine.account.booking import Booking, adopt, cancel_ended_orders
+from engine.account.claim import claim_account
 from engine.account.disagreement import BooksDisagree
 from engine.account.reconciliation import PAUSES, ReconciliationReport, compare
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
