@@ -10,7 +10,9 @@ from decimal import Decimal
 from statistics import fmean
 
 from engine.arena.chat import Strategy
-from engine.arena.metrics import agent_figures, market_figures, most_volatile
+from engine.arena.listing import Listing
+from engine.arena.market import Market
+from engine.arena.metrics import Figures, agent_figures, market_figures, most_volatile
 from engine.arena.play import Table
 from engine.arena.targets import SeatDecision
 from engine.arena.values import Flow
@@ -57,10 +59,43 @@ class ArenaReport:
 def arena_document(report: ArenaReport) -> Row:
     """The document of an arena."""
     market = report.table.market
-    figures = market_figures(market)
-    returns = [float(one[-1] / one[0]) - 1 for one in report.table.wealth.values() if one[0]]
-    trend, volatile = figures["average_trend"], most_volatile(market)
-    tape = {
+    whole = market_figures(market)
+    trend, volatile = whole["average_trend"], most_volatile(market)
+    figures = {agent: agent_figures(row, trend) for agent, row in report.table.wealth.items()}
+    returns = [total for one in figures.values() if (total := one["total_return"]) is not None]
+    tape = _tape(report)
+    return {
+        "schema": SCHEMA,
+        "run": report.run,
+        "preset": report.preset,
+        "seed": report.seed,
+        "days": market.day - 1,
+        "agents": [_agent(report, name, figures) for name in market.agents],
+        "stocks": [_stock(market, name, listing) for name, listing in market.listings.items()],
+        **tape,
+        "decisions": [
+            {**asdict(one), "agent": name, "size": plain(one.size)}
+            for name, made in report.decisions.items()
+            for one in made
+        ],
+        "notes": list(report.notes),
+        "books": [{**asdict(one), "side": one.side.value, "price": money(one.price)} for one in report.table.books],
+        "market": {
+            **whole,
+            "difference": fmean(returns) - trend if returns and trend is not None else None,
+            "most_volatile": None if volatile is None else {"stock": volatile[0], "trend": volatile[1]},
+            "excess": money(sum((one.excess for one in market.trades), Decimal(0))),
+        },
+        "model": model_use(report.use),
+        "interrupted": report.interrupted,
+        "fingerprint": hashlib.sha256(json.dumps(tape, sort_keys=True).encode()).hexdigest(),
+    }
+
+
+def _tape(report: ArenaReport) -> Row:
+    """Everything that happened; its hash is the arena's fingerprint."""
+    market = report.table.market
+    return {
         "trades": [
             {
                 "day": one.day,
@@ -92,46 +127,11 @@ def arena_document(report: ArenaReport) -> Row:
             for one in report.table.messages
         ],
     }
-    return {
-        "schema": SCHEMA,
-        "run": report.run,
-        "preset": report.preset,
-        "seed": report.seed,
-        "days": market.day - 1,
-        "agents": [_agent(report, name, figures["average_trend"]) for name in market.agents],
-        "stocks": [
-            {
-                "name": name,
-                "shares": listing.shares,
-                "first_price": money(listing.rules.first_price),
-                "last_price": money(listing.reference),
-                "fundamental": _optional(market.rules.fundamental_value(listing.rules, max(1, market.day - 1))),
-            }
-            for name, listing in market.listings.items()
-        ],
-        **tape,
-        "decisions": [
-            {**asdict(one), "agent": name, "size": plain(one.size)}
-            for name, made in report.decisions.items()
-            for one in made
-        ],
-        "notes": list(report.notes),
-        "books": [{**asdict(one), "side": one.side.value, "price": money(one.price)} for one in report.table.books],
-        "market": {
-            **figures,
-            "difference": fmean(returns) - trend if returns and trend is not None else None,
-            "most_volatile": None if volatile is None else {"stock": volatile[0], "trend": volatile[1]},
-            "excess": money(sum((one.excess for one in market.trades), Decimal(0))),
-        },
-        "model": model_use(report.use),
-        "interrupted": report.interrupted,
-        "fingerprint": hashlib.sha256(json.dumps(tape, sort_keys=True).encode()).hexdigest(),
-    }
 
 
-def _agent(report: ArenaReport, name: str, trend: float | None) -> Row:
+def _agent(report: ArenaReport, name: str, figures: Mapping[str, Figures]) -> Row:
+    """An agent; `figures` are those of all, which it is scored against."""
     market, wealth = report.table.market, report.table.wealth[name]
-    figures = {agent: agent_figures(row, trend) for agent, row in report.table.wealth.items()}
     returns, sharpes = ({agent: [one[key]] for agent, one in figures.items()} for key in ("total_return", "sharpe"))
     return {
         "name": name,
@@ -145,6 +145,16 @@ def _agent(report: ArenaReport, name: str, trend: float | None) -> Row:
         "refused": dict(report.table.refused.get(name, {})),
         "abstentions": dict(report.abstentions.get(name, {})),
         "strategies": [asdict(one) for one in report.strategies.get(name, ())],
+    }
+
+
+def _stock(market: Market, name: str, listing: Listing) -> Row:
+    return {
+        "name": name,
+        "shares": listing.shares,
+        "first_price": money(listing.rules.first_price),
+        "last_price": money(listing.reference),
+        "fundamental": _optional(market.rules.fundamental_value(listing.rules, max(1, market.day - 1))),
     }
 
 
