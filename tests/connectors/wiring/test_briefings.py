@@ -107,14 +107,18 @@ def test_the_immediate_reflection_has_the_profile_and_the_character(preset: str,
     run_backtest(
         services(config(risk=risk, profile={"TMBK": "Bakes bread."}), NOON), replace(SPEC, preset=preset, run="r")
     )
-    for text in prompts("r", "immediate-reflection").values():
+    asked = prompts("r", "immediate-reflection")
+    assert asked
+    for text in asked.values():
         assert said in text and "Bakes bread." in text
         assert text.count("The fields that you know best: ") == 1
 
 
 def test_a_risk_that_follows_momentum_is_told_a_decision_with_evidence() -> None:
     run_backtest(services(config(risk="momentum"), NOON), replace(SPEC, run="m"))
-    for text in prompts("m", "evidence-decision").values():
+    asked = prompts("m", "evidence-decision")
+    assert asked
+    for text in asked.values():
         assert ("You are a risk-seeking investor" in text) != ("You are a risk-averse investor" in text)
         assert "The fields that you know best" not in text
 

@@ -119,7 +119,9 @@ def test_a_papers_memory_without_a_place_for_prices_keeps_none() -> None:
 
 
 def test_every_retrieval_type_has_a_query_of_its_own_beside_the_summary(finagent: Ran) -> None:
-    for answer in finagent.given("market-intelligence"):
+    given = finagent.given("market-intelligence")
+    assert given
+    for answer in given:
         assert answer.answer is not None
         queries = answer.answer["queries"]
         assert set(queries) == {name.replace(" ", "_") for name in RetrievalType}

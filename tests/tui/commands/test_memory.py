@@ -334,18 +334,19 @@ def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
 
     bridge = Bridge(open_desk=lambda: None, backtest=lambda spec, connection: None)  # type: ignore[arg-type, return-value]
     source = Source("desk demo", places.desk_journal("demo"))
-    for one in asyncio.run(bridge.readings.decisions(source)):
-        if one.decision.key.session == SESSIONS[1]:
-            shown = asyncio.run(bridge.readings.why(source, one.decision))
-            said = run("why", one.decision.key.symbol, str(SESSIONS[1]), "--json")
-            assert said.code == 0, said.err
-            printed = said.json
-            # The bridge of this test has no market, which the closes that followed are read from.
-            told = [
-                [{**one, "closes_since": None} for one in document["decisions"]]
-                for document in (json.loads(json.dumps(shown)), printed)
-            ]
-            assert told[0] == told[1]
+    listed = [one.decision for one in asyncio.run(bridge.readings.decisions(source))]
+    decided = [decision for decision in listed if decision.key.session == SESSIONS[1]]
+    assert len(decided) == 2
+    for decision in decided:
+        shown = asyncio.run(bridge.readings.why(source, decision))
+        said = run("why", decision.key.symbol, str(SESSIONS[1]), "--json")
+        assert said.code == 0, said.err
+        # The bridge of this test has no market, which the closes that followed are read from.
+        told = [
+            [{**one, "closes_since": None} for one in document["decisions"]]
+            for document in (json.loads(json.dumps(shown)), said.json)
+        ]
+        assert told[0] == told[1]
 
 
 def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_means_something(
