@@ -157,10 +157,10 @@ class DecisionReader(RowReader):
         return found
 
     def outcomes(
-        self, run: str | None = None, symbol: str | None = None, owner: str | None = None, last: date | None = None
+        self, run: str | None = None, symbol: str | None = None, owner: str | None = None
     ) -> tuple[Outcome, ...]:
-        """Outcomes of decisions, as far as they were known at the close of `last`."""
-        return self._values(Outcome, "outcomes", {"run": run, "symbol": symbol, "owner": owner, "session <=": last})
+        """Outcomes of decisions."""
+        return self._values(Outcome, "outcomes", {"run": run, "symbol": symbol, "owner": owner})
 
     def lost_prompts(self) -> list[str]:
         """The numbers of answers whose system prompt is not there; reads every answer."""

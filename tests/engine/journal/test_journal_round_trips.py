@@ -402,9 +402,6 @@ def test_outcomes_come_back_equal(given_outcomes: list[Outcome]) -> None:
             assert not any(journal.outcome("r", outcome) for outcome in given_outcomes)
         with JournalReader(path) as reader:
             assert reader.outcomes("r") == tuple(given_outcomes)
-            for last in (date(2000, 1, 1), date(2050, 1, 1)):
-                known = tuple(outcome for outcome in given_outcomes if outcome.session <= last)
-                assert reader.outcomes(last=last) == known
 
 
 COMMANDS = (
