@@ -157,8 +157,6 @@ class DeskFollower:
         self._touched = asyncio.Event()
         await self._read_controls(services)
         await self._greet(services, last_visit(services.desk))
-        self.services = services
-        self.visited()
         bus = OwnEvents()
         # The subscription first: no event of the first cycle must be missed.
         tasks = [asyncio.create_task(self._fold(bus.subscribe(), services))]
@@ -172,12 +170,15 @@ class DeskFollower:
             place=services.place,
             undo_seconds=services.undo_seconds,
             book=services.book if services.books_fills else None,
+            unsent=self.controls.has_unsent_answers,
         )
         tasks.append(asyncio.create_task(self._poll_journal(services, self._touched, bus)))
         tasks.append(asyncio.create_task(self._keep_time(services)))
         read = partial(self._read_desk, services)
         tasks.append(asyncio.create_task(bring_newest_closes(services, self._is_busy, read, self._warn)))
         self.requests.serve(runner)
+        self.services = services  # once it can be asked for something
+        self.visited()
         if self._stopped:
             return
         tasks.append(asyncio.create_task(self._follow(services, runner, bus)))
@@ -337,8 +338,10 @@ class DeskFollower:
             symbols=services.symbols,
             now=services.clock.now(),
         )
+        answered = self.requests.answers_in_journal()
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole
             self.controls = await asyncio.to_thread(Source(services.desk, services.journal).read, controls)
+            self.requests.were_shown(answered)
 
     async def _fold(self, subscription: Subscription, services: OpenDesk) -> None:
         async for event in subscription:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.messages.commands import Approve, Command, PlaceOrder, RunCycle, Shutdown, Undo, Veto
-from engine.messages.events import Event, Noticed, RunFinished, RunStarted
+from engine.messages.events import CommandEnded, Event, Noticed, RunFinished, RunStarted
 
 if TYPE_CHECKING:
     from engine.app.desk_runner import DeskRunner
@@ -21,7 +21,7 @@ class DeskRequests:
     """Commands on their way to the desk, and the cycle that was asked for last.
 
     runner: carries them out; None until the desk is served, and after its end.
-    answers: approvals (True) and vetoes by order id that were sent and may not be in the journal yet.
+    answers: approvals (True) and vetoes by order id that were sent and that no reading of the journal has shown yet.
     asked: the cycle that was asked for last.
     began: when the running cycle was asked for, or began, by the monotonic clock.
     starting: True from the request for a cycle until its run begins.
@@ -36,6 +36,8 @@ class DeskRequests:
         self.starting = False
         self.unbegun = ""
         self._early: deque[Command] = deque()
+        self._carried_out: set[str] = set()
+        """Orders whose answers are in the journal."""
         self._asked_at: float | None = None
         """When a person asked for the cycle that is at work, by the monotonic clock."""
 
@@ -75,6 +77,7 @@ class DeskRequests:
             self.starting, self.began, self.unbegun = True, time.monotonic(), ""
             self._asked_at = self.began
         if isinstance(command, Approve | Veto):
+            self._carried_out.discard(command.order_id)
             self.answers[command.order_id] = isinstance(command, Approve)
         if isinstance(command, Undo):
             self.answers.pop(command.order_id, None)
@@ -109,8 +112,20 @@ class DeskRequests:
                 self.began = None
             case Noticed(level="error"):
                 self.answers.clear()  # it may not have been written: what the journal has holds
+            case CommandEnded(order=order) if order:
+                self._carried_out.add(order)
             case Noticed(level="info", run=run) if run and self.starting:
                 self.unbegun, self.starting = event.text, False
+
+    def answers_in_journal(self) -> frozenset[str]:
+        """Orders whose answers a reading of the journal that begins now shows."""
+        return frozenset(self._carried_out)
+
+    def were_shown(self, orders: frozenset[str]) -> None:
+        """Forget answers that the journal has shown: others may have been given since, by another process too."""
+        for order in orders & self._carried_out:  # without those that were answered again meanwhile
+            self._carried_out.discard(order)
+            self.answers.pop(order, None)
 
     def watched_end(self) -> bool:
         """True at the end of a run of this process where the person who asked for it can be taken to see it."""

@@ -43,7 +43,7 @@ class ApprovalDesk:
     journal: the journal's file.
     mode: auto, ask or observe.
     stays_until: the moment (UTC) from which an order of a decision session can no longer be sent.
-    now: UTC by the desk's clock; None where the time is the broker's, who judges it when an order is sent.
+    now: UTC by the desk's clock; None where that is the broker's, and it does not answer.
     edit: the edit that gives an order another size; raises UsageError where the limits do not allow it.
     effects: the effects of open orders on the portfolio by order id, where prices are had.
     submit: carries out the answers that the journal has: sends what is approved, ends what is vetoed or too late.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine import places
+from engine.errors import CredentialsRefused
 from engine.execution import controls
 from engine.journal.database import older_version
 from engine.journal.store import bring_up_to_date
@@ -59,7 +61,6 @@ def resume_desk(desk: str, now: datetime, only: Stop | None = None) -> Row:
 def approval_desk(services: Services) -> ApprovalDesk:
     """The configured desk, whose orders an operator answers. Raises as `controlled_journal` does."""
     from engine.app.approvals import ApprovalDesk
-    from engine.app.demo_time import desk_time
     from engine.app.runs import submit_approved
     from engine.app.waiting_orders import limited_edit, order_effects
 
@@ -68,8 +69,19 @@ def approval_desk(services: Services) -> ApprovalDesk:
         journal=controlled_journal(services.desk),
         mode=services.config.broker.mode,
         stays_until=partial(controls.stays_until, services.desk_calendar(services.symbols), services.symbols),
-        now=None if services.goes_by_broker else desk_time(services),
+        now=_desk_time(services),
         edit=partial(limited_edit, services),
         effects=partial(order_effects, services),
         submit=partial(submit_approved, services),
     )
+
+
+def _desk_time(services: Services) -> datetime | None:
+    """UTC by the clock that a desk goes by; None where that is the broker's, and it does not answer."""
+    from engine.app.demo_time import desk_time
+
+    if services.broker is None or not services.goes_by_broker:
+        return desk_time(services)
+    with suppress(CredentialsRefused):  # what waits is listed without keys too
+        return services.broker.time()
+    return None

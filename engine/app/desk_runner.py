@@ -63,9 +63,11 @@ class DeskRunner:
         place: Callable[[PlaceOrder, Publish], Awaitable[Ticket]],
         undo_seconds: float,
         book: Callable[[Publish], Awaitable[object]] | None = None,
+        unsent: bool = False,
     ) -> None:
         """`run_cycle`, `submit`, `edit`, `place`, `undo_seconds` and, where fills are booked at once, `book` are those
-        of OpenDesk."""
+        of OpenDesk. With `unsent` there are orders that were answered and not sent: an app was killed within the time
+        for an undo."""
         self._bus = bus
         self._run_cycle = run_cycle
         self._clock = clock
@@ -85,7 +87,7 @@ class DeskRunner:
         """Bookings of what the feed says; None where the next run books it."""
         if book is not None:
             self.bookings = BookingQueue(lambda: book(bus.publish), self._notice, self._sending, self._idle)
-        self._unsent = False
+        self._unsent = unsent
         self._waiting: deque[Command] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._arrived = asyncio.Event()
@@ -111,13 +113,16 @@ class DeskRunner:
     async def serve(self) -> None:
         """Carry out commands until Shutdown, then give the cycle PATIENCE seconds to end."""
         self._loop = asyncio.get_running_loop()
+        if self._unsent:
+            self._begin_control(self._send_answered)
         try:
             while True:
                 while self._waiting:
-                    command = self._waiting.popleft()
+                    command = self._waiting[0]  # there until its cycle is: the desk is busy all the time
                     if isinstance(command, Shutdown):
                         return
                     self._carry_out(command)
+                    self._waiting.popleft()
                 self._arrived.clear()
                 if not self._waiting:
                     await self._arrived.wait()
@@ -173,12 +178,12 @@ class DeskRunner:
             done = await asyncio.to_thread(self._write, command)
         if isinstance(command, Approve | Veto) and self._undo_seconds and not self._leaving.is_set():
             done += f"; it can be undone for {self._undo_seconds:g} s"
-        self._answer("warning" if isinstance(command, Halt | Pause) else "info", done)
+        level = "warning" if isinstance(command, Halt | Pause) else "info"
+        order = command.order_id if isinstance(command, OrderCommand) else ""
+        self._bus.publish(CommandEnded("", self._clock.now(), level, done, order))
         self._unpaused.set()
         if isinstance(command, Approve | Veto):
-            self._unsent = True
-            if await self._is_last_answer():
-                await self._submit_answered()
+            await self._send_answered()
 
     def _write(self, command: Command) -> str:
         if isinstance(command, ResizeOrder):
@@ -192,6 +197,12 @@ class DeskRunner:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._leaving.wait(), self._undo_seconds)
         return answer == self._answers
+
+    async def _send_answered(self) -> None:
+        """Send the orders that were answered, once the last answer cannot be undone any more."""
+        self._unsent = True
+        if await self._is_last_answer():
+            await self._submit_answered()
 
     async def _submit_answered(self) -> None:
         async with self._sending:

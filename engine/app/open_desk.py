@@ -326,9 +326,10 @@ class OpenDesk:
         return await place_order(self._by_clock(), wanted, publish)
 
     async def submit(self, publish: Publish) -> None:
-        """Send the orders that the journal has as approved, and end those that are vetoed or too late. Raises
-        PaperdeskError, TryAgainLater where a run is at work."""
-        await submit_approved(self._by_clock(), publish)
+        """Send the orders that the journal has as approved, and end those that are vetoed or too late; nothing where
+        the desk is only read. Raises PaperdeskError, TryAgainLater where a run is at work."""
+        if not self._read_only:
+            await submit_approved(self._by_clock(), publish)
 
     async def book(self, publish: Publish) -> bool:
         """Book what the account has done with the desk's orders. Raises as `book_fills` does."""

@@ -186,7 +186,10 @@ class Noticed(Event):
 
 @dataclass(frozen=True, slots=True)
 class CommandEnded(Noticed):
-    """The notice of an operator's command that was carried out; level `error` where it was refused."""
+    """The notice of an operator's command that was carried out; level `error` where it was refused. `order` is the id
+    of the order that it was about, where it is in the journal now."""
+
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)

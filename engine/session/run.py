@@ -145,8 +145,8 @@ def _check(desk: DeskRun) -> None:
         latest = session_to_decide(desk.calendar, desk.symbols, None, desk.clock.now())
         if latest != session:
             raise UsageError(
-                f"--session {session} has passed at the broker: {latest} is the last completed session, and the only "
-                "one that can be traded"
+                f"{session} has passed at the broker: {latest} is the last completed session, and the only one that "
+                "can be traded"
             )
     for symbol in desk.batch:
         history = desk.market.histories[symbol]

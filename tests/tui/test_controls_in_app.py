@@ -17,9 +17,10 @@ from textual.widgets import Static
 
 from engine.domain.order import Order, OrderState
 from engine.errors import MissingData
-from engine.execution.controls import Paused, approvals, halt, halted, pause, pause_of, unpause
+from engine.execution.controls import Paused, approvals, carry_out, halt, halted, pause, pause_of, unpause
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.messages.commands import Approve, Undo
 from engine.reports.documents.control_state import Waiting
 from engine.reports.documents.controls import control_state
 from tui.app_settings import app_settings
@@ -239,6 +240,28 @@ async def test_all_that_wait_are_approved_at_once(running: Running, asking: Fake
         assert pilot.app.last_command == f"paperdesk approve {BOUGHT.id} {SOLD.id}"  # type: ignore[attr-defined]
         await until(pilot, lambda: state_of(asking, SOLD) is OrderState.ACKNOWLEDGED)
         assert asking.submissions <= 2
+
+
+async def test_an_answer_that_another_process_takes_back_is_shown_as_taken_back(
+    running: Running, asking: FakeDesk
+) -> None:
+    asking.undo_seconds = 600.0
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        for _ in range(2):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+            await pilot.press("y")
+            await until(pilot, lambda: "AAA-USD approved" in stands(pilot) and words(asking) == {BOUGHT.id: True})
+            carry_out(asking.journal, Undo(BOUGHT.id), NOW)
+            await until(pilot, lambda: "AAA-USD waits 24h00m" in stands(pilot) and "2 to approve" in bar(pilot))
+
+
+async def test_an_approval_that_a_killed_app_has_left_is_sent(running: Running, asking: FakeDesk) -> None:
+    carry_out(asking.journal, Approve(BOUGHT.id), NOW)
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: "AAA-USD acknowledged" in stands(pilot))
+        assert state_of(asking, SOLD) is OrderState.INTENDED
 
 
 async def test_nobody_is_asked_about_the_same_order_twice(running: Running, asking: FakeDesk) -> None:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -44,12 +44,13 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
       paperdesk status --run backtest-20250701-120000-ab12
     """
     with invocation.records(at=at) as records:
-        from engine.reports.documents.status import open_answers, status_document
+        from engine.reports.documents.status import late_orders, open_answers, status_document
 
         now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
         document = status_document(records, now.due, now.calendar, now.time)
         mode = now.mode or (document["settings"] or {}).get("mode", "")
-        waiting = _waiting(document, open_answers(records), mode)
+        late = late_orders(records, now.calendar, now.time)
+        waiting = _waiting(document, open_answers(records), late, mode)
         closes = [] if as_json or not standard_output().is_terminal else _last_closes(records)
 
     def lines() -> list[str]:
@@ -192,12 +193,15 @@ def _settings_facts(document: Document) -> Iterator[tuple[str, str]]:
         yield "Changed", changed_text(document["changed"])
 
 
-def _waiting(document: Document, answers: Mapping[str, bool], mode: str) -> list[Document]:
-    """The open orders, each that was not sent with the operator's answer in the place of its state."""
+def _waiting(document: Document, answers: Mapping[str, bool], late: Container[str], mode: str) -> list[Document]:
+    """The open orders, each that was not sent with the operator's answer in the place of its state; `late` has the ids
+    of those that are not sent any more."""
     found: list[Document] = []
     for order in document["open_orders"]:
         answer, state = answers.get(order["id"]), order["state"]
-        if state == "intended" and answer is not None:
+        if state == "intended" and order["id"] in late:
+            state = "too late, the next run ends it"
+        elif state == "intended" and answer is not None:
             state = "approved, not sent yet" if answer else "vetoed, and still to be ended"
         elif state == "intended":
             state = "waits for approval: paperdesk approve" if mode == "ask" else "not sent yet"

@@ -67,6 +67,11 @@ class ControlState:
         """Orders that wait for approval."""
         return tuple(order for order in self.orders if order.waits)
 
+    @property
+    def has_unsent_answers(self) -> bool:
+        """True where an order was approved or vetoed, and that was not carried out yet."""
+        return any(one.state in (Waiting.APPROVED, Waiting.VETOED) for one in self.orders)
+
     def after(self, answers: Mapping[str, bool]) -> ControlState:
         """The state once answers on orders that wait, by order id (True: approved), are written."""
         if not any(one.order.id in answers for one in self.waiting):

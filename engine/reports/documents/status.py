@@ -9,11 +9,11 @@ from decimal import Decimal
 
 from engine.account.present_books import Since
 from engine.domain.decimal_text import money
-from engine.domain.order import Fill, Side
+from engine.domain.order import Fill, OrderState, Side
 from engine.domain.order_id import is_own
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
-from engine.execution.controls import approvals, halted, paused
+from engine.execution.controls import approvals, halted, paused, stays_until
 from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
@@ -79,6 +79,17 @@ def open_answers(records: Records) -> Mapping[str, bool]:
         return {}
     waiting = [entry.order.id for entry in records.reader.orders(records.run, open_only=True)]
     return {name: answer.approved for name, answer in approvals(records.reader, waiting).items()}
+
+
+def late_orders(records: Records, calendar: Calendar | None, now: datetime | None) -> frozenset[str]:
+    """Orders of a desk that were not sent in time, by id, and that its next run ends; none without a calendar and a
+    time (UTC)."""
+    reader = records.reader
+    run = None if reader is None else reader.latest_run()
+    if reader is None or run is None or calendar is None or now is None:
+        return frozenset()
+    waiting = [one.order for one in reader.orders(open_only=True) if one.order.state is OrderState.INTENDED]
+    return frozenset(one.id for one in waiting if now >= stays_until(calendar, run.symbols, one.session))
 
 
 def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:

@@ -18,12 +18,13 @@ import pytest
 from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_journal import desk_lock
+from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.execution.controls import approvals, give
 from engine.journal.reader import JournalReader
-from engine.messages.commands import Veto
+from engine.messages.commands import Approve, Veto
 from engine.messages.events import OrderMoved
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
@@ -224,6 +225,7 @@ def test_an_order_of_a_passed_session_is_too_late_and_is_not_sent(run: Run, asks
     said = run("approve", orders[0])
     assert said.code == 1 and "too late since 2025-03-1" in said.out
     assert words("demo") == {}
+    assert "too late, the next run ends it" in run("status").out
     assert run("veto", orders[0]).code == 0
 
 
@@ -260,6 +262,20 @@ def test_a_desk_that_observes_ends_each_order_once(run: Run, asks: None, monkeyp
         ended = [event.order_id for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
     assert len(ended) >= 2 and sorted(ended) == sorted(states(run, "demo")), "one line of the log for each"
     assert "observe: no order is sent" in run("status").out
+
+
+async def test_an_app_that_only_reads_leaves_an_approval_unsent(waiting: list[dict[str, Any]]) -> None:
+    desk, first = waiting[0]["desk"], waiting[0]["id"]
+    give(places.desk_journal(desk), [Approve(first)], datetime(2025, 3, 13, tzinfo=UTC))
+    config = load_config(None).config
+    config = config.model_copy(update={"desk": config.desk.model_copy(update={"name": desk})})
+
+    async def state(read_only: bool) -> str:
+        await OpenDesk(services(config), read_only=read_only).submit(lambda event: None)
+        with JournalReader(places.desk_journal(desk)) as reader:
+            return next(str(entry.order.state) for entry in reader.orders() if entry.order.id == first)
+
+    assert (await state(True), await state(False)) == ("intended", "acknowledged")
 
 
 def test_an_unknown_order_is_refused_and_nothing_is_written(run: Run, waiting: list[dict[str, Any]]) -> None:

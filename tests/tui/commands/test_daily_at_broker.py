@@ -69,6 +69,16 @@ def test_orders_that_wait_are_listed_and_said(
     assert told.code == 0
     assert "`paperdesk approve` sends, `paperdesk veto` withdraws" in told.out
     assert sandbox.state()["orders"] == []
+    # By the broker's clock they are too late, which nobody tells from this machine's.
+    sandbox.advance("close")
+    sandbox.advance("1h")
+    assert run("approve", "--json").json["waiting"] == []
+    late = run("approve", document["waiting"][0])
+    assert (late.code, late.err) == (1, "") and "too late since 2024-03-" in late.out
+    assert "too late, the next run ends it" in run("status").out
+    sandbox.fault("server_error", path="/v2/clock", count=0)
+    listed = run("approve")
+    assert listed.code == 0 and document["waiting"][0] in listed.out, "without the broker all that wait are listed"
 
 
 def test_a_difference_halts_with_79_and_both_sides(
