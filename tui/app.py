@@ -350,7 +350,7 @@ class PaperdeskApp(App[str]):
     def reopen(self, *, cycle: bool) -> None:
         """End, and start again with the configuration as it is now."""
         self.reopening = ("--cycle",) if cycle else ()
-        self.call_later(self.action_quit)
+        self.call_later(self.action_ask_quit)
 
     async def action_ask_quit(self) -> None:
         """Quit; while a paid run is at work only once that is confirmed."""
@@ -364,6 +364,8 @@ class PaperdeskApp(App[str]):
         def answered(key: str | None) -> None:
             if key:
                 self.call_later(self.action_quit)
+            else:
+                self.reopening = None
 
         self.push_screen(ConfirmScreen(question), answered)
 

@@ -264,7 +264,7 @@ class Bridge:
         requests, services, board = follower.requests, follower.services, follower.board
         desk, market = follower.moment
         lacks = "" if services is None or self._refusal else services.lacks_key
-        troubles, live = (follower.trouble, desk.error, desk.refusal, lacks), None
+        troubles, live = (follower.trouble, follower.changed, desk.error, desk.refusal, lacks), None
         trouble = next((trouble for trouble in troubles if trouble and trouble not in follower.dismissed), "")
         now = None if services is None else services.clock.now()
         market = market if services is not None else None  # read before the desk is open: screens count from a time
@@ -297,8 +297,8 @@ class Bridge:
         """The way to try again what an error is about."""
         if not trouble:
             return None
-        if trouble == lacks_key:
-            return Retry.READ_KEYS
+        if trouble in (lacks_key, self._follower.changed):
+            return None if self._refusal else Retry.REOPEN
         if self._follower.requests.runner is None:
             return Retry.OPEN
         desk = self._follower.desk

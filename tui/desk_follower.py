@@ -82,6 +82,7 @@ class DeskFollower:
     board: the live feed; None where there is none.
     working: True from the attempt to open it to its end.
     trouble: an error to show; empty for none.
+    changed: says what has changed in the configuration since the desk was opened; empty for nothing.
     dismissed: the errors that were read and are not shown any more.
     version: grows whenever the journal may have something new.
     visit: up to where a person has seen the desk; None until it is open.
@@ -96,6 +97,7 @@ class DeskFollower:
         self.board: LiveBoard | None = None
         self.working = False
         self.trouble = ""
+        self.changed = ""
         self.dismissed = frozenset[str]()
         self.version = 0
         self.visit: Visit | None = None
@@ -266,6 +268,7 @@ class DeskFollower:
         """Follow the desk's clock, and read the desk anew once another session has closed by it."""
         while True:
             await asyncio.sleep(TIME_SECONDS)
+            self.changed = services.changed()
             await services.sync()
             if services.has_own_clock and self._is_busy():
                 continue  # a run takes the demo to its next session: prices come with the books that it settles

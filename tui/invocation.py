@@ -79,7 +79,7 @@ class Invocation:
         from engine.keys import load_keys
 
         load_keys()
-        loaded = load_config(self._file, required=self.config_file is not None)
+        loaded = load_config(self.file, required=self.config_file is not None)
         _check_broker(loaded)
         if self.desk is None:
             return loaded
@@ -98,7 +98,7 @@ class Invocation:
         `read_sources` does."""
         from engine.config_sources import Sources, read_sources
 
-        found = read_sources(self._file, required=self.config_file is not None)
+        found = read_sources(self.file, required=self.config_file is not None)
         desk = found.values.get("desk", {})
         if self.desk is None or not isinstance(desk, dict):
             return found
@@ -106,7 +106,8 @@ class Invocation:
         return Sources(values, {**found.origins, **self._flags}, found.file)
 
     @property
-    def _file(self) -> Path:
+    def file(self) -> Path:
+        """The configuration's file, which need not be there."""
         from pathlib import Path
 
         from engine import places

@@ -31,7 +31,7 @@ class Retry(StrEnum):
     """A way to try again what failed."""
 
     OPEN = "open the desk"
-    READ_KEYS = "begin the app anew, which reads its keys"
+    REOPEN = "begin the app anew, which reads configuration and keys"
     RUN_CYCLE = "run the cycle"
 
 

@@ -18,6 +18,7 @@ from engine.app.runs import run_daily, run_intraday
 from engine.clock import SyncedClock
 from engine.domain.market import Symbol
 from engine.domain.run import RunTrigger
+from engine.errors import ConfigError
 from engine.execution.controls import pause_of
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Publish
@@ -66,6 +67,18 @@ async def run_here(services: Services, request: CycleRequest, publish: Publish, 
     if request.notify:
         return await run_and_notify(services, publish=publish, through=through, last_error=request.last_error)
     return await run_daily(services, publish=publish, through=through, only=request.only)
+
+
+def unless_changed(run_cycle: CycleRunner, changed: Callable[[], str]) -> CycleRunner:
+    """A way to run a cycle that raises ConfigError where the configuration has `changed` since the desk was opened,
+    with that text: nobody would expect it to go by the old one."""
+
+    async def run(services: Services, request: CycleRequest, publish: Publish, gate: Gate) -> DeskRunResult | Finished:
+        if text := changed():
+            raise ConfigError(text)
+        return await run_cycle(services, request, publish, gate)
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from engine import places
 from engine.app.arena_record import load_document, played_arenas
-from engine.app.cycle_request import CycleRequest, CycleRunner, run_here
+from engine.app.cycle_request import CycleRequest, CycleRunner, run_here, unless_changed
 from engine.app.demo_history import demo_history
 from engine.app.demo_time import DemoTime, begin, begins_after, is_demo
 from engine.app.desk_context import Finished, desk_clock, desk_context
@@ -70,6 +70,8 @@ class OpenDesk:
     desk: its name.
     symbols: in the order in which they are decided.
     label: the label of the model that decides, such as `rules, not a language model`.
+    changed: says what has changed in the configuration since the desk was opened, so that no cycle runs; empty for
+        nothing.
     lacks_key: says which key its models lack, so that no cycle can run; empty for none.
     steps: the questions that its agents are asked about a symbol, in order, by their names in events.
     journal: the journal's file, which is not there before the first run.
@@ -97,7 +99,13 @@ class OpenDesk:
     """
 
     def __init__(
-        self, services: Services, *, demo: bool = False, read_only: bool = False, run_cycle: CycleRunner = run_here
+        self,
+        services: Services,
+        *,
+        demo: bool = False,
+        read_only: bool = False,
+        run_cycle: CycleRunner = run_here,
+        changed: Callable[[], str] = lambda: "",
     ) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
         prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
@@ -106,7 +114,8 @@ class OpenDesk:
         journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
         does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
-        self._services, self._run_cycle, self._read_only = services, run_cycle, read_only
+        self._services, self._run_cycle, self._read_only = services, unless_changed(run_cycle, changed), read_only
+        self.changed = changed
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
         self.label, self.lacks_key = _label_of_models(services, preset)
         self.steps = preset.questions

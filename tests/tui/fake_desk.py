@@ -124,6 +124,7 @@ class FakeDesk:
         self.own_session: date | None = None
         self.booked: list[datetime] = []
         self.undo_seconds, self.notify = 0.0, True
+        self.changed: Callable[[], str] = lambda: ""
         self.usd_per_day = Decimal(5)
         self.backtests = SimpleNamespace(all=lambda: ())
         known = [KnownSymbol(symbol, sources=("desk",)) for symbol in symbols]

@@ -105,11 +105,13 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     from engine.app.cycle_request import CycleProcess
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunTrigger
+    from tui.configuration_changes import ConfigurationChanges
 
     demo = not (read_only or invocation.configured)
     configured = partial(services, invocation.load().config)
     by_app = replace(configured(), trigger=RunTrigger.APP)
-    return OpenDesk(by_app, demo=demo, read_only=read_only, run_cycle=CycleProcess(configured))
+    changed = ConfigurationChanges(invocation, by_app.config)
+    return OpenDesk(by_app, demo=demo, read_only=read_only, run_cycle=CycleProcess(configured), changed=changed)
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:

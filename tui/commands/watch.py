@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from engine.app.cycle_request import CycleRunner, run_here, unless_changed
 from engine.app.desk_watch import DeskWatch
 from engine.domain.live import FeedMessage
 from engine.domain.run import RunTrigger
@@ -32,6 +33,7 @@ from engine.messages.events import (
     to_plain,
 )
 from engine.reports.documents import row_json
+from tui.configuration_changes import ConfigurationChanges
 from tui.desk_changes import after
 from tui.invocation import Invocation
 from tui.live import live_line
@@ -67,7 +69,8 @@ def run(invocation: Invocation, as_json: bool) -> None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
     with _Signals() as signals:
         services = replace(invocation.services(), trigger=RunTrigger.WATCH)
-        asyncio.run(_watch(services, _Lines(as_json), signals))
+        run_cycle = unless_changed(run_here, ConfigurationChanges(invocation, services.config))
+        asyncio.run(_watch(services, run_cycle, _Lines(as_json), signals))
     if signals.received is signal.SIGINT:
         raise Interrupted("the watch ends; what was done is kept")
 
@@ -141,7 +144,7 @@ class _Signals:
         self.stop()
 
 
-async def _watch(services: Services, lines: _Lines, signals: _Signals) -> None:
+async def _watch(services: Services, run_cycle: CycleRunner, lines: _Lines, signals: _Signals) -> None:
     """Watch until a stop is requested, or nobody reads any more. Raises what ends a watch."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
 
@@ -151,7 +154,8 @@ async def _watch(services: Services, lines: _Lines, signals: _Signals) -> None:
     signals.stop = lines.stop = stop
     if signals.received is not None:
         return
-    watching = asyncio.create_task(DeskWatch(services, lines.on_event, lines.on_message, books=True).run())
+    watch = DeskWatch(services, lines.on_event, lines.on_message, run_cycle=run_cycle, books=True)
+    watching = asyncio.create_task(watch.run())
     end = asyncio.create_task(stopped.wait())
     await asyncio.wait({watching, end}, return_when=asyncio.FIRST_COMPLETED)
     end.cancel()

@@ -252,12 +252,12 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self.place_panes()
 
     def action_retry(self) -> None:
-        """Repeat what failed: opening the desk, reading its keys, or the cycle."""
+        """Repeat what failed: opening the desk, reading its configuration and keys, or the cycle."""
         bridge = self.desk_app.bridge
         match self._view.retry:
             case Retry.OPEN:
                 bridge.start()
-            case Retry.READ_KEYS:
+            case Retry.REOPEN:
                 self.desk_app.reopen(cycle=False)
             case Retry.RUN_CYCLE:
                 bridge.forget_trouble()
