@@ -118,7 +118,8 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
             self.query_one(StatusBar).show(view)
             offer = self.desk_app.set_up
             mends = offer is not None and offer.mends(view.trouble)
-            self.query_one(ErrorBar).show(view.trouble, enters_keys=mends, tries_again=view.retry is not None)
+            again = "" if view.retry is None else "open again" if view.retry is Retry.REOPEN else "try again"
+            self.query_one(ErrorBar).show(view.trouble, enters_keys=mends, again=again)
             self.query_one(TimeBar).show(view.place)
             if self._shows_past is (view.place is None):
                 self._shows_past = not self._shows_past

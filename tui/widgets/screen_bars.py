@@ -242,17 +242,17 @@ class ErrorBar(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.text = ""
-        self._shown = "", False, False
+        self._shown = "", False, ""
 
-    def show(self, text: str, *, enters_keys: bool, tries_again: bool) -> None:
-        """Show an error, with `enters_keys` the way to the entry of the palette for what is missing, with `tries_again`
-        the key that repeats what failed; an empty text hides the bar."""
-        if (shown := (text, enters_keys, tries_again)) == self._shown:
+    def show(self, text: str, *, enters_keys: bool, again: str) -> None:
+        """Show an error, with `enters_keys` the way to the entry of the palette for what is missing, and beside the key
+        that repeats what failed what it does `again`, empty where it does nothing; an empty text hides the bar."""
+        if (shown := (text, enters_keys, again)) == self._shown:
             return
         self.text, self._shown = text, shown
         self.display = bool(text)
         keys = [("  ctrl+p enter API keys", "app.command_palette")] if enters_keys else []
-        keys += [("  ctrl+t try again", "retry")] if tries_again else []
+        keys += [(f"  ctrl+t {again}", "retry")] if again else []
         keys += [("   y copy", "copy"), ("   esc dismiss", "back")]
         parts = [clickable(Content.styled(key, "bold"), action) for key, action in keys]
         self.update(Content.assemble(("! ", "bold"), text, *parts))

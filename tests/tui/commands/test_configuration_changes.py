@@ -31,7 +31,7 @@ async def test_no_cycle_runs_by_a_configuration_that_has_changed_until_the_desk_
         write(BEGUN + '[app]\ntheme = "light"\n')
         write(BEGUN.replace("auto", "ask"))
         await until(pilot, lambda: "has changed since the desk was opened (broker.mode)" in strip(pilot))
-        assert "ctrl+t try again" in strip(pilot) and "API keys" not in strip(pilot)
+        assert "ctrl+t open again" in strip(pilot) and "API keys" not in strip(pilot)
         await pilot.press("escape")
         await until(pilot, lambda: not strip(pilot))
         await pilot.press("r")
