@@ -12,7 +12,7 @@ from tui.invocation import Invocation
 from tui.plain_text import one_line
 
 Stamp = tuple[int, int, int] | None
-"""What shows that a file was written again; None for one that is not there."""
+"""Time of its last change, size and number of a file, which show that it was written; None where it is not there."""
 
 
 class ConfigurationChanges:

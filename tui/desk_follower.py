@@ -170,6 +170,7 @@ class DeskFollower:
             services.submit,
             edit=services.edit,
             place=services.place,
+            cancel=services.cancel,
             undo_seconds=services.undo_seconds,
             book=services.book if services.books_fills else None,
             unsent=self.controls.has_unsent_answers,

@@ -124,6 +124,7 @@ def circumstances(view: Snapshot) -> frozenset[str]:
     else:
         found["present"] = True
         found["orders"] = bool(view.controls.waiting)
+        found["sent"] = bool(view.controls.sent)
         found["answered"] = bool(view.own_orders) or any(one.undoable for one in view.controls.orders)
         found["demo"] = view.services is not None and view.services.has_next_session
     return frozenset(name for name, holds in found.items() if holds)

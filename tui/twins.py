@@ -38,14 +38,16 @@ def daily_arguments(services: OpenDesk | None) -> tuple[str, ...]:
 
 def report_answers(app: App[str], commands: Sequence[Command]) -> None:
     """Say which orders were answered, all of them alike, and by which command; of an edit alone there is none."""
-    from engine.messages.commands import Approve, Undo, Veto
+    from engine.messages.commands import Approve, CancelOrder, Undo, Veto
 
-    orders = [command.order_id for command in commands if isinstance(command, Approve | Undo | Veto)]
+    orders = [command.order_id for command in commands if isinstance(command, Approve | Undo | Veto | CancelOrder)]
     count = counted(len(orders), "order")
     match commands:
         case [Approve(), *_]:
             report_action(app, f"{count} approved", "approve", *orders)
         case [Veto(reason=reason), *_]:
             report_action(app, f"{count} vetoed", "veto", *orders, *(("--reason", reason) if reason else ()))
+        case [CancelOrder(), *_]:
+            report_action(app, "a cancellation is asked for", "cancel", *orders)
         case [Undo(), *_]:
             report_action(app, "the last answer is taken back", "undo", *orders)

@@ -22,6 +22,7 @@ from engine.execution import controls
 from engine.messages.bus import Bus
 from engine.messages.commands import (
     Approve,
+    CancelOrder,
     Command,
     Edit,
     Halt,
@@ -61,19 +62,20 @@ class DeskRunner:
         *,
         edit: Callable[[str, OrderSize], Edit],
         place: Callable[[PlaceOrder, Publish], Awaitable[Ticket]],
+        cancel: Callable[[str, Publish], Awaitable[str]],
         undo_seconds: float,
         book: Callable[[Publish], Awaitable[object]] | None = None,
         unsent: bool = False,
     ) -> None:
-        """`run_cycle`, `submit`, `edit`, `place`, `undo_seconds` and, where fills are booked at once, `book` are those
-        of OpenDesk. With `unsent` there are orders that were answered and not sent: an app was killed within the time
-        for an undo."""
+        """`run_cycle`, `submit`, `edit`, `place`, `cancel`, `undo_seconds` and, where fills are booked at once, `book`
+        are those of OpenDesk. With `unsent` there are orders that were answered and not sent: an app was killed within
+        the time for an undo."""
         self._bus = bus
         self._run_cycle = run_cycle
         self._clock = clock
         self._journal = journal
         self._submit = submit
-        self._edit, self._undo_seconds = edit, undo_seconds
+        self._edit, self._cancel, self._undo_seconds = edit, cancel, undo_seconds
         self.own_orders = OwnOrderQueue(lambda wanted: place(wanted, bus.publish), undo_seconds, self._answer)
         """The operator's own orders, until they are on their way."""
         self._answers = 0
@@ -141,6 +143,8 @@ class DeskRunner:
                 self._begin_control(partial(self._control, command))
             case PlaceOrder():
                 self._begin_control(partial(self.own_orders.send, command, self._idle))
+            case CancelOrder(order_id):
+                self._begin_control(partial(self._cancel_sent, order_id))
             case TakeBackOrder():
                 self.own_orders.take_back()
             case _:
@@ -189,6 +193,12 @@ class DeskRunner:
         if isinstance(command, ResizeOrder):
             command = self._edit(command.order_id, command.size)
         return controls.carry_out(self._journal, command, self._clock.now())
+
+    async def _cancel_sent(self, order_id: str) -> None:
+        await self._idle()
+        async with self._sending:
+            text = await self._cancel(order_id, self._bus.publish)
+        self._answer("info", text)
 
     async def _is_last_answer(self) -> bool:
         """Wait as long as an answer can be undone; True where no other came meanwhile, or the desk is being left."""

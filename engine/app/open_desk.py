@@ -22,6 +22,7 @@ from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import build_models
+from engine.app.order_cancellation import cancel_order
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
@@ -37,7 +38,7 @@ from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
-from engine.errors import CredentialsRefused, MissingData, PaperdeskError
+from engine.errors import CredentialsRefused, MissingData, PaperdeskError, UsageError
 from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
@@ -333,6 +334,15 @@ class OpenDesk:
     async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:
         """Place an order of the operator's own. Raises as `place_order` does."""
         return await place_order(self._by_clock(), wanted, publish)
+
+    async def cancel(self, order_id: str, publish: Publish) -> str:
+        """Cancel an order that was sent; return in words what it came to. Raises as `cancel_order` does, UsageError
+        where it is not canceled."""
+        done = await cancel_order(self._by_clock(), order_id, publish)
+        text = f"{done.order.side} {done.order.symbol}: {done.state}"
+        if done.refused:
+            raise UsageError(text)
+        return text
 
     async def submit(self, publish: Publish) -> None:
         """Send the orders that the journal has as approved, and end those that are vetoed or too late; nothing where

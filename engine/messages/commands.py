@@ -122,6 +122,13 @@ class PlaceOrder(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class CancelOrder(Command):
+    """Cancel an order that was sent."""
+
+    order_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class TakeBackOrder(Command):
     """Drop the operator's last order that is not on its way yet."""
 

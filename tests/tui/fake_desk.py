@@ -239,6 +239,14 @@ class FakeDesk:
                 writer.order_moved(order := order.moved(state), NOW)
         return replace(ticket, order=order)
 
+    async def cancel(self, order_id: str, publish: Publish) -> str:
+        """Ends an order that was sent."""
+        with JournalReader(self.journal) as reader:
+            order = next(entry.order for entry in reader.orders() if entry.order.id == order_id)
+        with JournalWriter(self.journal) as writer:
+            writer.order_moved(order.moved(OrderState.CANCELED), NOW)
+        return f"{order.side} {order.symbol}: canceled by you"
+
     async def submit(self, publish: Publish) -> None:
         """Sends what is approved, ends what is vetoed, as the words in the journal say."""
         self.submissions += 1

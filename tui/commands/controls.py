@@ -28,7 +28,7 @@ def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
     """The kill switch: from now on the desk sends no order, until `paperdesk resume`.
 
     It holds at once, also for a run that is at work in another process and before a desk's first run. Orders that the
-    broker has already are not called back. A second halt changes nothing.
+    broker has already are not called back: `paperdesk cancel` does that. A second halt changes nothing.
 
     \b
     Examples:

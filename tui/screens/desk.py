@@ -141,7 +141,8 @@ class DeskScreen(OrderActions):
         orders, controls = self.query_one("#orders", Table), view.controls
         if view.now is not None:
             orders.show(order_rows(controls, view.now))
-        answers = [key for key in works(DESK, circumstances(view), self.desk_app.settings.keys) if key.when == "orders"]
+        keys = works(DESK, circumstances(view), self.desk_app.settings.keys)
+        answers = [key for key in keys if key.when in ("orders", "sent")]
         set_subtitle(orders, clickable_keys([(f"{key.shown.split()[0]} {key.hint}", key.action) for key in answers], 2))
         if not self.single and orders.display is not self.has_room_for(orders):
             self.place_panes()

@@ -1,8 +1,9 @@
-"""The operator's answers on orders that wait, as keys of a screen: approve, veto, edit, undo."""
+"""The operator's answers on orders, as keys of a screen: approve, veto, edit and undo of those that wait, and cancel of
+those that were sent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from engine.domain.order import Order
-    from engine.messages.commands import OrderCommand, ResizeOrder
+    from engine.messages.commands import CancelOrder, OrderCommand, ResizeOrder
     from engine.reports.documents.control_state import OpenOrder
     from tui.screens.confirm import Confirmation
 
@@ -38,6 +39,21 @@ class OrderActions(OwnOrderKeys):
         """Ask for another size of the order that waits."""
         if (one := self._waiting_order()) is not None:
             self._edit(one.order, lambda: None)
+
+    def action_cancel_order(self) -> None:
+        """Cancel the order that was sent, once that is confirmed."""
+        one = self._meant(self._view.controls.sent, "no order that was sent is open")
+        if one is None:
+            return
+        from engine.messages.commands import CancelOrder
+        from tui.screens.confirm import ConfirmScreen
+        from tui.screens.order_question import cancellation
+
+        def answered(key: str | None) -> None:
+            if key:
+                self._give(CancelOrder(one.order.id))
+
+        self.app.push_screen(ConfirmScreen(cancellation(one)), answered)
 
     def action_undo(self) -> None:
         """Take back the operator's last order, else the last answer, or edit, of one that was not sent yet."""
@@ -117,7 +133,7 @@ class OrderActions(OwnOrderKeys):
         note = partial(size_note, self.desk_app.snapshot(), order.id, self._facts_width)
         self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=note), answered)
 
-    def _give(self, *commands: OrderCommand | ResizeOrder) -> None:
+    def _give(self, *commands: OrderCommand | ResizeOrder | CancelOrder) -> None:
         taken = [command for command in commands if self._send(command)]
         self.show_at_once()
         report_answers(self.app, taken)
@@ -127,19 +143,23 @@ class OrderActions(OwnOrderKeys):
         self.show_view(self.desk_app.snapshot())
 
     def _waiting_order(self) -> OpenOrder | None:
-        """The waiting order under the cursor of the orders; from another pane that of the symbol, or the first. Where
-        none waits, and in the past, the user is told."""
+        waiting = self._view.controls.waiting
+        return self._meant(waiting, "this order does not wait for you" if waiting else "no order waits for approval")
+
+    def _meant(self, orders: Sequence[OpenOrder], none: str) -> OpenOrder | None:
+        """The one of some orders that is under the cursor of the table; from another pane that of the symbol, or the
+        first. Where there is `none`, and in the past, the user is told."""
         if not self._in_present():
             self.notify(PAST, markup=False, timeout=3)
             return None
         if self._view.services is None:
             self.notify("the desk is still opening", timeout=3)
             return None
-        waiting, table = self._view.controls.waiting, self.query_one(f"#{self.ORDERS}", Table)
-        under = next((one for one in waiting if one.order.id == table.cursor_key), None)
-        if self.focused is not table or not waiting:
+        table = self.query_one(f"#{self.ORDERS}", Table)
+        under = next((one for one in orders if one.order.id == table.cursor_key), None)
+        if self.focused is not table:
             symbol = self.chosen_symbol()
-            under = next((one for one in waiting if one.order.symbol == symbol), next(iter(waiting), None))
+            under = next((one for one in orders if one.order.symbol == symbol), next(iter(orders), None))
         if under is None:
-            self.notify("this order does not wait for you" if waiting else "no order waits for approval", timeout=3)
+            self.notify(none, timeout=3)
         return under

@@ -49,6 +49,13 @@ def order_confirmation(view: Snapshot, order_id: str, width: int, *, approve: bo
     return Confirmation(f"{action.capitalize()}?", "\n".join(lines), (("y", action), *more, *every))
 
 
+def cancellation(one: OpenOrder) -> Confirmation:
+    """Before an order that was sent is canceled."""
+    lines = [terms(row_json.order(one.order, one.decided)), "", f"It was sent, and is {one.order.state}."]
+    lines.append("What it has traded by then stays; the rest is not traded any more.")
+    return Confirmation("Cancel?", "\n".join(lines), (("y", "cancel it"),))
+
+
 def size_note(view: Snapshot, order_id: str, width: int, text: str) -> str:
     """The effect of an order at a size that is being typed, with facts of `width`; how a size is written where it is
     none yet."""

@@ -68,6 +68,11 @@ class ControlState:
         return tuple(order for order in self.orders if order.waits)
 
     @property
+    def sent(self) -> tuple[OpenOrder, ...]:
+        """The orders that were sent and are open."""
+        return tuple(one for one in self.orders if one.state is Waiting.SENT)
+
+    @property
     def has_unsent_answers(self) -> bool:
         """True where an order was approved or vetoed, and that was not carried out yet."""
         return any(one.state in (Waiting.APPROVED, Waiting.VETOED) for one in self.orders)

@@ -118,10 +118,25 @@ def waiting_document(
 
 def answered_document(desk: str, state: ControlState, answered: Iterable[AnsweredOrder]) -> Row:
     """Orders that were approved or vetoed; `stands` is the state that each came to."""
+    return {**_head(desk), "halted": row_json.halt(state.halted), "orders": _answered(answered)}
+
+
+def sent_document(desk: str, sent: Iterable[OrderEntry]) -> Row:
+    """Orders that were sent and are open, which can be canceled."""
+    return {**_head(desk), "sent": _orders(sent)}
+
+
+def canceled_document(desk: str, canceled: Iterable[AnsweredOrder]) -> Row:
+    """Orders whose cancellation was asked for; `stands` is the state that each came to, `refused` true where it was not
+    canceled."""
+    return {**_head(desk), "orders": _answered(canceled)}
+
+
+def _answered(answered: Iterable[AnsweredOrder]) -> list[Row]:
     rows = [{**row_json.order(one.order, one.decided), "stands": one.state, "refused": one.refused} for one in answered]
     for row in rows:
         del row["state"]  # that of before
-    return {**_head(desk), "halted": row_json.halt(state.halted), "orders": rows}
+    return rows
 
 
 def _head(desk: str) -> Row:

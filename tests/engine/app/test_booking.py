@@ -20,7 +20,7 @@ from engine.errors import DeskHalted, NetworkError, TryAgainLater
 from engine.messages.bus import Bus
 from engine.messages.commands import RunCycle, Shutdown
 from engine.messages.events import Noticed
-from tests.engine.app.test_desk_runner import NOON, NOWHERE, Cycles, Noon, no_edit, no_order, nothing
+from tests.engine.app.test_desk_runner import NOON, NOWHERE, Cycles, Noon, no_cancel, no_edit, no_order, nothing
 
 FILL = OrderHint("desk-1", "fill", NOON)
 HEARD = pytest.mark.parametrize(
@@ -64,7 +64,9 @@ class Books:
 def runner(books: Callable[[Publish], Awaitable[object]], cycles: Cycles, bus: Bus | None = None) -> DeskRunner:
     """A desk that books."""
     run, bus = cycles.run, bus or Bus()
-    return DeskRunner(bus, run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0, book=books)
+    return DeskRunner(
+        bus, run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0, book=books
+    )
 
 
 def hears(desk: DeskRunner, *messages: FeedMessage) -> None:

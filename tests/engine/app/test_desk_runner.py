@@ -53,6 +53,10 @@ async def nothing(publish: Publish) -> None:
     """No order waits."""
 
 
+async def no_cancel(order_id: str, publish: Publish) -> str:
+    raise AssertionError("nothing is canceled")
+
+
 async def no_order(wanted: PlaceOrder, publish: Publish) -> Ticket:
     raise AssertionError("nothing is ordered")
 
@@ -102,7 +106,9 @@ async def _heard(bus: Bus, wanted: int) -> list[Event]:
 
 async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     heard = asyncio.create_task(_heard(bus, 1))
     desk.send(RunCycle())
     serving = asyncio.create_task(desk.serve())
@@ -116,7 +122,9 @@ async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
 
 async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(RunCycle())
@@ -133,7 +141,9 @@ async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
 async def test_a_pause_holds_the_next_question_until_it_is_over(tmp_path: Path) -> None:
     cycles, journal = Cycles(held=True), tmp_path / "desk.db"
     JournalWriter(journal).close()
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -153,7 +163,9 @@ async def test_a_pause_of_another_process_holds_the_cycle_as_well(tmp_path: Path
     monkeypatch.setattr("engine.app.desk_runner.PAUSE_SECONDS", 0.01)
     cycles, journal = Cycles(held=True), tmp_path / "desk.db"
     JournalWriter(journal).close()
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -175,7 +187,9 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
         runs += 1
         raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
 
-    desk = DeskRunner(bus, fails, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        bus, fails, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -191,7 +205,15 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
 async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) -> None:
     cycles = Cycles(held=True)
     desk = DeskRunner(
-        Bus(), cycles.run, Noon(), tmp_path / "desk.db", nothing, edit=no_edit, place=no_order, undo_seconds=0
+        Bus(),
+        cycles.run,
+        Noon(),
+        tmp_path / "desk.db",
+        nothing,
+        edit=no_edit,
+        place=no_order,
+        cancel=no_cancel,
+        undo_seconds=0,
     )
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -205,7 +227,9 @@ async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) 
 
 async def test_a_cycle_that_has_not_begun_is_dropped_by_shutdown() -> None:
     cycles = Cycles()
-    desk = DeskRunner(Bus(), cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     desk.send(RunCycle())
     desk.send(Shutdown())
     await desk.serve()
@@ -214,7 +238,9 @@ async def test_a_cycle_that_has_not_begun_is_dropped_by_shutdown() -> None:
 
 
 async def test_a_command_of_someone_else_is_a_bug() -> None:
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     desk.send(Command())
     with pytest.raises(Exception, match="what to do with Command"):
         await desk.serve()
@@ -229,7 +255,11 @@ def test_commands_come_from_another_thread() -> None:
 
     def live() -> None:
         async def main() -> None:
-            box.append(DeskRunner(Bus(), run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, undo_seconds=0))
+            box.append(
+                DeskRunner(
+                    Bus(), run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+                )
+            )
             made.set()
             await box[0].serve()
 
@@ -305,7 +335,9 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
         await sent.wait()
 
     cycles = Cycles(held=True)
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -335,7 +367,9 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
         while words() != wanted:  # the rest is written meanwhile
             await asyncio.sleep(0.01)
 
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
         desk.send(command)
     serving = asyncio.create_task(desk.serve())
@@ -347,7 +381,9 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
 
 async def test_a_command_given_before_the_end_is_still_written(tmp_path: Path) -> None:
     journal = tmp_path / "desk.db"
-    desk = DeskRunner(Bus(), Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     desk.send(Halt("leaving"))
     desk.send(Shutdown())
     await desk.serve()
@@ -359,7 +395,9 @@ async def test_a_run_that_is_at_work_keeps_the_answer_for_later_and_is_noticed(t
         raise TryAgainLater("another run is at work")
 
     bus, journal = Bus(), tmp_path / "desk.db"
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        bus, Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(Approve("o1"))
@@ -384,7 +422,9 @@ async def test_a_command_that_came_too_late_for_the_cycle_is_carried_out_after_i
             raise TryAgainLater("the cycle holds the lock")
         sent.append(cycles.asked)
 
-    desk = DeskRunner(Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -405,7 +445,9 @@ async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_pat
     journal = tmp_path / "desk.db"
     journal.write_bytes(b"this is no journal, whatever its name says")
     bus = Bus()
-    desk = DeskRunner(bus, Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, undo_seconds=0)
+    desk = DeskRunner(
+        bus, Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
+    )
     heard = asyncio.create_task(_heard(bus, 1))
     await asyncio.sleep(0)
     desk.send(Halt())
@@ -427,7 +469,9 @@ async def test_an_order_of_ones_own_waits_for_the_cycle_at_work_and_what_is_refu
         effect = order_effect(sized, lambda symbol: price, NOON.date(), portfolio=Portfolio(nothing), value=nothing)
         return Ticket(order=sized, effect=effect, refused="there is no cash")
 
-    desk = DeskRunner(bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=place, undo_seconds=0)
+    desk = DeskRunner(
+        bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=place, cancel=no_cancel, undo_seconds=0
+    )
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())

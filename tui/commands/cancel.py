@@ -1,0 +1,56 @@
+"""`paperdesk cancel` (controls): cancel orders that were sent and are open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from tui.commands.options import json_option
+from tui.console import show_document, standard_output
+from tui.invocation import Invocation, desk_options
+from tui.run_text import terms
+
+Document = Mapping[str, Any]
+
+
+@click.command("cancel")
+@click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
+@json_option
+@desk_options
+def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: bool) -> int:
+    """Cancels orders that were sent and are open: the broker is asked, and what became of them is booked.
+
+    A symbol stands for every order of it that is open. Without an order it lists those that can be canceled. What an
+    order has traded stays. On the simulated market an order can be canceled until the session opens in which it fills.
+    An order that was not sent yet is kept from being sent by `paperdesk veto`. The exit code is 1 where an order that
+    was named is not canceled.
+
+    \b
+    Examples:
+      paperdesk cancel
+      paperdesk cancel AAPL
+      paperdesk cancel growth-20250314-1-AAPL-B-1 --json
+    """
+    from engine.app.order_cancellation import cancel_orders
+
+    invocation.refuse_run()
+    document = asyncio.run(cancel_orders(invocation.services(), order_ids))
+    show_document(document, as_json, lambda: _lines(document))
+    return int(any(order["refused"] for order in document.get("orders", ())))
+
+
+def _lines(document: Document) -> Iterator[str]:
+    if "orders" in document:
+        yield from (f"{terms(order)}: {order['stands']}" for order in document["orders"])
+        return
+    sent = document["sent"]
+    if not sent:
+        yield f"no order of the desk {document['desk']} is sent and open"
+        return
+    yield standard_output().bold(f"Open orders of the desk {document['desk']} that were sent")
+    for order in sent:
+        yield f"{order['id']}  {terms(order)}: {order['state']}"
+    yield "paperdesk cancel SYMBOL or ORDER_ID"
