@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from fake_desk import SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from engine.domain.order import OrderState
+from engine.domain.order import OrderSize, OrderState, Side
 from engine.domain.order_id import YOU
 from engine.errors import CredentialsRefused, NetworkError, PaperdeskError
 from engine.journal.entries import OrderEntry
@@ -115,6 +116,25 @@ async def test_the_side_turns_by_key_and_by_click(running: Running, desk: FakeDe
         await until(pilot, lambda: "would sell 3 shares, and 0 are free" in effect(pilot))
         await pilot.click("#side")
         await until(pilot, lambda: "within the cash floor" in effect(pilot))
+
+
+@pytest.mark.parametrize("moves", [(), ("shift+tab",), ("shift+tab", "shift+tab")], ids=["size", "symbol", "side"])
+async def test_space_turns_the_side_wherever_the_cursor_is(
+    running: Running, desk: FakeDesk, monkeypatch: pytest.MonkeyPatch, moves: tuple[str, ...]
+) -> None:
+    sent: list[PlaceOrder] = []
+
+    async def place(wanted: PlaceOrder, publish: Publish) -> Ticket:
+        sent.append(wanted)
+        return FakeDesk.ticket(desk, wanted)
+
+    monkeypatch.setattr(desk, "place", place)
+    monkeypatch.setattr(desk, "ticket", lambda wanted: replace(FakeDesk.ticket(desk, wanted), refused=""))
+    async with running(desk=desk) as pilot:
+        await opened(pilot)
+        await pilot.press(*"10", *moves, "space", "enter")
+        await until(pilot, lambda: bool(sent))
+    assert sent == [PlaceOrder(SYMBOLS[0], Side.SELL, OrderSize(Decimal(10), money=False))]
 
 
 async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Running, desk: FakeDesk) -> None:

@@ -67,6 +67,14 @@ class SideChoice(Static, can_focus=True):
         self.update(Content.assemble(*parts))
 
 
+class Field(Input):
+    """A field beside the side: a symbol or a size has no spaces, so that space chooses the other side here, too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "screen.other_side", "Other side", show=False, priority=True)
+    ]
+
+
 class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
     """A ticket that says PAPER. Ends with the order once its limits allow it, with None on escape."""
 
@@ -87,8 +95,8 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
             box.border_title = Content("PAPER  Order of your own")
             for label, field in (
                 ("Side", SideChoice()),
-                ("Symbol", Input(self._symbol, id="symbol", compact=True)),
-                ("Size", Input(placeholder=SIZE_HINT, id="size", compact=True)),
+                ("Symbol", Field(self._symbol, id="symbol", compact=True)),
+                ("Size", Field(placeholder=SIZE_HINT, id="size", compact=True)),
             ):
                 with Horizontal():
                     yield Static(label, classes="label")
