@@ -54,6 +54,13 @@ def quantity(shares: Decimal) -> str:
     return f"{shares:,.0f}" if whole else f"{shares:,.{2 if abs(shares) >= 100 else 4}f}".rstrip("0").rstrip(".")
 
 
+def requested(notional: Decimal | None, shares: Decimal | None) -> str:
+    """The size of an order, an amount with its cents where it has any: `$7,000`, `$28.70`, `12` shares."""
+    if notional is None:
+        return UNKNOWN if shares is None else quantity(shares)
+    return f"${money(notional, 0 if notional == notional.to_integral_value() else 2)}"
+
+
 def size(percent_of_portfolio: Decimal | float) -> str:
     """The size of a decision in percent of the portfolio: `7`, `2.5`, empty for none."""
     return f"{round(Decimal(str(percent_of_portfolio)), 2).normalize():f}" if percent_of_portfolio else ""

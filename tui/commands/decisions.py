@@ -193,7 +193,7 @@ def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 order["session"],
                 order["symbol"],
                 order["side"],
-                f"${amounts.money(notional, 0)}" if quantity is None else amounts.quantity(quantity),
+                amounts.requested(notional, quantity),
                 order["state"] + (", yours" if order["owner"] == YOU else ""),
                 amounts.quantity(shares) if fills else "",
                 amounts.price(paid / shares) if shares else "",

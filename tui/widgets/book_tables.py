@@ -106,9 +106,7 @@ def _average(fills: Sequence[Fill]) -> Decimal:
 
 
 def _amount(notional: Decimal | None, quantity: Decimal | None) -> Cell:
-    if quantity is None:
-        return Cell(f"${amounts.money(notional, 0)}" if notional is not None else "-", order=notional)
-    return Cell(amounts.quantity(quantity), order=quantity)
+    return Cell(amounts.requested(notional, quantity), order=notional if quantity is None else quantity)
 
 
 def trades(book: Book) -> Sequence[Row]:

@@ -39,7 +39,7 @@ POSITIONS = (
 ORDERS = (
     Column(title="SYM", max_width=9),
     Column(title="SIDE", max_width=4),
-    Column(title="AMOUNT", right=True, max_width=10),
+    Column(title="AMOUNT", right=True, max_width=12),
     Column(title="STATE", max_width=20),
 )
 ACTION_INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
@@ -135,13 +135,12 @@ def _open_order(open_order: OpenOrder, now: datetime) -> Row:
         state = replace(state, text=f"{state.text} {amounts.about(open_order.until - now)}")
     if is_own(order.id):
         state = replace(state, text=f"{state.text}, yours")
-    amount = f"${amounts.money(order.notional, 0)}" if order.quantity is None else amounts.quantity(order.quantity)
     return Row(
         order.id,
         (
             Cell(order.symbol, "strong"),
             Cell(order.side.value, ACTION_INKS.get(order.side.value, "text")),
-            Cell(amount, order=order.notional if order.quantity is None else order.quantity),
+            Cell(amounts.requested(order.notional, order.quantity), order=order.notional or order.quantity),
             state,
         ),
     )

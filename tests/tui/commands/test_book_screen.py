@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,10 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
     assert {(row[0], row[1], row[2]) for row in now["book-orders"]} == {
         (one["session"], one["symbol"], one["side"]) for one in orders
     }
+    asked = {f"${Decimal(one['notional']):,.2f}".removesuffix(".00") for one in orders if one["notional"]}
+    assert any("." in one for one in asked), "some have cents"
+    assert {row[3] for row in now["book-orders"] if row[3].startswith("$")} == asked
+    assert all(f" {one} " in run("orders").out for one in asked)
     then = run("orders", "--at", str(SESSIONS[1]), "--json").json["orders"]
     assert len(before) == len(then) < len(orders)
 
