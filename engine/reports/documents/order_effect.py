@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.order import Order, Side
-from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.portfolio import Portfolio
 from engine.execution.account_limits import Price, buying_power, shares_of
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
@@ -16,15 +16,15 @@ from engine.reports.documents.row_json import Row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEffect:
-    """An order as if it filled at the last price, after the open orders beside it, without what trading costs.
+    """An order as if it filled at the last price, without what trading costs.
 
     price: in the quote currency, of one share.
     session: of the price.
     shares: that it buys or sells; of an order for an amount by the price.
     value: of these shares, in the quote currency.
     amount: that is spent, in the quote currency, whatever the shares cost when it fills; None for an order of shares.
-    before, after: the worth of the position as a fraction of the portfolio's, now and after all orders of the symbol;
-        None for a portfolio without value.
+    before, after: the worth of the position as a fraction of the portfolio's, now and after this order alone; None for
+        a portfolio without value.
     cash_after: in the quote currency, less what the open orders may take; what they sell brings nothing yet.
     open_orders: the number of those beside it.
     """
@@ -54,8 +54,7 @@ def order_effect(
     beside = [one for one in others if one.id != order.id]
     power, last = buying_power(portfolio, beside, price), price(order.symbol)
     shares, held = shares_of(order, last), portfolio.quantity(order.symbol)
-    moved = sum((_signed(one, last) for one in (*beside, order) if one.symbol == order.symbol), ZERO)
-    parts = [float(number * last / value) if value > 0 else None for number in (held, held + moved)]
+    parts = [float(number * last / value) if value > 0 else None for number in (held, held + _signed(order, last))]
     return OrderEffect(
         price=last,
         session=session,

@@ -96,8 +96,10 @@ def test_a_sale_takes_no_more_than_is_free_beside_open_orders(
     refused = order(run, "SELL", "ORVL", "--quantity", str(held - half + 1), code=1)
     assert not refused["taken"] and "are free to be sold" in refused["refused"]
     part = first["effect"]["before"] / float(held)
-    beside = first["effect"]["after"] - float(held - half + 1) * part
-    assert refused["effect"]["after"] == pytest.approx(beside, abs=1e-6), "after the sale that is open"
+    alone = refused["effect"]["before"] - float(held - half + 1) * part
+    assert refused["effect"]["after"] == pytest.approx(alone, abs=1e-6), "not after the sale that is open"
+    said = run("order", "SELL", "ORVL", "--quantity", str(held - half + 1), "--yes").out
+    assert f"{refused['effect']['before']:.1%} to {alone:.1%} of the portfolio" in said
     assert order(run, "SELL", "ORVL", "--quantity", str(held - half))["taken"]
     assert [*own()] == ["demo-20250314-0-ORVL-you-S-1", "demo-20250314-0-ORVL-you-S-2"]
     to_the_next_evening(monkeypatch)
