@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A symbol's last close and its change from the close before, as a fraction, and the session of that close; None
-    where there is no bar."""
+    where there is no bar. `live` where it is a price of a session that has not closed."""
 
     symbol: str
     last: Decimal | None
     change: float | None
     session: date | None = None
+    live: bool = False
 
     def at(self, price: Decimal | None, opened: date) -> Quote:
         """The quote at a live price, where the session `opened` is later than the last close, else as it is."""
         if price is None or self.last is None or self.session is None or opened <= self.session:
             return self
-        return Quote(self.symbol, price, float(price / self.last - 1), opened)
+        return Quote(self.symbol, price, float(price / self.last - 1), opened, live=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,11 +77,13 @@ class Readings:
         return bars
 
     async def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """An order of the operator's own before it is given. Raises UsageError for one that cannot be given here."""
-        services = self._follower.services
+        """An order of the operator's own before it is given, at the price of the feed where that has one. Raises
+        UsageError for one that cannot be given here."""
+        services, board = self._follower.services, self._follower.board
         if services is None:
             raise UsageError("the desk is still opening")
-        return await asyncio.to_thread(services.ticket, wanted)
+        prices = {} if board is None else board.view(tuple(services.symbols), services.clock.now()).prices
+        return await asyncio.to_thread(services.ticket, wanted, prices.get(wanted.symbol))
 
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """The groups of the watchlist by name. Raises MalformedData."""

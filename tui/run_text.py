@@ -66,12 +66,14 @@ def _size(order: Row) -> str:
 
 def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
     """Price, shares, share of the portfolio and cash of an order that waits, as labelled lines; none without a
-    price. `source` tells where that comes from, in place of its close."""
+    price. `source` tells where that comes from, in place of the session of a close."""
     if effect is None:
         return []
     shares, value = amounts.quantity(Decimal(effect["shares"])), amounts.money(amounts.number(effect["value"]))
     # An amount buys more shares, or fewer, as the price of the fill turns out.
     shares = f"{shares}, worth {value}" if effect["amount"] is None else f"about {shares}, bought for {value}"
+    if effect["time"] is not None:
+        source = f"live at {moment(effect['time'])}"
     source = source or f"the close of {effect['session']}"
     count = effect["open_orders"]
     beside = f" and what {counted(count, 'open order')} may take" if count else ""

@@ -327,9 +327,10 @@ class OpenDesk:
         """The edit that gives an open order another size. Raises as `limited_edit` does."""
         return limited_edit(self._services, order_id, size)
 
-    def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """An order of the operator's own before it is given. Raises as `order_ticket` does."""
-        return order_ticket(self._services, wanted)
+    def ticket(self, wanted: PlaceOrder, live: Decimal | None) -> Ticket:
+        """An order of the operator's own before it is given, at a live price where there is one. Raises as
+        `order_ticket` does."""
+        return order_ticket(self._by_clock(), wanted, live)
 
     async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:
         """Place an order of the operator's own. Raises as `place_order` does."""

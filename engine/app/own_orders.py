@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 
 from engine import places
 from engine.account.reconciliation import journal_snapshot
 from engine.app.demo_time import DemoTime, begins_after
-from engine.app.desk_context import DeskContext, desk_account, desk_context
+from engine.app.desk_context import DeskContext, desk_account, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.desk_market import DeskMarket, desk_market, load_market
 from engine.app.waiting_orders import last_prices
@@ -47,10 +48,17 @@ LEFT = "the program that took it ended before it was sent"
 STOPPED = "the desk was halted before it was sent"
 
 
-def order_ticket(services: Services, wanted: PlaceOrder) -> Ticket:
-    """The order that a wish comes to, by the books and at the last close, beside the open orders; nothing is written,
-    and the account is asked only when it is placed. Raises UsageError for what cannot be ordered here, MissingData for
-    a desk that has not run or a symbol without a price."""
+def ticket_now(services: Services, wanted: PlaceOrder) -> Ticket:
+    """The ticket at the price that the broker has now, if any, as the order is sized when it is placed. Raises as
+    `order_ticket` does, and ConfigError and CredentialsRefused of the broker."""
+    services = replace(services, clock=desk_clock(services))
+    return order_ticket(services, wanted, asyncio.run(_live_price(services, wanted.symbol)))
+
+
+def order_ticket(services: Services, wanted: PlaceOrder, live: Decimal | None = None) -> Ticket:
+    """The order that a wish comes to, by the books and at a `live` price, else at the last close, beside the open
+    orders; nothing is written, and the account is asked only when it is placed. Raises UsageError for what cannot be
+    ordered here, MissingData for a desk that has not run or a symbol without a price."""
     preset = _preset(services)
     with records_in(places.desk_journal(services.desk), services.desk) as records:
         reader, symbol = records.required, wanted.symbol
@@ -59,7 +67,7 @@ def order_ticket(services: Services, wanted: PlaceOrder) -> Ticket:
             raise MissingData(records.absence)
         portfolio, session = snapshot.portfolio(), snapshot.books.session
         _check_symbol(services, symbol, portfolio.quantity(symbol))
-        price = last_prices(services, records, portfolio, symbol)
+        price = _with_live(last_prices(services, records, portfolio, symbol), symbol, live)
         waiting = [entry.order for entry in reader.orders(open_only=True)]
         identity = own_order_id(services.desk, session, symbol, wanted.side, 1)
         order = own_order(identity, wanted, price(symbol), session, held=portfolio.quantity(symbol))
@@ -68,7 +76,8 @@ def order_ticket(services: Services, wanted: PlaceOrder) -> Ticket:
             order, buying_power(portfolio, waiting, price), price(symbol), floor=floor
         )
         value = portfolio.value({one: price(one) for one in portfolio.positions})
-        effect = order_effect(order, price, session, portfolio=portfolio, value=value, others=waiting)
+        time = None if live is None else services.clock.now()
+        effect = order_effect(order, price, session, portfolio=portfolio, value=value, others=waiting, time=time)
         return Ticket(order=order, effect=effect, refused=refused)
 
 
@@ -158,12 +167,14 @@ class _Placing:
             self.publish(Noticed(traded.run, context.clock.now(), "warning", text))
         publish_settled(traded.run, recorder, context.clock, self.publish, settlement.sessions)
         _check_symbol(context.services, symbol, venue.portfolio.quantity(symbol))
-        price = await self._price(venue)
+        live = await _live_price(replace(context.services, clock=context.clock), symbol)
+        close = traded.market.at(decision_time(context.calendar, context.session)).close
+        price = _with_live(close, symbol, live)
         known = next((one.order for one in traded.reader.orders() if one.order.id == identity), None)
         order, refused = known, ""
         if order is None:
             order, refused = await self._limited(identity, venue, price)
-        effect = self._effect(order, venue, price)
+        effect = self._effect(order, venue, price, None if live is None else context.clock.now())
         if refused:
             return Ticket(order=order, effect=effect, refused=refused)
         if known is None:
@@ -193,25 +204,12 @@ class _Placing:
         refused = _halt_words(self.traded.reader) or await venue.restriction(symbol)
         return order, refused or own_refusal(order, power, price(symbol), floor=floor)
 
-    async def _price(self, venue: Venue) -> Price:
-        """The last closes; of the symbol at a broker its price of this moment, where the feed has one."""
-        context, close = self.context, self.traded.market.at(decision_time(self.context.calendar, self.context.session))
-        live = LivePrices()
-        service = context.services.broker
-        feed = None if service is None or not venue.real_time else service.open_feed(context.clock)
-        if feed is not None:
-            with suppress(PaperdeskError):  # the close is a price as well; the limits are held against it then
-                for one in await feed.latest([self.wanted.symbol]):
-                    live.update(one)
-        quotes = live.prices([self.wanted.symbol], context.clock.now())
-        return lambda symbol: quotes[symbol] if symbol in quotes else close.close(symbol)
-
-    def _effect(self, order: Order, venue: Venue, price: Price) -> OrderEffect:
+    def _effect(self, order: Order, venue: Venue, price: Price, time: datetime | None) -> OrderEffect:
         portfolio = venue.portfolio
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
         others = [entry.order for entry in self.traded.reader.orders(open_only=True)]
         session = self.context.session
-        return order_effect(order, price, session, portfolio=portfolio, value=value, others=others)
+        return order_effect(order, price, session, portfolio=portfolio, value=value, others=others, time=time)
 
     async def _sent(self, order: Order, venue: Venue, price: Price) -> Order:
         """The order after it was sent, and what has filled is booked. A halt that came meanwhile ends it."""
@@ -240,6 +238,23 @@ class _Placing:
         if venue.real_time:
             await book_fills(venue, asyncio.sleep, context.session, done.orders)
         return next(entry.order for entry in traded.reader.orders() if entry.order.id == order.id)
+
+
+async def _live_price(services: Services, symbol: Symbol) -> Decimal | None:
+    """The price of a symbol that the broker's feed has at this moment; None where there is none."""
+    feed = None if services.broker is None else services.broker.open_feed(services.clock)
+    if feed is None:
+        return None
+    live = LivePrices()
+    with suppress(PaperdeskError):  # the close is a price as well; the limits are held against it then
+        for one in await feed.latest([symbol]):
+            live.update(one)
+    return live.price(symbol, services.clock.now())
+
+
+def _with_live(close: Price, symbol: Symbol, live: Decimal | None) -> Price:
+    """The last closes, but for a symbol its live price where there is one."""
+    return close if live is None else lambda one: live if one == symbol else close(one)
 
 
 def _preset(services: Services) -> Preset:

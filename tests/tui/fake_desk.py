@@ -217,19 +217,20 @@ class FakeDesk:
             raise UsageError("too much")
         return edit
 
-    def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """At a price of 50, with 10,000 of cash of which 1,000 has to stay, and nothing held."""
+    def ticket(self, wanted: PlaceOrder, live: Decimal | None) -> Ticket:
+        """At a live price, else one of 50, with 10,000 of cash of which 1,000 has to stay, and nothing held."""
         if wanted.symbol not in self.symbols:
             raise UsageError(f"{wanted.symbol} is none of the desk's symbols")
-        order = own_order(own_order_id("test", SESSION, wanted.symbol, wanted.side, 1), wanted, Decimal(50), SESSION)
-        cash = Decimal(10_000)
-        refused = own_refusal(order, BuyingPower(cash), Decimal(50), floor=Decimal(1000))
-        effect = order_effect(order, lambda symbol: Decimal(50), SESSION, portfolio=Portfolio(cash), value=cash)
+        price, cash = live or Decimal(50), Decimal(10_000)
+        order = own_order(own_order_id("test", SESSION, wanted.symbol, wanted.side, 1), wanted, price, SESSION)
+        refused = own_refusal(order, BuyingPower(cash), price, floor=Decimal(1000))
+        time = None if live is None else NOW
+        effect = order_effect(order, lambda one: price, SESSION, portfolio=Portfolio(cash), value=cash, time=time)
         return Ticket(order=order, effect=effect, refused=refused)
 
     async def place(self, wanted: PlaceOrder, publish: Publish) -> Ticket:
         """Writes the order down, and sends it."""
-        ticket = self.ticket(wanted)
+        ticket = self.ticket(wanted, None)
         if ticket.refused:
             return ticket
         order = ticket.order

@@ -208,7 +208,7 @@ def test_an_old_message_is_stale_only_while_the_market_is_open() -> None:
 def test_a_live_price_counts_only_in_a_session_after_the_last_close() -> None:
     day = NOW.date()
     shown = Shown("AAA", Decimal(100), 0.01, day - timedelta(days=1))
-    assert shown.at(Decimal(102), day) == Shown("AAA", Decimal(102), 0.02, day)
+    assert shown.at(Decimal(102), day) == Shown("AAA", Decimal(102), 0.02, day, live=True)
     assert shown.at(Decimal(102), day - timedelta(days=1)) is shown
     assert shown.at(None, day) is shown
 

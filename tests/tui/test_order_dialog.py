@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SOLD, FakeDesk
+from test_live_prices_shown import FakeFeed
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 from textual.widgets._toast import Toast
 
+from engine.domain.live import LastTrade
 from engine.domain.order import Order, OrderState
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import EquityPoint
@@ -184,6 +186,17 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         assert order_of(asking, SOLD).state is OrderState.INTENDED and asking.submissions == 0
     assert order_of(asking, SOLD).state is OrderState.CANCELED, "who leaves within the time has it carried out"
     assert order_of(asking, BOUGHT).state is OrderState.INTENDED
+
+
+async def test_a_live_price_is_no_close_also_where_nothing_is_held(running: Running, asking: FakeDesk) -> None:
+    asking.feed = feed = FakeFeed()
+    with JournalWriter(asking.journal) as writer:
+        writer.session_settled("r", EquityPoint(SESSION, Decimal(90_000), Portfolio(Decimal(90_000)), {}))
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: bool(feed.symbols) and len(stands(pilot)) == 3)
+        feed.says(LastTrade(BOUGHT.symbol, Decimal("62.5"), NOW))
+        await pilot.press("a")
+        await until(pilot, lambda: "Price 62.50, live at 2024-05-01 00:00 UTC" in question(pilot))
 
 
 @pytest.mark.parametrize("wanted", [True, False])

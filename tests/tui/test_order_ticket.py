@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from conftest import Running, until
-from fake_desk import SYMBOLS, FakeDesk
+from fake_desk import NOW, SYMBOLS, FakeDesk
+from test_live_prices_shown import FakeFeed
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from engine.domain.live import LastTrade
 from engine.domain.order import OrderSize, OrderState, Side
 from engine.domain.order_id import YOU
 from engine.errors import CredentialsRefused, NetworkError, PaperdeskError
@@ -76,6 +78,21 @@ async def test_a_ticket_says_what_the_order_would_do_and_enter_sends_it(running:
         assert pilot.app.last_command == "paperdesk order BUY AAA-USD --amount 2500 --yes"  # type: ignore[attr-defined]
 
 
+async def test_a_ticket_reckons_with_the_live_price_and_says_of_when_it_is(running: Running, desk: FakeDesk) -> None:
+    desk.feed = feed = FakeFeed()
+    async with running(desk=desk) as pilot:
+        await until(pilot, lambda: bool(feed.symbols))
+        feed.says(LastTrade(SYMBOLS[0], Decimal("62.5"), NOW))
+        board = pilot.app.bridge._follower.board  # type: ignore[attr-defined]
+        await until(pilot, lambda: SYMBOLS[0] in board.view(SYMBOLS, NOW).prices)
+        await opened(pilot)
+        await pilot.press("8")
+        await until(pilot, lambda: "Price 62.50, live at 2024-05-01 00:00 UTC" in effect(pilot))
+        assert "bought for 500.00" in effect(pilot)
+        pilot.app.screen.query_one("#symbol", Input).value = SYMBOLS[1]
+        await until(pilot, lambda: "Price 50.00, the close of 2024-04-30" in effect(pilot))
+
+
 async def test_a_ticket_opens_from_the_book_too(running: Running, desk: FakeDesk) -> None:
     async with running(desk=desk) as pilot:
         await pilot.press("4")
@@ -126,10 +143,10 @@ async def test_space_turns_the_side_wherever_the_cursor_is(
 
     async def place(wanted: PlaceOrder, publish: Publish) -> Ticket:
         sent.append(wanted)
-        return FakeDesk.ticket(desk, wanted)
+        return FakeDesk.ticket(desk, wanted, None)
 
     monkeypatch.setattr(desk, "place", place)
-    monkeypatch.setattr(desk, "ticket", lambda wanted: replace(FakeDesk.ticket(desk, wanted), refused=""))
+    monkeypatch.setattr(desk, "ticket", lambda wanted, live: replace(FakeDesk.ticket(desk, wanted, live), refused=""))
     async with running(desk=desk) as pilot:
         await opened(pilot)
         await pilot.press(*"10", *moves, "space", "enter")

@@ -80,10 +80,10 @@ def order_command(
 
 def _agreed(services: Services, wanted: PlaceOrder) -> bool:
     """Show the order, and ask; false where it is refused, or not wanted."""
-    from engine.app.own_orders import order_ticket
+    from engine.app.own_orders import ticket_now
     from engine.reports.documents.own_order import ticket_document
 
-    document = ticket_document(services.desk, order_ticket(services, wanted), taken=False)
+    document = ticket_document(services.desk, ticket_now(services, wanted), taken=False)
     show("\n".join(_lines(document)))
     if document["refused"]:
         return False

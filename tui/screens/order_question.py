@@ -98,10 +98,14 @@ def _effect(view: Snapshot, order: Order) -> list[tuple[str, str]]:
     portfolio = Portfolio(books.cash, {held.symbol: Position(held.quantity, ZERO) for held in books.held})
     others = [open_one.order for open_one in view.controls.orders if open_one.order.symbol in prices]
     effect = order_effect(
-        order, prices.__getitem__, quote.session, portfolio=portfolio, value=books.value, others=others
+        order,
+        prices.__getitem__,
+        quote.session,
+        portfolio=portfolio,
+        value=books.value,
+        others=others,
+        time=view.now if quote.live else None,
     )
-    if books.live == quote.session:
-        return effect_facts(effect_row(effect), "live")
     days = 0 if view.now is None else (view.now.date() - quote.session).days
     return effect_facts(
         effect_row(effect), f"the close of {quote.session}" + (f", {days} days ago" if days > 1 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from engine.domain.order import Order, Side
@@ -19,7 +19,8 @@ class OrderEffect:
     """An order as if it filled at the last price, without what trading costs.
 
     price: in the quote currency, of one share.
-    session: of the price.
+    session: of the close that the price is; None for a price of now.
+    time: of a price of now, UTC; None for a close.
     shares: that it buys or sells; of an order for an amount by the price.
     value: of these shares, in the quote currency.
     amount: that is spent, in the quote currency, whatever the shares cost when it fills; None for an order of shares.
@@ -30,7 +31,8 @@ class OrderEffect:
     """
 
     price: Decimal
-    session: date
+    session: date | None
+    time: datetime | None
     shares: Decimal
     value: Decimal
     amount: Decimal | None
@@ -43,21 +45,23 @@ class OrderEffect:
 def order_effect(
     order: Order,
     price: Price,
-    session: date,
+    session: date | None,
     *,
     portfolio: Portfolio,
     value: Decimal,
     others: Iterable[Order] = (),
+    time: datetime | None = None,
 ) -> OrderEffect:
-    """The effect of an order at the prices of a session, on a portfolio of that value beside `others` that are open.
-    Raises what `price` raises for a symbol without one."""
+    """The effect of an order at the close of a session, or at a price of the moment `time`, on a portfolio of that
+    value beside `others` that are open. Raises what `price` raises for a symbol without one."""
     beside = [one for one in others if one.id != order.id]
     power, last = buying_power(portfolio, beside, price), price(order.symbol)
     shares, held = shares_of(order, last), portfolio.quantity(order.symbol)
     parts = [float(number * last / value) if value > 0 else None for number in (held, held + _signed(order, last))]
     return OrderEffect(
         price=last,
-        session=session,
+        session=session if time is None else None,
+        time=time,
         shares=shares,
         value=shares * last,
         amount=order.notional,
@@ -79,7 +83,7 @@ def effect_row(effect: OrderEffect | None) -> Row | None:
         return None
     money = {name: str(round(getattr(effect, name), 2)) for name in ("value", "cash_after")}
     return {
-        **row_json.fields(effect, "price", "session"),
+        **row_json.fields(effect, "price", "session", "time"),
         "shares": str(round(effect.shares, 4)),
         **money,
         **row_json.fields(effect, "amount"),

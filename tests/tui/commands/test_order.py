@@ -219,8 +219,14 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
         patch.setattr("click.confirm", lambda *_, **__: False)
-        assert "nothing was ordered" in run("order", "BUY", "ORVL", "--amount", "300").out
-    assert order(run, "SELL", "TMBK", "--quantity", "3")["order"]["state"] == "filled"
+        said = run("order", "BUY", "ORVL", "--amount", "300").out
+        assert "nothing was ordered" in said
+    # The price is that of the moment, in the question as in what is sent, and no close.
+    (quote,) = [line for line in said.splitlines() if line.startswith("Price")]
+    assert ", live at 2024-03-05 14:4" in quote
+    sold = order(run, "SELL", "TMBK", "--quantity", "3")
+    assert sold["order"]["state"] == "filled"
+    assert sold["effect"]["session"] is None and sold["effect"]["time"].startswith("2024-03-05T14:4")
     after_close(sandbox)
     assert run("--daily", "--json").code == 0 and run("reconcile").code == 0
 
