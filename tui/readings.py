@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import MissingData, UsageError
+from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.market.forming_minutes import continued
 from tui.market_reading import market_view
 from tui.market_view import MarketView
+from tui.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from engine.domain.decision import Decision
     from engine.domain.known_symbol import KnownSymbol
     from engine.domain.live import MinuteBar
+    from engine.domain.order import OrderSize
     from engine.market.point_in_time import MarketAsOf
     from engine.messages.commands import PlaceOrder
     from engine.reports.documents.decisions import FollowedDecision
@@ -84,6 +86,17 @@ class Readings:
             raise UsageError("the desk is still opening")
         prices = {} if board is None else board.view(tuple(services.symbols), services.clock.now()).prices
         return await asyncio.to_thread(services.ticket, wanted, prices.get(wanted.symbol))
+
+    async def refused_edit(self, order_id: str, size: OrderSize) -> str:
+        """The reason why an order that waits keeps its size; empty where it can have this one."""
+        services = self._follower.services
+        if services is None:
+            return ""
+        try:
+            await asyncio.to_thread(services.edit, order_id, size)
+        except PaperdeskError as error:
+            return one_line(str(error))
+        return ""
 
     def groups(self) -> Mapping[str, tuple[str, ...]]:
         """The groups of the watchlist by name. Raises MalformedData."""

@@ -146,7 +146,10 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         await until(pilot, lambda: "23h58m59s left" in question(pilot))
         # Another size: first one that the desk refuses, then one that it takes, which is undone in the dialog.
         await pilot.press("e")
-        await typed(pilot, "$20000")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskScreen))
+        pilot.app.screen.query_one(Input).value = "$20000"
+        await until(pilot, lambda: "bought for 20,000.00" in note(pilot) and "NOT TAKEN: too much" in note(pilot))
+        await pilot.press("enter")
         await until(pilot, lambda: "too much" in pilot.app.screen_stack[0].query_one(ErrorBar).text)
         assert order_of(asking, BOUGHT) == BOUGHT
         await until(pilot, lambda: bool(question(pilot)))
@@ -159,6 +162,7 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
             "Cash 80,000.00 after it",
         ):
             await until(pilot, lambda fact=fact: fact in note(pilot))  # type: ignore[misc]
+        assert "NOT TAKEN" not in note(pilot)
         pilot.app.screen.query_one(Input).value = "x"
         await until(pilot, lambda: note(pilot) == "25 for shares, $5000 for an amount enter confirms esc cancels")
         await typed(pilot, "60")

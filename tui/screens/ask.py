@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import date
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 
 from tui.screens.dialog import Dialog
 from tui.widgets.clickable import clickable_keys
+from tui.worker_failures import ShowsFailures
 
 KEYS = clickable_keys([("enter confirms", "confirm"), ("esc cancels", "leave")])
 
@@ -27,7 +28,7 @@ def session_of(text: str) -> date:
         raise ValueError(f"{text.strip() or 'nothing'} is no date: write it as 2026-11-20") from None
 
 
-class AskScreen(Dialog[str]):
+class AskScreen(ShowsFailures, Dialog[str]):
     """A line to type. Ends with it once it passes the check, with None on escape."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel", show=False)]
@@ -40,11 +41,13 @@ class AskScreen(Dialog[str]):
         text: str = "",
         check: Callable[[str], object] = str,
         note: Callable[[str], str] = lambda text: "",
+        refusal: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
-        """`hint` stands in the empty line, below it `note` of what is typed; `check` raises ValueError with a line for
-        the user."""
+        """`hint` stands in the empty line, below it `note` of what is typed, with why it would not be taken, where
+        `refusal` finds anything; `check` raises ValueError with a line for the user."""
         super().__init__()
         self._title, self._hint, self._text, self._check, self._note = title, hint, text, check, note
+        self._refusal = refusal
 
     def compose(self) -> ComposeResult:
         """Mount the line and a place for what is wrong with it."""
@@ -55,7 +58,17 @@ class AskScreen(Dialog[str]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Show the note of what is typed now."""
-        self.query_one("#complaint", Static).update(_with_keys(self._note(event.value)))
+        self._say(self._note(event.value))
+        if self._refusal is not None:
+            self._look(self._refusal, event.value)
+
+    @work(exclusive=True, exit_on_error=False)
+    async def _look(self, refusal: Callable[[str], Awaitable[str]], text: str) -> None:
+        if refused := await refusal(text):
+            self._say(f"{self._note(text)}\n\nNOT TAKEN: {refused}")
+
+    def _say(self, note: str) -> None:
+        self.query_one("#complaint", Static).update(_with_keys(note))
 
     @on(Input.Submitted)
     def action_confirm(self) -> None:
@@ -64,7 +77,7 @@ class AskScreen(Dialog[str]):
         try:
             self._check(text)
         except ValueError as error:
-            self.query_one("#complaint", Static).update(_with_keys(str(error)))
+            self._say(str(error))
         else:
             self.dismiss(text)
 

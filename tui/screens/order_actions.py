@@ -131,7 +131,16 @@ class OrderActions(OwnOrderKeys):
         now = f"${order.notional}" if order.notional is not None else f"{order.quantity:f}"
         title = f"PAPER  Edit {order.side} {order.symbol}"
         note = partial(size_note, self.desk_app.snapshot(), order.id, self._facts_width)
-        self.app.push_screen(AskScreen(title, SIZE_HINT, text=now, check=order_size, note=note), answered)
+
+        async def refusal(typed: str) -> str:
+            try:
+                size = order_size(typed)
+            except ValueError:
+                return ""  # the note says how a size is written
+            return await self.desk_app.bridge.readings.refused_edit(order.id, size)
+
+        ask = AskScreen(title, SIZE_HINT, text=now, check=order_size, note=note, refusal=refusal)
+        self.app.push_screen(ask, answered)
 
     def _give(self, *commands: OrderCommand | ResizeOrder | CancelOrder) -> None:
         taken = [command for command in commands if self._send(command)]
