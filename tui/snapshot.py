@@ -27,6 +27,9 @@ PAST = "this is the past, where nothing can be done: \\ goes back to the present
 """The answer to a command while a recorded history is shown."""
 
 
+OPENING = "opening the desk"
+
+
 class Retry(StrEnum):
     """A way to try again what failed."""
 
@@ -106,6 +109,13 @@ class Snapshot:
     backtests: tuple[BacktestState, ...] = ()
     sources: tuple[Source, ...] = ()
     note: str = ""
+
+    @property
+    def unopened(self) -> str:
+        """The text of a pane that has nothing to show before the desk is open; empty once it is."""
+        if self.services is not None:
+            return ""
+        return "the desk is not open" if self.trouble else OPENING
 
 
 def moment_of(view: Snapshot) -> object:

@@ -12,7 +12,7 @@ from typing import Any
 import backtest_targets
 import pytest
 from conftest import Running, shown, until
-from fake_desk import FakeDesk, opens
+from fake_desk import FakeDesk, asking_desk, opens
 from textual.content import Content
 from textual.geometry import Region
 from textual.pilot import Pilot
@@ -259,6 +259,33 @@ async def test_a_key_that_comes_while_the_desk_opens_is_kept(running: Running, t
         pressed.set()
         await until(pilot, lambda: "run done" in text_of(pilot))
         assert desk.cycles == 1
+
+
+async def test_panes_say_that_the_desk_opens_until_they_know_it(running: Running, tmp_path: Path) -> None:
+    told = threading.Event()
+
+    def open_desk() -> FakeDesk:
+        assert told.wait(600)
+        return asking_desk(tmp_path)
+
+    def empty(*names: str) -> set[str]:
+        return {table(pilot, name).empty_text for name in names}
+
+    async with running((160, 48), open_desk=open_desk) as pilot:
+        events = pilot.app.screen.query_one(EventLog)
+        await until(pilot, lambda: "opening the desk" in str(events.content))
+        assert empty("watchlist", "positions", "orders") == {"opening the desk"}
+        assert "No decision yet" not in text_of(pilot)
+        await pilot.press("4")
+        await until(pilot, lambda: pilot.app.current_mode == "book")
+        assert empty("book-positions", "book-orders", "trades", "flows") == {"opening the desk"}
+        told.set()
+        await until(pilot, lambda: len(table(pilot, "book-orders").rows) == 3)
+        assert empty("book-positions", "trades") == {"nothing is held", "no trade so far"}
+        await pilot.press("1")
+        await until(pilot, lambda: len(table(pilot, "orders").rows) == 3)
+        await until(pilot, lambda: "opening" not in str(events.content))
+        assert "no positions" in table(pilot, "positions").empty_text
 
 
 async def test_a_journal_that_cannot_be_read_is_said_and_the_market_shows(running: Running, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tui.debate_columns import owner_columns
 from tui.keys import AGENTS, bindings
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import newest_reading
-from tui.snapshot import Snapshot
+from tui.snapshot import OPENING, Snapshot
 from tui.state import Pane
 from tui.widgets import question_text
 from tui.widgets.agent_panes import DecisionSummary, answer_content
@@ -51,7 +51,7 @@ class AgentsScreen(FramedScreen):
         """Mount the rail of steps, the answer and its sources."""
         with Horizontal(id="asked"):
             with Vertical(id="rail", classes="column"):
-                yield Table(question_text.STEPS, title="Steps", empty="opening the desk", id="steps", classes="pane")
+                yield Table(question_text.STEPS, title="Steps", empty=OPENING, id="steps", classes="pane")
                 yield DecisionSummary(id="decided", classes="pane")
             with Vertical(id="said", classes="column"):
                 yield TextPane(title="Answer", id="answer", classes="pane")

@@ -16,7 +16,7 @@ from tui.keys import BOOK, bindings
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import Snapshot
+from tui.snapshot import OPENING, Snapshot
 from tui.widgets import book_tables
 from tui.widgets.desk_tables import order_state
 from tui.widgets.plot import CurvePlot
@@ -45,13 +45,13 @@ class BookScreen(OrderActions):
                 yield CurvePlot(id="growth", classes="pane")
                 yield CurvePlot(id="falls", classes="pane")
             with Vertical(id="book-tables", classes="column"):
-                for name, title, columns, empty in (
-                    ("book-positions", "Positions", book_tables.POSITIONS, "nothing is held"),
-                    ("book-orders", "Orders", book_tables.ORDERS, "no order so far"),
-                    ("trades", "Trades", book_tables.TRADES, "no trade so far"),
-                    ("flows", "Cash", book_tables.FLOWS, "no dividend, fee or transfer so far"),
+                for name, title, columns in (
+                    ("book-positions", "Positions", book_tables.POSITIONS),
+                    ("book-orders", "Orders", book_tables.ORDERS),
+                    ("trades", "Trades", book_tables.TRADES),
+                    ("flows", "Cash", book_tables.FLOWS),
                 ):
-                    yield Table(columns, title=title, empty=empty, id=name, classes="pane")
+                    yield Table(columns, title=title, empty=OPENING, id=name, classes="pane")
                 yield CurvePlot(id="exposure", classes="pane")
 
     def on_mount(self) -> None:
@@ -70,6 +70,8 @@ class BookScreen(OrderActions):
     def show_body(self, view: Snapshot) -> None:
         """Read again where the books may have changed."""
         if not view.sources:
+            for table in self.query(Table):
+                table.say_empty(view.unopened)
             return
         self._show_orders(view)
         if (shown := book_curves.seen(view)) != self._shown:
@@ -90,12 +92,12 @@ class BookScreen(OrderActions):
         prices = {quote.symbol: quote.last for quote in view.market.quotes} if view.market is not None else {}
         books = view.desk.books
         live = books is not None and books.live is not None
-        for name, rows in (
-            ("book-positions", book_tables.positions(book, prices if live else {})),
-            ("trades", book_tables.trades(book)),
-            ("flows", book_tables.flows(book)),
+        for name, rows, empty in (
+            ("book-positions", book_tables.positions(book, prices if live else {}), "nothing is held"),
+            ("trades", book_tables.trades(book), "no trade so far"),
+            ("flows", book_tables.flows(book), "no dividend, fee or transfer so far"),
         ):
-            self.query_one(f"#{name}", Table).show(rows)
+            self.query_one(f"#{name}", Table).show(rows, empty)
         self._book, self._listed = book, None
         self._show_orders(view)
         positions = self.query_one("#book-positions", Table)
@@ -114,7 +116,7 @@ class BookScreen(OrderActions):
         states = {one.order.id: order_state(one) for one in view.controls.orders}
         if self._book is not None and states != self._listed:
             self._listed = states
-            self.query_one("#book-orders", Table).show(book_tables.orders(self._book, states))
+            self.query_one("#book-orders", Table).show(book_tables.orders(self._book, states), "no order so far")
 
     def chosen_symbol(self) -> str:
         """The symbol of the position under the cursor; else the desk's first."""

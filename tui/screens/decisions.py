@@ -25,7 +25,7 @@ from tui.plain_text import one_line
 from tui.run_text import reason_words
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.newest_reading import READING, newest_reading
-from tui.snapshot import Snapshot, Source, first_cycle_hint
+from tui.snapshot import OPENING, Snapshot, Source, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.desk_tables import ACTION_INKS, signed
@@ -118,7 +118,7 @@ class DecisionsScreen(FramedScreen):
 
     def compose_body(self) -> ComposeResult:
         """Mount the tables."""
-        yield Table(COLUMNS, title="Decisions", empty="opening the desk", id="decisions", classes="pane")
+        yield Table(COLUMNS, title="Decisions", empty=OPENING, id="decisions", classes="pane")
         with Horizontal(id="decided-so"):
             yield TrailPane(id="summary", classes="pane")
             yield CandleChart(id="prices", classes="pane")

@@ -22,7 +22,7 @@ from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import Snapshot, circumstances, first_cycle_hint, moment_of
+from tui.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint, moment_of
 from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -69,9 +69,9 @@ class DeskScreen(OrderActions):
         """Mount the panes."""
         with Horizontal(id="desk"):
             with Vertical(id="left", classes="column"):
-                yield Table(WATCHLIST, title="Watchlist", empty="opening the desk", id="watchlist", classes="pane")
-                yield Table(POSITIONS, title="Positions", empty="no positions", id="positions", classes="pane")
-                yield Table(ORDERS, title="Open orders", empty="no open orders", id="orders", classes="pane")
+                yield Table(WATCHLIST, title="Watchlist", empty=OPENING, id="watchlist", classes="pane")
+                yield Table(POSITIONS, title="Positions", empty=OPENING, id="positions", classes="pane")
+                yield Table(ORDERS, title="Open orders", empty=OPENING, id="orders", classes="pane")
                 yield CurvePlot(id="equity", classes="pane")
             with Vertical(id="middle", classes="column"):
                 yield CandleChart(id="chart", classes="pane")
@@ -115,8 +115,7 @@ class DeskScreen(OrderActions):
 
     def _show_watchlist(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
-        closed = "the desk is not open" if view.trouble else "opening the desk"
-        watchlist.show(watchlist_rows(view, self._group), "the desk has no symbols" if view.services else closed)
+        watchlist.show(watchlist_rows(view, self._group), view.unopened or "the desk has no symbols")
         self._look_up(view)
         if not self.symbol and watchlist.cursor_key:
             self._choose(watchlist.cursor_key)
@@ -130,17 +129,17 @@ class DeskScreen(OrderActions):
     def _show_tables(self, view: Snapshot) -> None:
         self._draw_equity(view)
         positions, books = self.query_one("#positions", Table), view.desk.books
-        first = view.services is not None and books is None and not view.busy
+        first = books is None and not view.busy
         empty = f"no positions{first_cycle_hint(view)}" if first else "no positions yet"
-        positions.show(position_rows(view.desk), empty)
+        positions.show(position_rows(view.desk), view.unopened or empty)
         set_subtitle(positions, "" if books is None else books.as_of)
         self._show_orders(view)
-        self.query_one(EventLog).show(view.desk.lines)
+        self.query_one(EventLog).show(view.desk.lines, view.unopened or "nothing has happened yet")
 
     def _show_orders(self, view: Snapshot) -> None:
         orders, controls = self.query_one("#orders", Table), view.controls
-        if view.now is not None:
-            orders.show(order_rows(controls, view.now))
+        rows = [] if view.now is None else order_rows(controls, view.now)
+        orders.show(rows, view.unopened or "no open orders")
         keys = works(DESK, circumstances(view), self.desk_app.settings.keys)
         answers = [key for key in keys if key.when in ("orders", "sent")]
         set_subtitle(orders, clickable_keys([(f"{key.shown.split()[0]} {key.hint}", key.action) for key in answers], 2))

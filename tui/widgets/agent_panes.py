@@ -190,7 +190,7 @@ def decision_summary(desk: DeskState, symbol: str) -> Content:
     """Describe the latest decision: action, size, changes by the limits, opinions, reason, agents that abstained."""
     signals, opinions = desk.signals.get(symbol, {}), desk.opinions.get(symbol, {})
     if not signals:
-        return Content.styled("No decision yet.", MUTED)
+        return Content.styled("No decision yet." if symbol else "", MUTED)  # none is known while the desk opens
     parts: list[Part] = []
     for owner, signal in signals.items():
         parts += ["\n\n"] if parts else []

@@ -17,6 +17,7 @@ from engine.domain.trading_mode import TradingMode
 from tui import amounts
 from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
+from tui.snapshot import OPENING
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.clickable import clickable
 
@@ -148,7 +149,7 @@ def _desk_items(view: Snapshot) -> Iterator[Item]:
     if view.desk.run:
         yield Item("Models", model_cost(view))
     if view.services is None:
-        yield Item("", "the desk could not be opened" if view.trouble else "opening the desk", "name")
+        yield Item("", "the desk could not be opened" if view.trouble else OPENING, "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
         yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
     if view.note and view.place is None:
@@ -207,12 +208,13 @@ class EventLog(Static):
     def __init__(self, *, id: str) -> None:
         super().__init__("", markup=False, id=id)
         self._lines: tuple[Line, ...] = ()
+        self._empty = ""
 
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show the newest of these lines (oldest first)."""
-        newest = tuple(reversed(lines[-NEWEST:]))
-        if newest != self._lines:
-            self._lines = newest
+    def show(self, lines: Sequence[Line], empty: str) -> None:
+        """Show the newest of these lines (oldest first), or the text `empty` where there is none."""
+        shown = tuple(reversed(lines[-NEWEST:])), empty
+        if shown != (self._lines, self._empty):
+            self._lines, self._empty = shown
             self.on_resize()
 
     def on_resize(self) -> None:
@@ -227,7 +229,7 @@ class EventLog(Static):
         ends = accumulate(event.cell_length + 3 for event in events)
         fitting = [event for event, end in zip(events, ends, strict=True) if end - 3 <= self.size.width]
         shown = (fitting or events[:1]) if one_row else events[: self.size.height]
-        empty = Content.styled("" if one_row else " nothing has happened yet", "$foreground 40%")
+        empty = Content.styled("" if one_row else f" {self._empty}", "$foreground 40%")
         # Its height is fixed by the screen.
         self.update(Content("   " if one_row else "\n").join(shown) if shown else empty, layout=False)
 
