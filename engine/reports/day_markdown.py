@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from engine.domain.order_id import YOU
 from engine.domain.portfolio import ZERO
 from engine.domain.text import counted, listed
 from engine.reports.markdown import cell, table
@@ -122,8 +123,9 @@ def _amount_of(order: Document) -> str:
 
 def _fills(fills: Sequence[Document]) -> Iterator[str]:
     columns = ("session", "symbol", "side", "quantity", "price", "fee")
-    rows = [[cell(fill[column]) for column in columns] for fill in fills]
-    return table([column.capitalize() for column in columns], rows, frozenset({3, 4, 5}))
+    rows = [[*(cell(fill[column]) for column in columns), "yours" if fill["owner"] == YOU else ""] for fill in fills]
+    heading, width = [*(column.capitalize() for column in columns), ""], 7 if any(row[-1] for row in rows) else 6
+    return table(heading[:width], [row[:width] for row in rows], frozenset({3, 4, 5}))
 
 
 def _flows(flows: Sequence[Document]) -> Iterator[str]:

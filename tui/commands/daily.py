@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.app.desk_journal import DeskJournal
+from engine.domain.order_id import YOU
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
 from engine.reports.documents.session import raise_frozen, session_document
@@ -172,7 +173,7 @@ def _decisions(decisions: Sequence[Document], width: int) -> Iterator[str]:
 
 
 def _facts(document: Document) -> Iterator[tuple[str, str]]:
-    since = [trade_words(fill) for fill in document["fills"]]
+    since = [trade_words(fill) + (", yours" if fill["owner"] == YOU else "") for fill in document["fills"]]
     since += [
         f"{flow['session']} {flow['symbol'] or 'the account'}: {flow['kind']} "
         f"{amounts.gain(amounts.number(flow['amount']))}"

@@ -39,7 +39,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     orders: those of the run, for the next open.
     waiting: those of them that are not submitted: they wait for approval, or for the end of a halt.
     differences: the points in which broker and journal disagreed.
-    fills, cash_flows: those since the run before it.
+    fills, cash_flows: those since the run before it, of the operator's own orders too.
     skipped: sessions that passed without a run.
     frozen: symbols that got no order because their data contradicts itself, each with what has to be mended.
     before: the close before the run's session, the deposits and withdrawals since (`brought_in`, no profit) and the
@@ -48,6 +48,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     """
     entry = reader.run(run)
     books, before, owners = _books(reader, entry)
+    booked_by = _booked_by(reader, run)
     bound, orders = reader.account(), reader.orders(run)
     return {
         "schema": SCHEMA,
@@ -72,8 +73,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
         "differences": list(entry.extra.get("differences", ())),
-        "fills": [row_json.trade(fill) for fill in reader.fills(run)],
-        "cash_flows": [_cash_flow(flow) for flow in reader.cash_flows(run)],
+        "fills": [row_json.trade(fill) for one in booked_by for fill in reader.fills(one)],
+        "cash_flows": [_cash_flow(flow) for one in booked_by for flow in reader.cash_flows(one)],
         "adoptions": [_adoption(one) for one in reader.adoptions() if _since(before, one.session, entry.session)],
         "skipped": [str(day) for day in _skipped(reader, entry)],
         "frozen": reasons(frozen_in(reader, run)),
@@ -128,6 +129,18 @@ def _books(
         return None, None, ()
     owners = [one for one in known if one.book and one.session == entry.session]
     return points[-1], points[-2] if len(points) > 1 else None, owners
+
+
+def _booked_by(reader: JournalReader, run: str) -> tuple[str, ...]:
+    """The run with those of the operator's own orders since the run before it: each books what it finds."""
+    found: list[str] = []
+    for one in reader.runs():
+        found.append(one.id)
+        if one.id == run:
+            break
+        if one.kind is not RunKind.ORDER and one.outcome is not RunOutcome.SKIPPED:
+            found.clear()
+    return tuple(found)
 
 
 def _before(reader: JournalReader, before: EquityPoint, books: EquityPoint) -> Row:

@@ -47,6 +47,11 @@ def order(run: Run, *arguments: str, code: int = 0) -> Any:
     return said.json
 
 
+def cash_of(fill: dict[str, str]) -> Decimal:
+    amount = round(Decimal(fill["quantity"]) * Decimal(fill["price"]), 2)
+    return (amount if fill["side"] == "SELL" else -amount) - Decimal(fill["fee"])
+
+
 def own(desk: str = "demo") -> dict[str, OrderState]:
     with JournalReader(places.desk_journal(desk)) as reader:
         return {entry.order.id: entry.order.state for entry in reader.orders() if entry.owner == YOU}
@@ -206,7 +211,8 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     assert taken["order"]["state"] == "acknowledged"
     assert taken["order"]["id"] in sandbox.state()["posts"]
     after_close(sandbox)
-    assert run("--daily", "--json").json["outcome"] == "done"
+    before = run("--daily", "--json").json
+    assert before["outcome"] == "done"
     assert own("paper") == {taken["order"]["id"]: OrderState.FILLED}
     assert Decimal(run("positions", "--json").json["positions"]["ORVL"]["quantity"]) > 0
     assert run("reconcile").code == 0 and run("parity", "--json").code == 0
@@ -228,7 +234,13 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     assert sold["order"]["state"] == "filled"
     assert sold["effect"]["session"] is None and sold["effect"]["time"].startswith("2024-03-05T14:4")
     after_close(sandbox)
-    assert run("--daily", "--json").code == 0 and run("reconcile").code == 0
+    assert run("--daily").out.count(", yours\n") == 2, "trades that filled at once, in runs of their own"
+    after = run("report", "--session", "latest", "--json").json
+    assert run("reconcile").code == 0
+    assert [one["owner"] for one in after["fills"]].count(YOU) == 2
+    moved = sum(map(cash_of, after["fills"])) + sum(Decimal(one["amount"]) for one in after["cash_flows"])
+    assert Decimal(before["cash"]) + moved == Decimal(after["cash"]), "the report explains the cash"
+    assert run("report", "--session", "latest").out.count("| yours |") == 2
 
 
 def test_where_it_stays_unknown_whether_it_arrived_the_same_line_never_orders_twice(
