@@ -35,6 +35,7 @@ from engine.market.live_prices import LivePrices
 from engine.market.trading_hours import decision_time
 from engine.messages.commands import PlaceOrder
 from engine.messages.events import Event, Noticed, Publish, RunFinished
+from engine.messages.from_values import order_filled
 from engine.preset import Preset, load_preset
 from engine.reports.documents.order_effect import OrderEffect, order_effect
 from engine.reports.documents.own_order import Ticket
@@ -158,14 +159,26 @@ class _Placing:
     publish: Publish
 
     async def play(self, identity: str) -> Ticket:
-        """Settle, size, hold against the limits, write down and send."""
-        context, traded, symbol = self.context, self.traded, self.wanted.symbol
+        """Settle, and place the order; publish the trades that were booked for the session that goes on."""
+        context, traded = self.context, self.traded
         recorder = traded.recorder(bars=1)
-        venue = traded.venue(recorder)
+        venue, known = traded.venue(recorder), len(traded.reader.fills(traded.run))
         settlement = await venue.settle(context.session)
         for text in settlement.warnings:
             self.publish(Noticed(traded.run, context.clock.now(), "warning", text))
         publish_settled(traded.run, recorder, context.clock, self.publish, settlement.sessions)
+        try:
+            return await self._place(identity, venue)
+        finally:
+            books = venue.books
+            assert books is not None  # settling has opened them
+            for fill in traded.reader.fills(traded.run)[known:]:
+                if fill.session > books.session:
+                    self.publish(order_filled(traded.run, context.clock.now(), fill))
+
+    async def _place(self, identity: str, venue: Venue) -> Ticket:
+        """Size, hold against the limits, write down and send."""
+        context, traded, symbol = self.context, self.traded, self.wanted.symbol
         _check_symbol(context.services, symbol, venue.portfolio.quantity(symbol))
         live = await _live_price(replace(context.services, clock=context.clock), symbol)
         close = traded.market.at(decision_time(context.calendar, context.session)).close

@@ -19,6 +19,8 @@ from engine.domain.run import RunKind
 from engine.execution.controls import halt
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.messages.events import OrderFilled
+from engine.reports.documents.opening import events_of
 from engine.reports.documents.operations import exit_code
 from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run, after_close
 
@@ -240,6 +242,9 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     assert [one["owner"] for one in after["fills"]].count(YOU) == 2
     moved = sum(map(cash_of, after["fills"])) + sum(Decimal(one["amount"]) for one in after["cash_flows"])
     assert Decimal(before["cash"]) + moved == Decimal(after["cash"]), "the report explains the cash"
+    with JournalReader(places.desk_journal("paper")) as reader:
+        told = [event for _, event in events_of(reader) if isinstance(event, OrderFilled)]
+        assert [one.order_id for one in told] == [fill.order_id for fill in reader.fills()], "each is announced once"
     assert run("report", "--session", "latest").out.count("| yours |") == 2
 
 
