@@ -229,15 +229,15 @@ class Playback:
         point = self._points[number] if self._points else None
         source = self.source if point is None else replace(self.source, at=point.at)
         session = None if point is None else point.session
-        now = self._moment(session)
-        opening, controls = source.read(partial(self._documents, session=session, now=now))
+        moment = self._moment(session)
+        opening, now, controls = source.read(partial(self._documents, session=session, moment=moment))
         desk = opening_state(opening)
         if self.source.run is not None and point is not None and point.ends:
             desk = at_rest(replace(desk, done=True))
         shown = Snapshot(
-            desk=replace(desk, running=point is not None and not point.ends and bool(desk.run)),
+            desk=replace(desk, running=point is not None and point.running),
             controls=controls,
-            market=self._market_at(session, now, opening),
+            market=self._market_at(session, moment, opening),
             services=self._services,
             now=now,
             sources=(source,),
@@ -257,14 +257,21 @@ class Playback:
 
         return completed_at(calendar, self._symbols, session)
 
-    def _documents(self, records: Records, *, session: date | None, now: datetime) -> tuple[Opening, ControlState]:
+    def _documents(
+        self, records: Records, *, session: date | None, moment: datetime
+    ) -> tuple[Opening, datetime, ControlState]:
+        """The records, the time of their last event, or the `moment` from which the books of its session are known
+        where that is later, and the controls by then."""
         from engine.reports.documents.opening import opening_of, opening_of_backtest
 
+        if self.source.run is not None and session is not None:
+            opening = opening_of_backtest(records, session, moment)
+        else:
+            opening = opening_of(records)
+        now = max([moment, *(event.time for event in opening.events[-1:])])
         mode, calendar = self._services.mode, self._calendar()
         controls = controls_at(records, mode=mode, calendar=calendar, symbols=self._symbols, now=now)
-        if self.source.run is not None and session is not None:
-            return opening_of_backtest(records, session, now), controls
-        return opening_of(records), controls
+        return opening, now, controls
 
     def _market_at(self, session: date | None, now: datetime, opening: Opening) -> MarketView | None:
         made_from = session, len(opening.fills), len(opening.decisions)
@@ -275,7 +282,7 @@ class Playback:
 
 def event_text(event: Event) -> str:
     """An event in a few words, as the log has it; of a step, the agent and the symbol."""
-    from engine.messages.events import AgentAnswered, StepStarted
+    from engine.messages.events import AgentAnswered, RunFinished, StepStarted
 
     if isinstance(event, StepStarted):
         return f"{event.symbol} {event.step} begins"
@@ -283,4 +290,6 @@ def event_text(event: Event) -> str:
         return f"{event.symbol} {event.step} answered"
     with suppress(IndexError):
         return after(DeskState(), event).lines[-1].text
+    if isinstance(event, RunFinished):
+        return "your order was taken"
     return "the books of the session are closed"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from heapq import merge
+from itertools import takewhile
 from operator import itemgetter
 
 from engine.account.present_books import Since
@@ -26,7 +27,7 @@ from engine.reports.documents.records import Records
 class Opening:
     """A desk as its journal has it; empty for one that never ran.
 
-    events: those of the last run, in order.
+    events: those since the last run that decided began, in order.
     last_event: the number of the journal's last event up to which they were read.
     books: the books at the last close.
     since: what was booked after it; None where nothing was.
@@ -70,14 +71,24 @@ def opening_of(records: Records, *, events: bool = True) -> Opening:
 
 
 def _events_of_latest(reader: JournalReader) -> Iterator[tuple[int, Event]]:
-    """The events of the run that decided last, or is at work, and since it began the operator's commands as notices;
-    each with the number of the last event by then."""
-    cycles = (run for run in reversed(reader.runs()) if run.kind is not RunKind.ORDER)
-    latest = next((run for run in cycles if run.outcome is not RunOutcome.SKIPPED), None)
-    events = () if latest is None else tuple(events_of(reader, latest.id))
-    if not events:
+    """All events since the run began that decided last, or is at work, those of the operator's own orders too, and the
+    operator's commands as notices; each with the number of the last event by then."""
+    latest = _decided(reader)[-1:]
+    first = _first_event(reader, latest[0]) if latest else None
+    if first is None:
         return iter(())
-    return merge(events, _commands(reader, events[0][0]), key=itemgetter(0))
+    return merge(events_of(reader, last=first - 1), _commands(reader, first), key=itemgetter(0))
+
+
+def _decided(reader: JournalReader) -> list[str]:
+    """The runs that decided, or are to, the latest last."""
+    runs = (run for run in reader.runs() if run.kind is not RunKind.ORDER)
+    return [run.id for run in runs if run.outcome is not RunOutcome.SKIPPED]
+
+
+def _first_event(reader: JournalReader, run: str) -> int | None:
+    """The number of a run's first event; None without any."""
+    return next((number for number, _ in reader.events_after(run=run, limit=1)), None)
 
 
 def _commands(reader: JournalReader, first: int) -> Iterator[tuple[int, Event]]:
@@ -109,12 +120,16 @@ def opening_of_backtest(records: Records, session: date, at: datetime) -> Openin
 
 
 def earlier_events(records: Records, run: str, most: int = 10) -> tuple[Event, ...]:
-    """The events of the desk's runs before one, at most so many runs, in order. Raises what JournalReader raises."""
+    """The events from before a run began, those of at most so many runs that decided, in order. Raises what
+    JournalReader raises."""
     reader = records.reader
     if reader is None or records.is_backtest:
         return ()
-    before = [one.id for one in reader.runs() if one.id != run and one.outcome is not RunOutcome.SKIPPED]
-    return tuple(event for one in before[-most:] for _, event in events_of(reader, one))
+    decided, end = _decided(reader), _first_event(reader, run)
+    before = decided[: decided.index(run)] if run in decided else decided
+    begun = (first for one in before[-most:] if (first := _first_event(reader, one)) is not None)
+    events = events_of(reader, last=next(begun, 1) - 1)
+    return tuple(event for _, event in takewhile(lambda one: end is None or one[0] < end, events))
 
 
 def events_of(reader: JournalReader, run: str | None = None, last: int = 0) -> Iterator[tuple[int, Event]]:

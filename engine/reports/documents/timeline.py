@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from engine.domain.decision import Decision
+from engine.domain.run import RunKind
 from engine.journal.entries import RunEntry
 from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
@@ -23,11 +24,13 @@ class Point:
     at: the event of a desk, or the session of a backtest or a point within it, up to which its journal is read.
     session: the session whose close was the last one known then; None for an event outside of every run.
     ends: True where the session's run was over.
+    running: True where a run that decides was at work.
     """
 
     at: int | date | Within
     session: date | None
     ends: bool
+    running: bool
 
 
 def timeline(records: Records) -> tuple[Point, ...]:
@@ -38,11 +41,19 @@ def timeline(records: Records) -> tuple[Point, ...]:
         return ()
     if records.is_backtest:
         return tuple(_points_of_backtest(records, reader))
-    sessions, last, points = {run.id: run.session for run in reader.runs()}, None, []
-    for number, run, kind in reader.event_index():
-        last = sessions.get(run) or last
-        points.append(Point(number, last, kind == "RunFinished"))
-    return tuple(points)
+    return tuple(_points_of_desk(reader))
+
+
+def _points_of_desk(reader: JournalReader) -> Iterator[Point]:
+    runs = {run.id: run for run in reader.runs()}
+    session, running = None, False
+    for number, name, kind in reader.event_index():
+        run = runs.get(name)
+        session = session if run is None else run.session or session
+        decides = run is None or run.kind is not RunKind.ORDER  # no run is at work while such an order is placed
+        ends = decides and kind == "RunFinished"
+        running = decides and not ends and (running or kind == "RunStarted")
+        yield Point(number, session, ends, running)
 
 
 def _points_of_backtest(records: Records, reader: JournalReader) -> Iterator[Point]:
@@ -50,8 +61,8 @@ def _points_of_backtest(records: Records, reader: JournalReader) -> Iterator[Poi
     for one in reader.equity(records.run, records.part):
         answers, decisions = counted.get(one.session, (0, 0))
         made = [(count, 0) for count in range(answers + 1)] + [(answers, count + 1) for count in range(decisions)]
-        yield from (Point(Within(one.session, *counts), one.session, False) for counts in made[:-1])
-        yield Point(one.session, one.session, True)
+        yield from (Point(Within(one.session, *counts), one.session, False, True) for counts in made[:-1])
+        yield Point(one.session, one.session, True, False)
 
 
 def session_events(

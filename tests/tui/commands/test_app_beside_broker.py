@@ -17,7 +17,8 @@ from connectors.sandbox import SandboxServer
 from engine import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
-from tests.tui.conftest import Running, until
+from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import Running, shown, until
 from tests.tui.real_terminal import TMUX, Terminal
 from tui import newest_closes
 from tui.commands.app import open_desk
@@ -142,6 +143,38 @@ def test_in_a_terminal_all_that_is_live_follows_a_market_at_sixty_times_its_spee
         terminal.until(lambda text: f"Equity {float(sandbox.state()['equity']):,.2f}" in text)
     finally:
         terminal.close()
+
+
+async def test_the_past_shows_orders_of_ones_own_as_they_were_shown_live(
+    running: Running, sandbox: SandboxServer, run: Run
+) -> None:
+    await asyncio.to_thread(run, "--daily")
+    await asyncio.to_thread(sandbox.advance, "open")
+    await asyncio.to_thread(sandbox.advance, "10m")
+    for order, code in (("BUY ORVL --amount 2500", 0), ("SELL TMBK --quantity 3", 1)):
+        assert (await asyncio.to_thread(run, "order", *order.split(), "--yes")).code == code
+    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
+        await until(pilot, lambda: "order failed: SELL 3 TMBK" in log(pilot))
+        assert re.search(r"trade: ORVL BUY [\d.]+ at [\d.]+\n", log(pilot))
+        places_shown: list[str] = []
+        await pilot.press("less_than_sign", "greater_than_sign")
+        while "run done" not in places_shown:
+            view = await arrived(pilot)
+            assert view.place is not None and not view.desk.running
+            places_shown.append(view.place.text)
+            await shown(pilot)
+            await pilot.press("less_than_sign")
+            assert f"Mkt {'CLOSED' if view.place.text == 'run done' else 'OPEN'}" in bar(pilot)
+            assert "Cycle" not in bar(pilot)
+            assert places_shown[-1] in log(pilot) or places_shown[-1] == "your order was taken"
+        assert places_shown[0].startswith("order failed: SELL 3 TMBK"), places_shown
+        taken, filled, acknowledged, _ = places_shown[1:]
+        assert (taken, acknowledged) == ("your order was taken", "ORVL BUY order acknowledged")
+        assert filled.startswith("ORVL BUY ")
+        done = view.place.number
+        await pilot.press("greater_than_sign", "greater_than_sign", "greater_than_sign", "left_curly_bracket")
+        view = await arrived(pilot)
+        assert view.place is not None and view.place.number == done, "an order of one's own ends no session"
 
 
 @pytest.mark.slow
