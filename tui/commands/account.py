@@ -131,19 +131,24 @@ def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
 
 
 def _value_lines(values: BrokerValues) -> Iterator[str]:
-    """The number of sessions in which the values differ, and the furthest; none where they agree."""
+    """The number of closes that are not compared, and of those whose values differ with the furthest; nothing where
+    all agree."""
     from tui import amounts
 
-    text = values.note
+    texts, count = [values.note], len(values.by_session)
+    if coins := sum(one.coins for one in values.by_session.values()):
+        texts.append(
+            f"at {coins} of {counted(count, 'close')} coins are held, which the broker values at the exchange's close, "
+            "or now, and the desk at the end of the UTC day: these values are not compared"
+        )
     if values.differing:
         most = max(values.differing, key=lambda one: abs(one.difference))
-        count = len(values.by_session)
-        text = (
-            f"at {len(values.differing)} of {counted(count, 'close')} the broker's prices make another "
+        texts.append(
+            f"at {len(values.differing)} of {counted(count - coins, 'close')} the broker's prices make another "
             f"value, the furthest off on {most.session}: {amounts.gain(most.difference)} "
             f"({10_000 * most.difference / most.journal:+.1f} basis points)"
         )
-    if text:
+    for text in filter(None, texts):
         yield from wrapped(text, standard_output().width)
 
 

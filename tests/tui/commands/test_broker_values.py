@@ -64,6 +64,25 @@ def test_both_sides_of_every_close_and_cash_by_its_name(run: Run, sandbox: Sandb
     assert run("--daily", "--json").json["outcome"] == "done"
 
 
+def test_closes_with_coins_are_not_compared_since_the_broker_values_them_at_another_moment(
+    run: Run, open_broker: OpenBroker
+) -> None:
+    server = open_broker(START, through=date(2021, 4, 9), symbols=("ORVL", "WRNN-USD"), more='mode = "ask"\n')
+    assert run("--daily").code == 0
+    server.advance("open")
+    assert run("order", "BUY", "WRNN-USD", "--amount", "5000", "--yes").code == 0
+    server.advance(datetime(2021, 3, 19, 0, 5, tzinfo=UTC))
+    assert run("--daily").code == 0
+    before = run("equity", "--json").json["equity"][-1]
+    server.advance("12h")
+    now = run("equity", "--json").json["equity"][-1]
+    assert now["session"] == "2021-03-18" and now["broker_value"] != before["broker_value"], "it goes with the coins"
+    said = run("equity").out
+    assert "DIFFERS" not in said and "another value" not in said
+    assert "at 1 of 1 close coins are held, which the broker values at" in " ".join(said.split())
+    assert run("reconcile", "--json").json["values"] == []
+
+
 def test_a_broker_that_is_silent_takes_nothing_of_the_desks_own_side(
     run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
