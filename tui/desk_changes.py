@@ -109,7 +109,10 @@ def _run_started(state: DeskState, event: RunStarted) -> DeskState:
     symbols = ", ".join(event.symbols[:4]) or "no symbol, for all are decided,"
     text = f"{kind} of {symbols}{more} {'goes on' if goes_on else 'begins'}"
     state = _logged(state, event, "info", text)
-    state = replace(state, running=True, done=False, symbols=event.symbols, at="", error="", refusal="")
+    log_from = state.log_from or event.run
+    state = replace(
+        state, running=True, done=False, symbols=event.symbols, at="", error="", refusal="", log_from=log_from
+    )
     if goes_on:
         return state
     return replace(

@@ -76,13 +76,13 @@ def live_line(message: FeedMessage, *, booked: bool) -> Line | None:
     match message:
         case Headline(symbols, headline, source, at):
             about = f"{' '.join(symbols)}: " if symbols else ""
-            return Line(at, "info", one_line(f"{about}{headline}{f' ({source})' if source else ''}"))
+            return Line(at, "info", one_line(f"{about}{headline}{f' ({source})' if source else ''}"), fed=True)
         case OrderHint(order, event, at) if event in ORDER_NEWS:
             text = f"the broker says {event.replace('_', ' ')}: {order}{'' if booked else NOT_BOOKED}"
-            return Line(at, "trade", one_line(text))
+            return Line(at, "trade", one_line(text), fed=True)
         case FeedState(feed, delivery, since, detail):
             state = "is up" if delivery is Delivery.STREAM else delivery.name
             level = "info" if delivery is Delivery.STREAM else "warning"
-            return Line(since, level, one_line(f"feed of {feed} {state}{f': {detail}' if detail else ''}"))
+            return Line(since, level, one_line(f"feed of {feed} {state}{f': {detail}' if detail else ''}"), fed=True)
         case _:
             return None

@@ -150,11 +150,12 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the log: level is `info`, `warning`, `error`, `decision` or `trade`."""
+    """One line of the log: level is `info`, `warning`, `error`, `decision` or `trade`; `fed`: it came over the feed."""
 
     time: datetime
     level: str
     text: str
+    fed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +175,7 @@ class DeskState:
     books: at the last close.
     clock: the latest time of an event of the run: the one time of its log; None before the first.
     lines: the log, oldest first.
+    log_from: the run that the log begins with; empty before the first.
     error: the last error that was not followed by another start; one line.
     cycle_failed: True where that is the error of a cycle, which can be asked for again.
     refusal: the reason why the operator's last command was refused; empty where it was carried out.
@@ -193,6 +195,7 @@ class DeskState:
     books: Books | None = None
     clock: datetime | None = None
     lines: tuple[Line, ...] = ()
+    log_from: str = ""
     error: str = ""
     cycle_failed: bool = False
     refusal: str = ""
@@ -234,5 +237,9 @@ class DeskState:
 
 
 def with_line(state: DeskState, line: Line) -> DeskState:
-    """The state with one more line of the log."""
-    return replace(state, lines=(*state.lines[-LOG_LINES + 1 :], line))
+    """The state with one more line of the log. Lines of the feed stand among the others by their times, for each of the
+    two comes later than the other at times; what a journal has stays in its order."""
+    place = len(state.lines)
+    while place and (before := state.lines[place - 1]).time > line.time and (line.fed or before.fed):
+        place -= 1
+    return replace(state, lines=(*state.lines[:place], line, *state.lines[place:])[-LOG_LINES:])

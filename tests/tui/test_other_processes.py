@@ -30,6 +30,7 @@ from tui.app_settings import app_settings
 from tui.journal_tail import Growth, JournalTail
 from tui.own_events import OwnEvents
 from tui.state import Progress
+from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, EventLog, StatusBar
 from tui.widgets.table import Table
 
@@ -84,6 +85,11 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
             pilot, lambda: len(pilot.app.screen.query("#decisions")) == 1 and len(rows(pilot, "decisions")) == 8
         )
         await every_click_hits(pilot, pilot.app.screen.query_one("#decisions", Table))
+        await pilot.press("9")
+        await until(pilot, lambda: bool(pilot.app.screen.query("#log")))
+        await shown(pilot)
+        every = pilot.app.screen.query_one("#log", TextPane).as_text()
+        assert every.count("daily run of ") == every.count("run done") == 2, "each line of the log stands there once"
 
 
 @pytest.mark.parametrize(

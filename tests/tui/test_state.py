@@ -22,7 +22,7 @@ from engine.messages.events import (
 )
 from engine.preset import load_preset
 from tui.desk_changes import after
-from tui.state import LOG_LINES, DeskState, Progress
+from tui.state import LOG_LINES, DeskState, Line, Progress, with_line
 
 NOW = datetime(2024, 3, 1, 21, 0, 1, tzinfo=UTC)
 DAY = date(2024, 3, 1)
@@ -313,6 +313,8 @@ def test_the_log_is_bounded_and_trades_stand_in_it() -> None:
         price=Decimal("180.1"),
         fee=Decimal(0),
     )
+    fed = with_line(_fold(fill), Line(NOW + timedelta(seconds=5), "info", "news", fed=True))
+    assert [line.text for line in after(fed, fill).lines] == ["ABC BUY 40 at 180.10"] * 2 + ["news"], "by their times"
     state = _fold(*[fill] * (LOG_LINES + 5))
     assert len(state.lines) == LOG_LINES
     assert state.lines[-1].text == "ABC BUY 40 at 180.10"

@@ -52,7 +52,7 @@ class OpsScreen(FramedScreen):
         self._scheduled = ""
         self._logged: tuple[Line, ...] | None = None
         self._earlier: tuple[str, tuple[Line, ...]] = "", ()
-        """The run whose log the desk shows, and the log of the runs before it."""
+        """The run that the desk's log begins with, and the log of the runs before it."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the schedule and the panes."""
@@ -87,8 +87,8 @@ class OpsScreen(FramedScreen):
         """Read again where something was written; check once, after each run, and again with R."""
         if not view.sources or view.now is None:
             return
-        if view.desk.run != self._earlier[0]:
-            self._earlier = view.desk.run, ()
+        if view.desk.log_from != self._earlier[0]:
+            self._earlier = view.desk.log_from, ()
             self._read_log(view)
         lines = (*self._earlier[1], *view.desk.lines)
         if lines != self._logged:
@@ -172,7 +172,7 @@ class OpsScreen(FramedScreen):
     async def _read_log(self, view: Snapshot) -> None:
         from engine.reports.documents.opening import earlier_events
 
-        run = view.desk.run
+        run = view.desk.log_from
         try:
             events = await asyncio.to_thread(view.sources[0].read, lambda records: earlier_events(records, run))
         except PaperdeskError:  # what is wrong with a journal is said where its runs are read
