@@ -35,7 +35,7 @@ from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
 from tui.desk_requests import DeskRequests
 from tui.journal_tail import Growth, JournalTail
-from tui.live import LiveBoard, live_line
+from tui.live import LiveBoard, live_line, order_name
 from tui.market_reading import market_view
 from tui.market_view import MarketView
 from tui.newest_closes import bring_newest_closes
@@ -212,7 +212,9 @@ class DeskFollower:
         bookings = None if runner is None else runner.bookings
         if bookings is not None:
             bookings.on_message(message)
-        line = live_line(message, booked=bookings is not None)
+        assert self.services is not None  # its feed is followed
+        named = partial(order_name, Source(self.services.desk, self.services.journal))
+        line = live_line(message, booked=bookings is not None, name=named)
         if line is not None:
             self.desk = with_line(self.desk, line)
         if isinstance(message, OrderHint) and self._touched is not None:

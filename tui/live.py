@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from engine.domain.delivery import Delivery
 from engine.domain.live import ORDER_NEWS, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.errors import PaperdeskError
 from engine.market.forming_minutes import FormingMinutes
 from engine.market.live_prices import LivePrices
 from tui.live_view import LiveView
 from tui.plain_text import one_line
 from tui.state import Line
+
+if TYPE_CHECKING:
+    from engine.domain.order import Order
+    from engine.reports.documents.records import Records
+    from tui.snapshot import Source
 
 PRICES = frozenset({"shares", "coins"})
 """The feeds without which prices stand still."""
@@ -70,15 +78,30 @@ NOT_BOOKED = "; the desk's next run books it"
 """The rest of a line about an order: a feed only gives a hint, and whoever only reads says who books it."""
 
 
-def live_line(message: FeedMessage, *, booked: bool) -> Line | None:
+def order_name(source: Source, order_id: str) -> str:
+    """Side, size and symbol of an order in a desk's journal; its id where that does not have it."""
+    from engine.reports.documents import row_json
+    from tui.run_text import terms
+
+    def found(records: Records) -> Order | None:
+        order = None if records.reader is None else records.reader.order(order_id)
+        return None if records.reader is None or order is None else records.reader.edited(order)
+
+    with suppress(PaperdeskError):  # what is wrong with a journal is said where it is read whole
+        if (order := source.read(found)) is not None:
+            return terms(row_json.order(order))
+    return order_id
+
+
+def live_line(message: FeedMessage, *, booked: bool, name: Callable[[str], str] = str) -> Line | None:
     """A line for the log; None for what is no news to a person, such as a price. `booked`: what has become of an order
-    is booked at once."""
+    is booked at once. `name` makes the words for an order of its id."""
     match message:
         case Headline(symbols, headline, source, at):
             about = f"{' '.join(symbols)}: " if symbols else ""
             return Line(at, "info", one_line(f"{about}{headline}{f' ({source})' if source else ''}"), fed=True)
         case OrderHint(order, event, at) if event in ORDER_NEWS:
-            text = f"the broker says {event.replace('_', ' ')}: {order}{'' if booked else NOT_BOOKED}"
+            text = f"the broker says {event.replace('_', ' ')}: {name(order)}{'' if booked else NOT_BOOKED}"
             return Line(at, "trade", one_line(text), fed=True)
         case FeedState(feed, delivery, since, detail):
             state = "is up" if delivery is Delivery.STREAM else delivery.name

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Running, shown, until
-from fake_desk import NOW, SESSION, SYMBOLS, FakeDesk
+from fake_desk import BOUGHT, NOW, SESSION, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
 from engine.domain.delivery import Delivery
@@ -27,6 +27,7 @@ from tui.live import AT_MOST, LiveBoard, live_line
 from tui.live_view import STALE, LiveView, feed_text
 from tui.market_view import Quote as Shown
 from tui.widgets.candle_chart import CandleChart
+from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import EventLog, StatusBar
 from tui.widgets.table import Table
 
@@ -153,6 +154,25 @@ async def test_how_the_feed_is_cannot_be_missed_and_headlines_are_events(running
         feed.says(up(), up("news", Delivery.DOWN))
         await until(pilot, lambda: "no news" in bar(pilot))
         assert "feed of coins DOWN: the connection was closed" in log.as_text()
+
+
+async def test_the_log_names_an_order_by_its_terms_and_is_in_order_of_time(running: Running, asking: FakeDesk) -> None:
+    asking.feed = feed = FakeFeed()
+    late, later = NOW + timedelta(hours=1), NOW + timedelta(hours=2)
+    async with running(desk=asking) as pilot:
+        await until(pilot, lambda: bool(feed.symbols))
+        feed.says(
+            OrderHint(BOUGHT.id, "fill", later),
+            OrderHint("a-strangers", "fill", later),
+            Headline(("AAA-USD",), "It rises", "wire", late),
+        )
+        await pilot.press("9")
+        await until(pilot, lambda: bool(pilot.app.screen.query("#log")))
+        log = pilot.app.screen.query_one("#log", TextPane)
+        await until(pilot, lambda: "It rises" in log.as_text())
+        stranger, ours, news = log.as_text().splitlines()[:3]
+        assert "the broker says fill: a-strangers" in stranger and "It rises" in news
+        assert "the broker says fill: BUY AAA-USD for 7,000.00" in ours and BOUGHT.id not in log.as_text()
 
 
 async def test_a_feed_that_is_refused_is_said_and_the_desk_goes_on(running: Running, tmp_path: Path) -> None:

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import click
 
+from engine import places
 from engine.app.cycle_request import CycleRunner, run_here, unless_changed
 from engine.app.desk_watch import DeskWatch
 from engine.domain.live import FeedMessage
@@ -36,7 +38,8 @@ from engine.reports.documents import row_json
 from tui.configuration_changes import ConfigurationChanges
 from tui.desk_changes import after
 from tui.invocation import Invocation
-from tui.live import live_line
+from tui.live import live_line, order_name
+from tui.snapshot import Source
 from tui.state import DeskState, Line
 
 if TYPE_CHECKING:
@@ -69,8 +72,9 @@ def run(invocation: Invocation, as_json: bool) -> None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
     with _Signals() as signals:
         services = replace(invocation.services(), trigger=RunTrigger.WATCH)
+        named = partial(order_name, Source(services.desk, places.desk_journal(services.desk)))
         run_cycle = unless_changed(run_here, ConfigurationChanges(invocation, services.config))
-        asyncio.run(_watch(services, run_cycle, _Lines(as_json), signals))
+        asyncio.run(_watch(services, run_cycle, _Lines(as_json, named), signals))
     if signals.received is signal.SIGINT:
         raise Interrupted("the watch ends; what was done is kept")
 
@@ -78,8 +82,8 @@ def run(invocation: Invocation, as_json: bool) -> None:
 class _Lines:
     """Prints events and messages, a line each: for a person, or as JSON. A reader that goes away ends the watch."""
 
-    def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
+    def __init__(self, as_json: bool, order_name: Callable[[str], str]) -> None:
+        self._as_json, self._order_name = as_json, order_name
         self._state = DeskState()
         self.stop: Callable[[], None] = lambda: None
 
@@ -96,7 +100,7 @@ class _Lines:
 
     def on_message(self, message: FeedMessage) -> None:
         """Print a message of the feed that a person should see."""
-        line = live_line(message, booked=True)
+        line = live_line(message, booked=True, name=self._order_name)
         if line is None:
             return
         content = row_json.fields(message, *type(message).__dataclass_fields__)

@@ -189,7 +189,7 @@ async def test_a_fill_is_booked_while_the_stream_of_orders_is_down(
         waiting = set(rows(pilot, "orders"))
         await asyncio.to_thread(sandbox.advance, "open")
         await until(pilot, lambda: rows(pilot, "orders") == {} and bool(rows(pilot, "positions")))
-        assert all(f"the broker says fill: {order}" in log(pilot) for order in waiting)
+        assert log(pilot).count("the broker says fill: BUY ") == len(waiting)
     assert (await asyncio.to_thread(run, "positions", "--json")).json["since"]["fills"] == len(waiting)
 
 
