@@ -198,7 +198,7 @@ async def test_a_click_halts_and_resumes_the_desk(running: Running, asking: Fake
 
 
 async def test_a_paid_run_is_left_by_a_click(running: Running, tmp_path: Path) -> None:
-    desk = FakeDesk(tmp_path, pause=0.01)
+    desk = FakeDesk(tmp_path, pause=10)
     desk.label = "gpt-5.2 by openai"
     async with running(desk=desk) as pilot:
         await pilot.press("r")

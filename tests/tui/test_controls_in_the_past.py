@@ -35,7 +35,7 @@ async def test_the_past_can_be_halted_and_its_orders_not_be_answered(running: Ru
 
 
 async def test_quitting_a_paid_run_asks_in_the_past_too(running: Running, tmp_path: Path) -> None:
-    desk = FakeDesk(tmp_path, pause=0.05)
+    desk = FakeDesk(tmp_path, pause=10)
     desk.label = "gpt-5.2 by openai"
     async with running(desk=desk) as pilot:
         await pilot.press("r")
