@@ -364,7 +364,10 @@ async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> N
         await pilot.press("7")
         await until(pilot, lambda: pilot.app.screen.query_one("#field-symbols", Input).value == "AAA-USD,BBB-USD")
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: "done" in text_of(pilot) and "12/12" in text_of(pilot))
+        await until(
+            pilot,
+            lambda: "done" in text_of(pilot) and "12/12" in text_of(pilot) and len(table(pilot, "results").rows) == 2,
+        )
         rows = table(pilot, "results").rows
         assert [row.key for row in rows] == ["finvision 1", "finvision 1/buy-and-hold"]
         assert [cell.text for cell in rows[0].cells[1:4]] == ["+1.2%", "1.25", "-3.4%"]
