@@ -86,6 +86,7 @@ async def test_orders_fills_positions_cash_and_equity_follow_a_fill(
     await asyncio.to_thread(until_orders, sandbox, run)
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
         await until(pilot, lambda: bool(rows(pilot, "orders")) and "feed of orders is up" in log(pilot))
+        await until(pilot, lambda: "feed of shares is up" in log(pilot))
         waiting = set(rows(pilot, "orders"))
         await asyncio.to_thread(sandbox.advance, "open")
         await until(pilot, lambda: rows(pilot, "orders") == {} and bool(rows(pilot, "positions")))

@@ -173,7 +173,8 @@ def write_a_morning(symbol: str) -> None:
 async def test_minutes_of_the_session_come_from_live_data(running: Running, sandbox: SandboxServer) -> None:
     write_a_morning("ORVL")
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
-        await until(pilot, lambda: bool(pilot.app.bridge.snapshot().market))  # type: ignore[attr-defined]
+        view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+        await until(pilot, lambda: bool(view().market))
         await pilot.press("2")
         await titled(pilot, "ORVL 1D")
         await pilot.press("h")
@@ -187,6 +188,7 @@ async def test_minutes_of_the_session_come_from_live_data(running: Running, sand
             0: [date(2024, 2, 29)]
         }
         assert [(row, *(one.quantity for one in some)) for row, some in chart._chart.fills.items()] == [(15, 3)]
+        await until(pilot, lambda: any("feed of shares is up" in one.text for one in view().desk.lines))
         await asyncio.to_thread(sandbox.advance, "3m")
         # The minutes in between follow those that the feed has told of.
         await until(pilot, lambda: candles(pilot).days[-4:-1] == [at(15, 30), at(15, 31), at(15, 32)])
