@@ -34,6 +34,8 @@ from tui.cli import main
 
 PASSED = "2025-03-11"
 """A session of long ago, for which the demo desk wants to trade."""
+NOON = datetime(2025, 7, 1, 12, tzinfo=UTC)
+"""The moment of the orders that wait: by a clock that goes on they would be too late after a midnight."""
 
 
 @pytest.fixture
@@ -62,6 +64,7 @@ def waiting_desk(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) 
         patch.setenv("PAPERDESK_HOME", str(home))
         patch.setenv("PAPERDESK_BROKER__MODE", "ask")
         patch.setenv("PAPERDESK_DESK__NAME", "asking")
+        patch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
         asyncio.run(run_daily(services(load_config(None).config), through=Buys))
         found = json.loads(printed("approve", "--json"))["waiting"]
     assert len(found) >= 2
@@ -77,8 +80,14 @@ def printed(*arguments: str) -> str:
 
 
 @pytest.fixture
-def waiting(asks: None, waiting_desk: tuple[Path, list[dict[str, Any]]], paperdesk_home: Path) -> list[dict[str, Any]]:
-    """The orders that wait on a copy of that desk."""
+def waiting(
+    asks: None,
+    waiting_desk: tuple[Path, list[dict[str, Any]]],
+    paperdesk_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> list[dict[str, Any]]:
+    """The orders that wait on a copy of that desk, at that moment."""
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
     home, orders = waiting_desk
     shutil.copytree(home, paperdesk_home, dirs_exist_ok=True)
     return orders
