@@ -48,6 +48,12 @@ async def titled(pilot: Pilot[Any], title: str) -> ChartData:
     return candles(pilot)
 
 
+@pytest.fixture
+def in_summer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some months after the desk's sessions: a chart keeps two years of bars."""
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 7, 1, 12, tzinfo=UTC))
+
+
 async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: Path) -> None:
     async with opened() as pilot:
         await pilot.press("left_curly_bracket")
@@ -83,7 +89,7 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
         assert {one[0] for one in pilot.app.screen.query_one(CurvePlot).data.series.values()} == {100}
 
 
-async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path) -> None:
+async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path, in_summer: None) -> None:
     with JournalReader(places.desk_journal("demo")) as reader:
         fill, decisions = reader.fills()[-1], reader.decisions()
     made = next(one for one in decisions if one.key.symbol == fill.symbol)
@@ -216,7 +222,7 @@ async def test_before_the_first_trade_of_a_session_it_says_so(
         assert candles(pilot).title == days.title
 
 
-async def test_trades_and_decisions_are_on_the_bars(desk: Path) -> None:
+async def test_trades_and_decisions_are_on_the_bars(desk: Path, in_summer: None) -> None:
     with JournalReader(places.desk_journal("demo")) as reader:
         fills, decisions = reader.fills(), reader.decisions()
     symbol = fills[0].symbol
