@@ -34,7 +34,7 @@ async def test_opening_again_says_what_changed_since_the_last_look(running: Runn
         await until(pilot, lambda: desk_is_open(pilot))
         assert greetings(pilot) == [], "nobody has looked before"
         await pilot.press("tab")
-        seen = pilot.app.bridge.snapshot().now  # type: ignore[attr-defined]
+        seen = pilot.app.bridge._follower.visit.time  # type: ignore[attr-defined]
         await run_elsewhere(config, SECOND)
         await until(pilot, lambda: len(greetings(pilot)) == 1)
         with JournalReader(journal) as reader:
