@@ -168,8 +168,8 @@ async def test_an_order_is_weighed_edited_taken_back_and_vetoed_with_a_reason(
         await typed(pilot, "60")
         await until(pilot, lambda: "for 3,000.00 (edited from 7,000.00 by the operator)" in question(pilot))
         assert "Cash 80,000.00 after it" in question(pilot)
-        lines = pilot.app.bridge.snapshot().desk.lines  # type: ignore[attr-defined]
-        assert lines[-1].text == f"edited: BUY {BOUGHT.symbol} to $3,000.00"
+        view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+        await until(pilot, lambda: view().desk.lines[-1].text == f"edited: BUY {BOUGHT.symbol} to $3,000.00")
         await pilot.press("u")
         await until(pilot, lambda: order_of(asking, BOUGHT) == BOUGHT)
         # An answer can be taken back before it is carried out.

@@ -169,10 +169,10 @@ async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Runni
         await until(pilot, lambda: not isinstance(pilot.app.screen, ConfirmScreen))
         await until(pilot, lambda: "u undo" in str(pilot.app.screen.query_one(Hints).render()))
         await pilot.press("u")
-        await until(pilot, lambda: not pilot.app.bridge.snapshot().own_orders)  # type: ignore[attr-defined]
+        view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+        await until(pilot, lambda: not view().own_orders)
+        await until(pilot, lambda: any(line.text == "taken back: BUY 10 AAA-USD" for line in view().desk.lines))
         assert not any("u takes it back" in one.message for one in pilot.app._notifications)
-        lines = pilot.app.bridge.snapshot().desk.lines  # type: ignore[attr-defined]
-        assert any(line.text == "taken back: BUY 10 AAA-USD" for line in lines)
     assert orders(desk) == []
 
 
