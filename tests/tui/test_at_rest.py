@@ -39,7 +39,7 @@ async def test_nothing_is_drawn_where_nothing_happens(
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
         if cycle:
             await pilot.press("r")
-            await until(pilot, lambda: bridge.snapshot().desk.books is not None and not bridge.snapshot().busy)
+            await until(pilot, lambda: bridge.snapshot().sources[0].version == 2 and not bridge.snapshot().busy)
         found = []
         for mode, (key, _, _) in SCREENS.items():
             await pilot.press(key)

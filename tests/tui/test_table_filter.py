@@ -130,7 +130,8 @@ async def typed(pilot: Pilot[Any], text: str) -> None:
 async def test_the_key_filters_the_table_in_focus_and_escape_shows_all(running: Running) -> None:
     async with running() as pilot:
         await pilot.press("r")
-        await until(pilot, lambda: not pilot.app.bridge.snapshot().busy)  # type: ignore[attr-defined]
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await until(pilot, lambda: bridge.snapshot().sources[0].version == 2 and not bridge.snapshot().busy)
         await shown(pilot)
         table = pilot.app.screen.query_one("#watchlist", Table)
         whole = table.rows
