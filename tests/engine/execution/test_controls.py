@@ -99,10 +99,16 @@ def test_an_open_reader_sees_another_processs_halt_while_a_writer_is_open(journa
 def test_an_approval_waits_for_the_write_lock_and_is_then_written(journal: Path) -> None:
     with closing(sqlite3.connect(journal, check_same_thread=False, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        release = Timer(0.3, lambda: other.execute("COMMIT"))
+        released = []
+
+        def commit() -> None:
+            released.append(1)  # before: the halt may be written before the statement returns
+            other.execute("COMMIT")
+
+        release = Timer(0.3, commit)
         release.start()
         controls.halt(journal, NOW)
-        assert release.finished.is_set(), "the lock was still held when the halt was written"
+        assert released, "the lock was still held when the halt was written"
         release.join()
     with JournalReader(journal) as reader:
         assert controls.halted(reader) == controls.Halted(NOW)
