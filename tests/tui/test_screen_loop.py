@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import time
 from typing import Any, cast
 
 import pytest
@@ -25,10 +26,13 @@ class Measured:
         waits = asyncio.get_running_loop().create_future()
 
         def look() -> None:
-            self.found["waiting"] = sys.getswitchinterval()
+            deadline = time.monotonic() + 60
+            while round(seen := sys.getswitchinterval(), 4) != WAITING and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.found["waiting"] = seen
             waits.get_loop().call_soon_threadsafe(waits.set_result, None)
 
-        threading.Timer(0.05, look).start()
+        threading.Thread(target=look).start()
         await waits
         self.found["at work again"] = sys.getswitchinterval()
         give_way()
