@@ -24,6 +24,12 @@ def targets() -> Iterator[ModuleType]:
         yield importlib.import_module("backtest_targets")
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process is ended by force, however slow it is."""
+    monkeypatch.setattr("tui.backtest_run.GRACE", 600.0)
+
+
 def _ended(target: Target, seconds: float = 600) -> BacktestProcess:
     process = BacktestProcess("one", _spec(), target)
     process.start()
@@ -43,7 +49,7 @@ def test_a_run_is_heard_to_its_end(targets: ModuleType) -> None:
     assert state.label == "rules, not a language model"
 
 
-def test_a_run_stops_at_a_command_and_keeps_what_was_done(targets: ModuleType) -> None:
+def test_a_run_stops_at_a_command_and_keeps_what_was_done(targets: ModuleType, patient: None) -> None:
     process = BacktestProcess("one", _spec(), targets.slow)
     process.start()
     deadline = time.monotonic() + 600
@@ -71,7 +77,7 @@ def test_a_process_that_dies_is_said(targets: ModuleType) -> None:
     assert state.status == FAILED and "exit code 9" in state.error
 
 
-def test_a_run_begins_once_the_process_before_it_is_gone(targets: ModuleType) -> None:
+def test_a_run_begins_once_the_process_before_it_is_gone(targets: ModuleType, patient: None) -> None:
     first = BacktestProcess("one", _spec(), targets.lingers)
     first.start()
     second = BacktestProcess("two", _spec(), targets.short, after=first)
