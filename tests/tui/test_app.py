@@ -439,7 +439,7 @@ async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Runn
         await until(pilot, lambda: "ctrl+r start" in text_of(pilot))
         assert "c compare" not in text_of(pilot)
         await pilot.press("c")
-        await until(pilot, lambda: any("mark another" in str(one.message) for one in pilot.app._notifications), 20)
+        await until(pilot, lambda: any("mark another" in str(one.message) for one in pilot.app._notifications))
         await pilot.press("1", "d")
         await until(pilot, lambda: "run a cycle first" in text_of(pilot))
         await pilot.press("escape")

@@ -51,9 +51,9 @@ async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tupl
 
 async def test_a_message_does_not_lie_over_the_answers_of_a_dialog(running: Running) -> None:
     async with running((30, 8)) as pilot:
-        pilot.app.notify("a message of several lines, which are as wide as half of the terminal", timeout=60)
+        pilot.app.notify("a message of several lines, which are as wide as half of the terminal", timeout=600)
         await pilot.press("K")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
-        await until(pilot, lambda: not pilot.app._notifications, 20)
+        await until(pilot, lambda: not pilot.app._notifications)
         drawn = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
         assert "y halt   esc cancel" in drawn

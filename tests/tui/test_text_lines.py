@@ -139,7 +139,7 @@ async def test_the_scrollbar_is_not_painted_with_each_part_of_a_long_text(monkey
         monkeypatch.setattr(TextLines, "_set_rows", lambda pane, rows: heights.append(rows))
         lines = [f"line {number} of a long answer" for number in range(2 * CHARACTERS)]
         text.show_blocks([Content("\n".join(lines))])
-        await until(pilot, lambda: heights[-1] == len(lines), 20)
+        await until(pilot, lambda: heights[-1] == len(lines))
         assert heights == sorted(heights) and len(heights) < 10, "of 50 parts"
 
 
@@ -151,7 +151,7 @@ async def test_a_long_text_comes_whole_where_the_same_is_shown_again_meanwhile()
         text.show_blocks([Content(words)])
         assert text.virtual_size.height < CHARACTERS // 2
         text.show_blocks([Content(words)])  # as each refresh of a screen does
-        await until(pilot, lambda: text.virtual_size.height == CHARACTERS // 2, 10)
+        await until(pilot, lambda: text.virtual_size.height == CHARACTERS // 2)
 
 
 async def test_text_is_selected_over_the_ends_of_rows() -> None:

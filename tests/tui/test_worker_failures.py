@@ -53,7 +53,7 @@ async def test_what_a_worker_fails_with_is_told(
     monkeypatch.setattr(Readings, method, breaking(error))
     async with running(desk=desk) as pilot:
         await pilot.press(*keys)
-        await until(pilot, lambda: any(one.message == told for one in pilot.app._notifications), seconds=20)
+        await until(pilot, lambda: any(one.message == told for one in pilot.app._notifications))
         view = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
         assert [(line.level, line.text) for line in view.desk.lines if line.text == told] == [("error", told)]
         pilot.app.bridge._failures = ()  # type: ignore[attr-defined]

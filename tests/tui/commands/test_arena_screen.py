@@ -120,7 +120,7 @@ async def test_a_new_arena_is_played_beside_the_app(desk: Path, monkeypatch: pyt
     async with opened() as pilot:
         # A demo desk that a headless run opened plays one of its own too.
         await pilot.press("8")
-        await until(pilot, lambda: any("arena --preset" in one.message for one in pilot.app._notifications), 10)
+        await until(pilot, lambda: any("arena --preset" in one.message for one in pilot.app._notifications))
         await pilot.press("ctrl+r")
         for _ in range(len("paper controls 60 7")):
             await pilot.press("backspace")

@@ -148,7 +148,7 @@ async def test_a_run_that_was_stopped_goes_on_to_the_result_of_an_unbroken_one(f
             ),
         )
         progress = pilot.app.screen.query_one(RunProgress)
-        await until(pilot, lambda: "test 2025-03-24" in str(progress.content), seconds=20)
+        await until(pilot, lambda: "test 2025-03-24" in str(progress.content))
         await pilot.press("left_curly_bracket")
         place = (await arrived(pilot)).place
         assert place is not None and came_to is not None and place.count > came_to.count

@@ -52,7 +52,7 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
         shown = [name for name in ("growth", "falls", *TABLES) if pilot.app.screen.query_one(f"#{name}").display]
         assert shown == ["book-positions"]
         await pilot.press("z", "left_curly_bracket")
-        await until(pilot, lambda: len(growth.data.labels) == 1 and growth.drawn, 10)
+        await until(pilot, lambda: len(growth.data.labels) == 1 and growth.drawn)
         lines = ["".join(part.text for part in growth.render_line(row)).strip() for row in range(growth.size.height)]
         assert lines[0].startswith("▚ this account") and set(lines[1:]) == {"begins with the second session", ""}
     held = run("positions", "--json").json["positions"]
@@ -82,7 +82,7 @@ async def test_a_backtest_is_beside_its_simulated_buy_and_hold(run: Run, backtes
         await pilot.press("4")
         growth = pilot.app.screen.query_one("#growth", CurvePlot)
         for sessions in (len(own), len(own) - 1):
-            await until(pilot, lambda wanted=sessions: len(growth.data.labels) == wanted, 10)  # type: ignore[misc]
+            await until(pilot, lambda wanted=sessions: len(growth.data.labels) == wanted)  # type: ignore[misc]
             for name, values in (("this account", own), ("buy-and-hold", held)):
                 expected = [100 * float(value) / float(document["initial_value"]) for value in values[:sessions]]
                 assert growth.data.series[name] == pytest.approx(expected), name

@@ -102,7 +102,7 @@ async def test_a_key_changes_the_screen(desk: Path, mode: str) -> None:
             before = state(pilot)
             await pilot.press(pressed(key))
             try:
-                await until(pilot, lambda before=before: state(pilot) != before, seconds=20)  # type: ignore[misc]
+                await until(pilot, lambda before=before: state(pilot) != before)  # type: ignore[misc]
             except AssertionError:
                 pytest.fail(f"{key.id}: {key.shown} changes nothing on {mode}")
 
@@ -193,7 +193,7 @@ async def test_a_key_of_a_pane_changes_it(desk: Path, kind: str) -> None:
             before = (state(pilot), inside(pane))
             await pilot.press(row[0].split(",")[0])
             try:
-                await until(pilot, lambda before=before, pane=pane: (state(pilot), inside(pane)) != before, seconds=20)  # type: ignore[misc]
+                await until(pilot, lambda before=before, pane=pane: (state(pilot), inside(pane)) != before)  # type: ignore[misc]
             except AssertionError:
                 pytest.fail(f"{row[0]} changes nothing in a {kind}")
 

@@ -67,14 +67,14 @@ async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
         rates = cells(pilot, "rates")
-        await until(pilot, lambda: "- [..........] 0% today free of $5.00 -" in drawn(pilot), seconds=20)
+        await until(pilot, lambda: "- [..........] 0% today free of $5.00 -" in drawn(pilot))
         # The log goes back beyond the last run.
         await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
         # d asks why: the last decision of the run, and of a run that decided nothing it says so.
         skipped = [row[4] for row in runs].index("skipped")
         for keys, text in ((("d",), f"{SESSIONS[-1]}"), (("escape", *["down"] * skipped, "d"), "has decided nothing")):
             await pilot.press(*keys)
-            await until(pilot, lambda text=text: text in reading(pilot), seconds=20)  # type: ignore[misc]
+            await until(pilot, lambda text=text: text in reading(pilot))  # type: ignore[misc]
         await pilot.press("escape", "g")
         # Enter goes back to the end of a run, and shows a finding whole.
         await pilot.press("down", "enter")

@@ -182,9 +182,9 @@ async def test_a_part_that_a_key_opens_comes_to_the_top(debating: Path) -> None:
         await on_trail(pilot)
         page, part = trail(pilot).query_one(VerticalScroll), parts(pilot)["Answers"]
         await pilot.press(str(part.number))
-        await until(pilot, lambda: part.region.y == page.content_region.y, seconds=20)
+        await until(pilot, lambda: part.region.y == page.content_region.y)
         await pilot.press(str(part.number))
-        await until(pilot, lambda: page.scroll_y == 0, seconds=20)
+        await until(pilot, lambda: page.scroll_y == 0)
 
 
 async def test_nothing_is_said_three_times(run: Run, recorded: Path) -> None:
