@@ -16,7 +16,7 @@ from engine.reports.stored import stored_document
 from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import opened, shown, until
 from tui.backtest_run import STOPPED
 from tui.screens.reading import ReadingScreen
 from tui.snapshot import PAST
@@ -90,10 +90,14 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         assert any(row[0].startswith("* ") for row in results(pilot).values())
         await pilot.press("escape", "left_curly_bracket")
         await arrived(pilot)
+        await shown(pilot)
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ReadingScreen))
-        page = pilot.app.screen.query_one(VerticalScroll)
-        await until(pilot, lambda: page.border_title == "Comparison, the whole runs")
+        await until(
+            pilot,
+            lambda: any(
+                page.border_title == "Comparison, the whole runs" for page in pilot.app.screen.query(VerticalScroll)
+            ),
+        )
         await pilot.press("escape", "backslash", "v")
         chosen = pilot.app.bridge.present().backtests[0].spec.run  # type: ignore[attr-defined]
         fell = [100 * one for one in drawdowns(growth_of(stored_document(chosen)))[1:]]
