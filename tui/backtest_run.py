@@ -287,12 +287,12 @@ class BacktestProcess:
 
     def _serve(self) -> None:
         if not self._may_begin():
-            self.state = replace(self.state, status=STOPPED)
+            self._change(status=STOPPED)
             return
         try:
             ours, process = begin_process(_main, (self._target, self.state.spec), "backtest", NICENESS)
         except (OSError, ValueError) as error:
-            self.state = replace(self.state, status=FAILED, error=f"the backtest cannot be started: {error}")
+            self._change(status=FAILED, error=f"the backtest cannot be started: {error}")
             return
         with self._lock:
             self._process, self._pipe = process, ours
@@ -301,21 +301,27 @@ class BacktestProcess:
         self._receive(ours, process)
         process.join(GRACE)
         if self.state.status == RUNNING and self._stopping is not None:
-            self.state = replace(self.state, status=STOPPED)
+            self._change(status=STOPPED)
         elif self.state.status == RUNNING:
             lost = f"the backtest's process ended without a result (exit code {process.exitcode}): try again"
-            self.state = replace(self.state, status=FAILED, error=lost)
+            self._change(status=FAILED, error=lost)
+
+    def _change(self, **changes: Any) -> None:
+        with self._lock:  # `go_on` changes it from another thread
+            self.state = replace(self.state, **changes)
 
     def _receive(self, ours: Connection, process: BaseProcess) -> None:
         while True:
             try:
                 if ours.poll(0.25):
-                    self.state = after_message(self.state, ours.recv())
+                    message = ours.recv()
+                    with self._lock:
+                        self.state = after_message(self.state, message)
                 elif not process.is_alive():
                     return
             except (EOFError, OSError):
                 return
-            self.state = replace(self.state, seconds=time.monotonic() - self._began)
+            self._change(seconds=time.monotonic() - self._began)
             if self._stopping is not None and time.monotonic() - self._stopping > GRACE:
                 process.terminate()
                 return

@@ -6,14 +6,17 @@ import importlib
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from engine.domain.run import RunSpec
-from tui.backtest_run import DONE, FAILED, NICENESS, STOPPED, BacktestProcess, Target
+from tui.backtest_run import DONE, FAILED, NICENESS, STOPPED, BacktestProcess, BacktestState, Target
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +95,24 @@ def test_a_run_begins_once_the_process_before_it_is_gone(targets: ModuleType, pa
     first.go_on()
     assert second.wait(600) and second.state.status == DONE
     assert third.wait(600) and third.state.status == STOPPED
+
+
+def test_an_answer_that_comes_while_the_state_changes_is_kept(
+    targets: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = BacktestProcess("one", _spec(), targets.asks)
+    answer = Thread(target=process.go_on)
+
+    def answered_meanwhile(state: BacktestState, **changes: Any) -> BacktestState:
+        if state.question and "seconds" in changes and answer.ident is None:
+            answer.start()
+            answer.join(0.3)
+        return replace(state, **changes)
+
+    monkeypatch.setattr("tui.backtest_run.replace", answered_meanwhile)
+    process.start()
+    assert process.wait(600)
+    assert (process.state.error, process.state.question) == ("begun", "")
 
 
 def test_quitting_ends_even_a_deaf_process(targets: ModuleType) -> None:
