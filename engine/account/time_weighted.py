@@ -120,11 +120,11 @@ def _deposit(point: EquityPoint, symbol: Symbol, amount: Decimal) -> NetDeposit:
 @dataclass(frozen=True, slots=True)
 class CloseComparison:
     """One close: value in the quote currency by the journal and by the broker, and how many positions were held, with
-    `coins` among them or without.
+    `crypto` among them or without.
 
     Cash and positions are the same on both sides, or the desk is halted; what is left is prices. Ours are the raw
     closes of the data folder, the broker's its own last trades at its own moment. So a difference is reported and no
-    reason to stop. Coins are not compared: ours are of the end of the UTC day, the broker's of the exchange's close,
+    reason to stop. Crypto is not compared: ours are of the end of the UTC day, the broker's of the exchange's close,
     and of this moment in the newest value.
     """
 
@@ -132,7 +132,7 @@ class CloseComparison:
     journal: Decimal
     broker: Decimal
     held: int
-    coins: bool = False
+    crypto: bool = False
 
     @property
     def difference(self) -> Decimal:
@@ -143,7 +143,7 @@ class CloseComparison:
     def differs(self) -> bool:
         """True for more than rounding: half a cent for each position, for the cash, for the sum, and for our value
         shown in cents."""
-        return not self.coins and abs(self.difference) > CENT * (self.held + 3) / 2
+        return not self.crypto and abs(self.difference) > CENT * (self.held + 3) / 2
 
 
 def beside(points: Iterable[EquityPoint], theirs: Mapping[date, Decimal]) -> tuple[CloseComparison, ...]:
@@ -154,7 +154,7 @@ def beside(points: Iterable[EquityPoint], theirs: Mapping[date, Decimal]) -> tup
             point.value,
             theirs[point.session],
             held=len(point.portfolio.positions),
-            coins=any(map(is_crypto, point.portfolio.positions)),
+            crypto=any(map(is_crypto, point.portfolio.positions)),
         )
         for point in points
         if point.session in theirs

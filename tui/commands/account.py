@@ -136,15 +136,15 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
     from tui import amounts
 
     texts, count = [values.note], len(values.by_session)
-    if coins := sum(one.coins for one in values.by_session.values()):
+    if crypto := sum(one.crypto for one in values.by_session.values()):
         texts.append(
-            f"at {coins} of {counted(count, 'close')} coins are held, which the broker values at the exchange's close, "
+            f"at {crypto} of {counted(count, 'close')} crypto is held, which the broker values at the exchange's close, "
             "or now, and the desk at the end of the UTC day: these values are not compared"
         )
     if values.differing:
         most = max(values.differing, key=lambda one: abs(one.difference))
         texts.append(
-            f"at {len(values.differing)} of {counted(count - coins, 'close')} the broker's prices make another "
+            f"at {len(values.differing)} of {counted(count - crypto, 'close')} the broker's prices make another "
             f"value, the furthest off on {most.session}: {amounts.gain(most.difference)} "
             f"({10_000 * most.difference / most.journal:+.1f} basis points)"
         )

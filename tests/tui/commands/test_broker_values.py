@@ -79,7 +79,7 @@ def test_closes_with_coins_are_not_compared_since_the_broker_values_them_at_anot
     assert now["session"] == "2021-03-18" and now["broker_value"] != before["broker_value"], "it goes with the coins"
     said = run("equity").out
     assert "DIFFERS" not in said and "another value" not in said
-    assert "at 1 of 1 close coins are held, which the broker values at" in " ".join(said.split())
+    assert "at 1 of 1 close crypto is held, which the broker values at" in " ".join(said.split())
     assert run("reconcile", "--json").json["values"] == []
 
 
