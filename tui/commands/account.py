@@ -138,8 +138,8 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
     texts, count = [values.note], len(values.by_session)
     if crypto := sum(one.crypto for one in values.by_session.values()):
         texts.append(
-            f"at {crypto} of {counted(count, 'close')} crypto is held, which the broker values at the exchange's close, "
-            "or now, and the desk at the end of the UTC day: these values are not compared"
+            f"at {crypto} of {counted(count, 'close')} crypto is held, which the broker values at the exchange's "
+            "close, or now, and the desk at the end of the UTC day: these values are not compared"
         )
     if values.differing:
         most = max(values.differing, key=lambda one: abs(one.difference))
