@@ -31,11 +31,12 @@ TICK = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A question before something is done; `choices` are keys with what they do."""
+    """A question before something is done; `choices` are keys with what they do, `leave` what escape does."""
 
     title: str
     text: str
     choices: tuple[tuple[str, str], ...]
+    leave: str = "cancel"
 
 
 def halt_confirmation(controls: ControlState) -> Confirmation:
@@ -127,7 +128,8 @@ class ConfirmScreen(Dialog[str]):
             self.set_interval(TICK, self._follow)
 
     def _choices(self) -> Content:
-        choices = [*((key, does, key) for key, does in self._confirmation.choices), ("esc", "cancel", "")]
+        asked = self._confirmation
+        choices = [*((key, does, key) for key, does in asked.choices), ("esc", asked.leave, "")]
         parts = [
             clickable(Content.assemble((f"{key} ", "bold $primary"), f"{does}   "), f"answer('{answer}')")
             for key, does, answer in choices

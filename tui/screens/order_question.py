@@ -52,8 +52,8 @@ def order_confirmation(view: Snapshot, order_id: str, width: int, *, approve: bo
 def cancellation(one: OpenOrder) -> Confirmation:
     """Before an order that was sent is canceled."""
     lines = [terms(row_json.order(one.order, one.decided)), "", f"It was sent, and is {one.order.state}."]
-    lines.append("What it has traded by then stays; the rest is not traded any more.")
-    return Confirmation("Cancel?", "\n".join(lines), (("y", "cancel it"),))
+    lines.append("What it has traded by then stays.")
+    return Confirmation("Cancel the order?", "\n".join(lines), (("y", "cancel the order"),), leave="keep it")
 
 
 def size_note(view: Snapshot, order_id: str, width: int, text: str) -> str:
