@@ -141,7 +141,7 @@ class Bridge:
             return self._refusal or PAST
         if follower.services is None:
             return "the desk is still opening"
-        if follower.requests.busy:
+        if follower.requests.busy or follower.unread:  # its prices would be shown beside the books before
             return "a cycle is running already"
         if follower.controls.halted is not None:
             return HALTED

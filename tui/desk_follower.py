@@ -84,6 +84,7 @@ class DeskFollower:
     trouble: an error to show; empty for none.
     changed: says what has changed in the configuration since the desk was opened; empty for nothing.
     dismissed: the errors that were read and are not shown any more.
+    unread: True from the end of a run until the desk is read anew.
     version: grows whenever the journal may have something new.
     visit: up to where a person has seen the desk; None until it is open.
     """
@@ -99,6 +100,7 @@ class DeskFollower:
         self.trouble = ""
         self.changed = ""
         self.dismissed = frozenset[str]()
+        self.unread = False
         self.version = 0
         self.visit: Visit | None = None
         self._stopped = False
@@ -364,12 +366,16 @@ class DeskFollower:
         if isinstance(event, SessionSettled) and self._closed.are_before(event.session):
             await self._try_to_read(services)
         first = self.desk.books is None
+        self.unread = self.unread or isinstance(event, RunFinished)
         self._show(event)
         if isinstance(event, RunStarted):
             if first and self._closed.are_before(event.last):  # its books come at its end
                 await self._try_to_read(services)
         elif isinstance(event, RunFinished):
-            await self._try_to_read(services)
+            try:
+                await self._try_to_read(services)
+            finally:
+                self.unread = False
 
     def _show(self, event: Event) -> None:
         before, self.desk = self.desk, after(self.desk, event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.conftest import opened, shown, until
 from tui.bridge import HALTED
 from tui.commands.app import open_desk
+from tui.desk_follower import DeskFollower
 from tui.invocation import Invocation
 from tui.screens.confirm import ConfirmScreen
 from tui.snapshot import Snapshot
@@ -70,6 +72,14 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
 ) -> None:
     few_sessions(monkeypatch, 4)
     demo_time.begin(services(load_config(None).config))
+    there, read = threading.Event(), DeskFollower._try_to_read
+
+    async def late(follower: DeskFollower, desk: OpenDesk) -> None:
+        if follower.unread:
+            await asyncio.to_thread(there.wait)
+        await read(follower, desk)
+
+    monkeypatch.setattr(DeskFollower, "_try_to_read", late)
     async with opened() as pilot:
         await shown(pilot)
         assert view(pilot).now == datetime(2025, 3, 8, 0, 0, 1, tzinfo=UTC)
@@ -94,6 +104,13 @@ async def test_n_runs_the_next_session_and_a_headless_run_every_one_that_is_left
         for session in SESSIONS[:2]:
             version = view(pilot).sources[0].version
             await pilot.press("n")
+            if session == SESSIONS[0]:  # whose end is not read yet: another one would come beside older books
+                await until(pilot, lambda: ended(SESSIONS[0]))
+                await pilot.press("n")
+                assert not view(pilot).busy and "a cycle is running already" in [
+                    one.message for one in pilot.app._notifications
+                ]
+                there.set()
             # The desk is read twice: before its new books are shown, and after the run.
             await until(
                 pilot,
