@@ -18,7 +18,7 @@ from engine.app.runs import run_daily, run_intraday
 from engine.clock import SyncedClock
 from engine.domain.market import Symbol
 from engine.domain.run import RunTrigger
-from engine.errors import ConfigError
+from engine.errors import ConfigError, PaperdeskError
 from engine.execution.controls import pause_of
 from engine.market.live_prices import LivePrices
 from engine.messages.events import Publish
@@ -69,14 +69,22 @@ async def run_here(services: Services, request: CycleRequest, publish: Publish, 
     return await run_daily(services, publish=publish, through=through, only=request.only)
 
 
-def unless_changed(run_cycle: CycleRunner, changed: Callable[[], str]) -> CycleRunner:
-    """A way to run a cycle that raises ConfigError where the configuration has `changed` since the desk was opened,
-    with that text: nobody would expect it to go by the old one."""
+def unless_changed(
+    run_cycle: CycleRunner, changed: Callable[[], str], error: type[PaperdeskError] = ConfigError
+) -> CycleRunner:
+    """A way to run a cycle that raises an `error` where the configuration has `changed` since the desk was opened, with
+    that text: nobody would expect it to go by the old one. Whoever is notified of failed runs is of this."""
 
     async def run(services: Services, request: CycleRequest, publish: Publish, gate: Gate) -> DeskRunResult | Finished:
-        if text := changed():
-            raise ConfigError(text)
-        return await run_cycle(services, request, publish, gate)
+        if not (text := changed()):
+            return await run_cycle(services, request, publish, gate)
+
+        async def refuse(on_event: Publish, journal: DeskJournal) -> DeskRunResult | Finished:
+            raise error(text)
+
+        if not request.notify:
+            raise error(text)
+        return await notify_of(services, refuse, publish, last_error=request.last_error)
 
     return run
 

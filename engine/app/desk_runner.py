@@ -76,7 +76,8 @@ class DeskRunner:
         self._journal = journal
         self._submit = submit
         self._edit, self._cancel, self._undo_seconds = edit, cancel, undo_seconds
-        self.own_orders = OwnOrderQueue(lambda wanted: place(wanted, bus.publish), undo_seconds, self._answer)
+        self._place = place
+        self.own_orders = OwnOrderQueue(self._placed, undo_seconds, self._answer)
         """The operator's own orders, until they are on their way."""
         self._answers = 0
         """Answers so far: the orders that were answered are sent some seconds after the last one."""
@@ -193,6 +194,10 @@ class DeskRunner:
         if isinstance(command, ResizeOrder):
             command = self._edit(command.order_id, command.size)
         return controls.carry_out(self._journal, command, self._clock.now())
+
+    async def _placed(self, wanted: PlaceOrder) -> Ticket:
+        async with self._sending:
+            return await self._place(wanted, self._bus.publish)
 
     async def _cancel_sent(self, order_id: str) -> None:
         await self._idle()

@@ -22,7 +22,7 @@ from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import build_models
-from engine.app.order_cancellation import cancel_order
+from engine.app.order_cancellation import cancel_orders
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
@@ -38,7 +38,7 @@ from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
-from engine.errors import CredentialsRefused, MissingData, PaperdeskError, UsageError
+from engine.errors import CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
@@ -115,8 +115,9 @@ class OpenDesk:
         journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
         does."""
         config, preset = services.config, load_preset(services.config.desk.preset)
-        self._services, self._run_cycle, self._read_only = services, unless_changed(run_cycle, changed), read_only
-        self.changed = changed
+        self._services, self._read_only, self.changed = services, read_only, changed
+        # A scheduled cycle is tried again: the configuration may be put back, or half written.
+        self._run_cycle = unless_changed(run_cycle, changed, TryAgainLater)
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
         self.label, self.lacks_key = _label_of_models(services, preset)
         self.steps = preset.questions
@@ -337,10 +338,14 @@ class OpenDesk:
         return await place_order(self._by_clock(), wanted, publish)
 
     async def cancel(self, order_id: str, publish: Publish) -> str:
-        """Cancel an order that was sent; return in words what it came to. Raises as `cancel_order` does, UsageError
-        where it is not canceled."""
-        done = await cancel_order(self._by_clock(), order_id, publish)
+        """Cancel an order that was sent; return in words what it came to. Raises as `cancel_orders` does, UsageError
+        where it is not canceled, and the error that kept that from being booked, after a notice of what is known."""
+        canceled = await cancel_orders(self._by_clock(), [order_id], publish)
+        (done,) = canceled.orders
         text = f"{done.order.side} {done.order.symbol}: {done.state}"
+        if canceled.error is not None:
+            publish(Noticed("", self.clock.now(), "warning", text))
+            raise canceled.error
         if done.refused:
             raise UsageError(text)
         return text

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from engine.app.controls import controlled_journal
 from engine.app.demo_time import DemoTime, begins_after
-from engine.app.desk_context import desk_account
+from engine.app.desk_context import desk_account, refuse_bound
 from engine.app.desk_journal import DeskJournal
 from engine.app.fills_booking import book_fills
+from engine.broker_registration import BrokerService
 from engine.domain.order import Order, OrderState
-from engine.errors import MissingData, UsageError
+from engine.errors import ConfigError, MissingData, NetworkError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import session_after
 from engine.messages.events import Noticed, Publish
 from engine.messages.from_values import order_moved
+from engine.ports import Broker
 from engine.reports.documents.control_state import AnsweredOrder
 from engine.reports.documents.controls import canceled_document, sent_document
 from engine.reports.documents.row_json import Row, minute
@@ -24,23 +27,71 @@ from engine.services import Services
 SENT = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
 """States of an order that can be canceled."""
 BY_YOU = "canceled by you"
+NOT_BOOKED = "canceled at the broker, and not booked yet"
 
 
-def sent_orders(reader: JournalReader | None, names: Sequence[str] = ()) -> list[OrderEntry]:
-    """The orders of a journal that were sent and are open, or those of them that are named by id or symbol. Raises
-    MissingData for a name that no order has, UsageError for one whose orders were not sent, or have ended."""
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    """What became of orders whose cancellation was asked for, and the error that kept it from being known or booked."""
+
+    desk: str
+    orders: Sequence[AnsweredOrder]
+    error: PaperdeskError | None = None
+
+    @property
+    def document(self) -> Row:
+        """As `paperdesk cancel` prints it."""
+        return canceled_document(self.desk, self.orders)
+
+
+def open_sent_orders(services: Services) -> Row:
+    """The document of the orders of a desk that can be canceled. Raises as `controlled_journal` does."""
+    controlled_journal(services.desk)
+    with DeskJournal(services.desk) as journal:
+        return sent_document(services.desk, _sent(journal.reader))
+
+
+async def cancel_orders(services: Services, names: Sequence[str], publish: Publish = lambda event: None) -> Canceled:
+    """Cancel the orders that were sent and are named by id or symbol, under the desk's lock: ask the broker for each,
+    and book what became of them; on the simulated market end them, until the session has opened that fills them. What
+    has traded stays. Raises MissingData for a name that no order has, UsageError for one whose orders were not sent, or
+    have ended, ConfigError where the desk's books are of another market than the configuration's, TryAgainLater while a
+    run is at work, and what opening the account raises."""
+    controlled_journal(services.desk)
+    if begins_after(services) is not None:  # a demo desk stands at the last session that it decided
+        services = replace(services, clock=DemoTime(services).clock)
+    with DeskJournal(services.desk) as journal, journal.locked():
+        found = _named(journal.reader, names)
+        assert journal.reader is not None  # it has the orders
+        if services.broker is None:
+            refuse_bound(journal.reader, services.desk)
+            ended = [_on_simulated_market(services, journal, entry, publish) for entry in found]
+            return Canceled(services.desk, ended)
+        if journal.reader.account() is None:
+            raise ConfigError(
+                f"the desk {services.desk} trades on the simulated market: set broker.kind to simulated, or give the "
+                "account a desk of its own (desk.name)"
+            )
+        asked = await _at_broker(services, services.broker, journal, found, publish)
+    return await _booked(services, asked, publish)
+
+
+def _sent(reader: JournalReader | None) -> list[OrderEntry]:
+    return [] if reader is None else [entry for entry in reader.orders(open_only=True) if entry.order.state in SENT]
+
+
+def _named(reader: JournalReader | None, names: Sequence[str]) -> list[OrderEntry]:
     every: Sequence[OrderEntry] = () if reader is None else reader.orders()
-    sent = [entry for entry in every if entry.order.state in SENT]
-    found = [] if names else sent
+    found: dict[str, OrderEntry] = {}
     for name in names:
         named = [one for one in every if name == one.order.id or name.upper() == one.order.symbol]
         if not named:
             raise MissingData(f"the desk has no order {name}: `paperdesk orders` lists them")
-        open_ones = [entry for entry in named if entry in sent]
-        if not open_ones:
+        sent = {one.order.id: one for one in named if one.order.state in SENT}
+        if not sent:
             raise UsageError(f"{name}: {_why_not(named[-1].order)}")
-        found += open_ones
-    return list({entry.order.id: entry for entry in found}.values())
+        found |= sent
+    return list(found.values())
 
 
 def _why_not(order: Order) -> str:
@@ -49,38 +100,6 @@ def _why_not(order: Order) -> str:
     if order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN):
         return "nobody knows yet whether the order has arrived: the next run asks the broker"
     return f"the order is {order.state} already"
-
-
-async def cancel_orders(services: Services, names: Sequence[str]) -> Row:
-    """Cancel the orders that are named by id or symbol, one after another, and the document of it; without a name that
-    of the orders that can be canceled. Raises as `cancel_order` does."""
-    with DeskJournal(services.desk) as journal:
-        found = sent_orders(journal.reader, names)
-    if not names:
-        return sent_document(services.desk, found)
-    return canceled_document(services.desk, [await cancel_order(services, entry.order.id) for entry in found])
-
-
-async def cancel_order(services: Services, order_id: str, publish: Publish = lambda event: None) -> AnsweredOrder:
-    """Cancel an order that was sent, under the desk's lock: ask the broker, and book what became of it; on the
-    simulated market end it, until the session has opened that fills it. What has traded stays. Raises as `sent_orders`
-    does, TryAgainLater while a run is at work, and what the broker and `book_fills` raise."""
-    if begins_after(services) is not None:  # a demo desk stands at the last session that it decided
-        services = replace(services, clock=DemoTime(services).clock)
-    with DeskJournal(services.desk) as journal, journal.locked():
-        (entry,) = sent_orders(journal.reader, [order_id])
-        if services.broker is None:
-            return _on_simulated_market(services, journal, entry, publish)
-        async with desk_account(services, services.broker) as account:
-            text = f"your cancellation of {entry.order.side} {entry.order.symbol} goes to the broker"
-            event = Noticed(entry.run, account.clock.now(), "info", text)
-            journal.writer.event(event)
-            publish(event)
-            await account.broker.cancel(order_id)
-    await book_fills(services, publish)
-    with DeskJournal(services.desk) as journal:
-        assert journal.reader is not None
-        return _came_to(next(one for one in journal.reader.orders() if one.order.id == order_id))
 
 
 def _on_simulated_market(
@@ -92,17 +111,61 @@ def _on_simulated_market(
         late = f"its session has opened, at {minute(opens)}: the next run books what it has traded"
         return AnsweredOrder(order, late, refused=True, decided=entry.decided)
     ended = order.moved(OrderState.CANCELED)
-    journal.writer.order_moved(ended, now, detail=BY_YOU)
     event = order_moved(entry.run, now, ended, BY_YOU)
-    journal.writer.event(event)
+    with journal.writer.together():
+        journal.writer.order_moved(ended, now, detail=BY_YOU)
+        journal.writer.event(event)
     publish(event)
     return AnsweredOrder(ended, BY_YOU, decided=entry.decided)
 
 
-def _came_to(entry: OrderEntry) -> AnsweredOrder:
+async def _at_broker(
+    services: Services, service: BrokerService, journal: DeskJournal, found: Sequence[OrderEntry], publish: Publish
+) -> Mapping[str, OrderState | PaperdeskError | None]:
+    """Ask for the cancellation of each order; the broker's state of each afterwards by its id, None for one that it
+    does not know, the error where it is not known."""
+    asked: dict[str, OrderState | PaperdeskError | None] = {}
+    async with desk_account(services, service) as account:
+        for order in (entry.order for entry in found):
+            text = f"your cancellation of {order.side} {order.symbol} goes to the broker"
+            event = Noticed("", account.clock.now(), "info", text)
+            journal.writer.event(event)
+            publish(event)
+            try:
+                asked[order.id] = await _canceled(account.broker, order.id)
+            except (NetworkError, TryAgainLater) as error:  # the others are asked for all the same
+                asked[order.id] = error
+    return asked
+
+
+async def _canceled(broker: Broker, order_id: str) -> OrderState | None:
+    await broker.cancel(order_id)
+    theirs = await broker.lookup(order_id)
+    return None if theirs is None else theirs.state
+
+
+async def _booked(
+    services: Services, asked: Mapping[str, OrderState | PaperdeskError | None], publish: Publish
+) -> Canceled:
+    """Book what became of the orders, and what each came to, booked or not."""
+    error = next((one for one in asked.values() if isinstance(one, PaperdeskError)), None)
+    try:
+        await book_fills(services, publish)
+    except PaperdeskError as problem:
+        error = problem
+    with DeskJournal(services.desk) as journal:
+        assert journal.reader is not None
+        entries = [entry for entry in journal.reader.orders() if entry.order.id in asked]
+    return Canceled(services.desk, [_came_to(entry, asked[entry.order.id]) for entry in entries], error)
+
+
+def _came_to(entry: OrderEntry, theirs: OrderState | PaperdeskError | None) -> AnsweredOrder:
     order = entry.order
-    if order.state in SENT:
-        state, refused = f"to be canceled, which the broker has not confirmed yet ({order.state})", False
-    else:
-        state, refused = str(order.state), order.state is not OrderState.CANCELED
+    state, refused = str(order.state), order.state is not OrderState.CANCELED
+    if order.state in SENT and isinstance(theirs, PaperdeskError):
+        state = f"not known to be canceled: {theirs}"
+    elif order.state in SENT and theirs is OrderState.CANCELED:
+        state, refused = NOT_BOOKED, False
+    elif order.state in SENT:
+        state = f"not canceled yet, the broker has it as {theirs or 'unknown'}: ask again"
     return AnsweredOrder(order, state, refused=refused, decided=entry.decided)

@@ -26,7 +26,8 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: 
     A symbol stands for every order of it that is open. Without an order it lists those that can be canceled. What an
     order has traded stays. On the simulated market an order can be canceled until the session opens in which it fills.
     An order that was not sent yet is kept from being sent by `paperdesk veto`. The exit code is 1 where an order that
-    was named is not canceled.
+    was named is not canceled; where the broker does not answer, or the account and the books disagree, it is that of a
+    daily run, after what is known of each order.
 
     \b
     Examples:
@@ -34,18 +35,23 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: 
       paperdesk cancel AAPL
       paperdesk cancel growth-20250314-1-AAPL-B-1 --json
     """
-    from engine.app.order_cancellation import cancel_orders
+    from engine.app.order_cancellation import cancel_orders, open_sent_orders
 
     invocation.refuse_run()
-    document = asyncio.run(cancel_orders(invocation.services(), order_ids))
-    show_document(document, as_json, lambda: _lines(document))
-    return int(any(order["refused"] for order in document.get("orders", ())))
+    services = invocation.services()
+    if not order_ids:
+        sent = open_sent_orders(services)
+        show_document(sent, as_json, lambda: _sent_lines(sent))
+        return 0
+    done = asyncio.run(cancel_orders(services, order_ids))
+    document = done.document
+    show_document(document, as_json, lambda: [f"{terms(order)}: {order['stands']}" for order in document["orders"]])
+    if done.error is not None:
+        raise done.error
+    return int(any(order["refused"] for order in document["orders"]))
 
 
-def _lines(document: Document) -> Iterator[str]:
-    if "orders" in document:
-        yield from (f"{terms(order)}: {order['stands']}" for order in document["orders"])
-        return
+def _sent_lines(document: Document) -> Iterator[str]:
     sent = document["sent"]
     if not sent:
         yield f"no order of the desk {document['desk']} is sent and open"

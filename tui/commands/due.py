@@ -49,12 +49,12 @@ def due_session(services: Services | None, requested: date | None = None, now: d
         return None
     from engine.market.trading_hours import session_to_decide
 
-    return session_to_decide(calendar, _symbols(services), requested, now)
+    return session_to_decide(calendar, desk_symbols(services), requested, now)
 
 
 def quick_calendar(services: Services | None) -> Calendar | None:
     """The calendar of a desk's decisions; None where no run has left the table of the exchange's sessions."""
-    symbols = _symbols(services)
+    symbols = desk_symbols(services)
     if not symbols:
         return None
     from engine.domain.exchanges import AROUND_THE_CLOCK, Exchanges
@@ -67,7 +67,8 @@ def quick_calendar(services: Services | None) -> Calendar | None:
     return desk_calendar(symbols, places.stored_session_table, exchanges)
 
 
-def _symbols(services: Services | None) -> Sequence[str]:
+def desk_symbols(services: Services | None) -> Sequence[str]:
+    """The symbols of a desk; without services those of a program without a configuration."""
     if services is not None:
         return services.symbols
     from connectors.demo.market import DEFAULT_WATCHLIST

@@ -49,7 +49,7 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
         now = _circumstances(invocation) if records.run is None and at is None else Circumstances()
         document = status_document(records, now.due, now.calendar, now.time)
         mode = now.mode or (document["settings"] or {}).get("mode", "")
-        late = late_orders(records, now.calendar, now.time)
+        late = late_orders(records, now.calendar, now.symbols, now.time)
         waiting = _waiting(document, open_answers(records), late, mode)
         closes = [] if as_json or not standard_output().is_terminal else _last_closes(records)
 
@@ -94,12 +94,13 @@ def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
     show_records(records, document, as_json, lambda: _positions_lines(records.title, document))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """The desk's time, and what it is to do by it; nothing where that is not quickly known, or not shown.
 
     due: the last completed session; of a demo with a clock of its own the next that it has to decide.
     calendar: of the desk's sessions; None where none can be missed.
+    symbols: the desk's.
     time: of the desk, UTC.
     demo: True for a demo with a clock of its own.
     mode: the mode in force; empty where that of the last run counts.
@@ -107,6 +108,7 @@ class Circumstances:
 
     due: date | None = None
     calendar: Calendar | None = None
+    symbols: Sequence[str] = ()
     time: datetime | None = None
     demo: bool = False
     mode: str = ""
@@ -115,7 +117,7 @@ class Circumstances:
 def _circumstances(invocation: Invocation) -> Circumstances:
     from engine import places
     from engine.errors import PaperdeskError
-    from tui.commands.due import clock_time, due_session, quick_calendar
+    from tui.commands.due import clock_time, desk_symbols, due_session, quick_calendar
 
     has_own_clock = places.desk_beginning(invocation.desk_name).exists()
     services = invocation.services() if has_own_clock or invocation.configured else None
@@ -124,9 +126,15 @@ def _circumstances(invocation: Invocation) -> Circumstances:
         if has_own_clock and services is not None and not services.goes_by_broker:
             from engine.app.demo_time import desk_time, next_session
 
-            return Circumstances(next_session(services), None, desk_time(services), demo=True, mode=mode)
+            return Circumstances(due=next_session(services), time=desk_time(services), demo=True, mode=mode)
         now = clock_time(services)
-        return Circumstances(due_session(services, now=now), quick_calendar(services), now, mode=mode)
+        return Circumstances(
+            due=due_session(services, now=now),
+            calendar=quick_calendar(services),
+            symbols=desk_symbols(services),
+            time=now,
+            mode=mode,
+        )
     except PaperdeskError:  # no keys here: the records can be shown without
         return Circumstances(mode=mode)
 

@@ -42,7 +42,8 @@ class OrderActions(OwnOrderKeys):
 
     def action_cancel_order(self) -> None:
         """Cancel the order that was sent, once that is confirmed."""
-        one = self._meant(self._view.controls.sent, "no order that was sent is open")
+        sent = self._view.controls.sent
+        one = self._meant(sent, "this order was not sent" if sent else "no order that was sent is open")
         if one is None:
             return
         from engine.messages.commands import CancelOrder

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from engine.account.present_books import Since
 from engine.domain.decimal_text import money
+from engine.domain.market import Symbol
 from engine.domain.order import Fill, OrderState, Side
 from engine.domain.order_id import is_own
 from engine.domain.portfolio import ZERO
@@ -81,15 +82,15 @@ def open_answers(records: Records) -> Mapping[str, bool]:
     return {name: answer.approved for name, answer in approvals(records.reader, waiting).items()}
 
 
-def late_orders(records: Records, calendar: Calendar | None, now: datetime | None) -> frozenset[str]:
-    """Orders of a desk that were not sent in time, by id, and that its next run ends; none without a calendar and a
-    time (UTC)."""
-    reader = records.reader
-    run = None if reader is None else reader.latest_run()
-    if reader is None or run is None or calendar is None or now is None:
+def late_orders(
+    records: Records, calendar: Calendar | None, symbols: Sequence[Symbol], now: datetime | None
+) -> frozenset[str]:
+    """Orders of a desk of some symbols that were not sent in time, by id, and that its next run ends; none without a
+    calendar and a time (UTC)."""
+    if records.reader is None or calendar is None or now is None:
         return frozenset()
-    waiting = [one.order for one in reader.orders(open_only=True) if one.order.state is OrderState.INTENDED]
-    return frozenset(one.id for one in waiting if now >= stays_until(calendar, run.symbols, one.session))
+    waiting = [one.order for one in records.reader.orders(open_only=True) if one.order.state is OrderState.INTENDED]
+    return frozenset(one.id for one in waiting if now >= stays_until(calendar, symbols, one.session))
 
 
 def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:

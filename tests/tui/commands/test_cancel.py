@@ -16,7 +16,7 @@ from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_journal import desk_lock
-from engine.app.order_cancellation import cancel_order
+from engine.app.order_cancellation import cancel_orders
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.journal.reader import JournalReader
@@ -62,9 +62,9 @@ def test_an_order_of_the_simulated_market_is_canceled_until_its_session_opens(ru
     sent = [order["id"] for order in run("cancel", "--json").json["sent"]]
     assert len(sent) >= 3 and f"{sent[0]}  BUY " in run("cancel").out
     first, second, third = sent[:3]
-    done = asyncio.run(cancel_order(at(12, day=12), first))
+    (done,) = asyncio.run(cancel_orders(at(12, day=12), [first])).orders
     assert (done.state, done.refused, orders(run)[first]["state"]) == ("canceled by you", False, "canceled")
-    late = asyncio.run(cancel_order(at(13, day=12), second))
+    (late,) = asyncio.run(cancel_orders(at(13, day=12), [second])).orders
     assert late.refused and "its session has opened, at 2025-03-12 13:30 UTC" in late.state
     with desk_lock("demo"):
         said = run("cancel", third)
@@ -101,17 +101,22 @@ def sandbox(open_broker: OpenBroker) -> SandboxServer:
 
 
 def sent_at(sandbox: SandboxServer, run: Run) -> list[str]:
-    """The ids of orders that a daily run has sent, which wait for the next open."""
-    for _ in range(8):
-        assert run("--daily").code == 0
-        if found := [order["id"] for order in run("cancel", "--json").json["sent"]]:
-            return found
-        after_close(sandbox)
-    raise AssertionError("no run has sent an order")
+    """The ids of two orders that were sent after a daily run, and wait for the next open."""
+    assert run("--daily").code == 0
+    for symbol in ("ORVL", "TMBK"):
+        assert run("order", "BUY", symbol, "--amount", "1000", "--yes").code == 0
+    sent = [str(order["id"]) for order in run("cancel", "--json").json["sent"]]
+    assert len(sent) >= 2 and set(states_at(sandbox)) >= set(sent)
+    return sent
 
 
 def states_at(sandbox: SandboxServer) -> dict[str, str]:
     return {order["client_order_id"]: order["status"] for order in sandbox.state()["orders"]}
+
+
+def broker_id(sandbox: SandboxServer, order: str) -> str:
+    """The broker's own id of an order."""
+    return next(str(one["id"]) for one in sandbox.state()["orders"] if one["client_order_id"] == order)
 
 
 def test_the_broker_is_asked_and_what_became_of_the_order_is_booked(run: Run, sandbox: SandboxServer) -> None:
@@ -129,13 +134,64 @@ def test_the_broker_is_asked_and_what_became_of_the_order_is_booked(run: Run, sa
         assert order not in {fill.order_id for fill in reader.fills()}
 
 
-def test_an_order_that_filled_meanwhile_is_filled_and_refused(run: Run, sandbox: SandboxServer) -> None:
-    order = sent_at(sandbox, run)[0]
+def test_orders_that_filled_meanwhile_are_filled_and_refused(run: Run, sandbox: SandboxServer) -> None:
+    sent = sent_at(sandbox, run)
     sandbox.advance("open")
     sandbox.advance("5m")
-    done = run("cancel", order)
-    assert done.code == 1 and done.out.endswith(": filled\n")
-    assert orders(run)[order]["state"] == "filled"
+    done = run("cancel", *sent, "--json")
+    assert done.code == 1 and done.err == ""
+    assert [(one["id"], one["stands"], one["refused"]) for one in done.json["orders"]] == [
+        (order, "filled", True) for order in sent
+    ]
+    assert {orders(run)[order]["state"] for order in sent} == {"filled"}
+
+
+def test_every_order_is_asked_for_whatever_becomes_of_the_others_and_of_the_books(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_BROKER__LATE_ENTRY_HOURS", "0")
+    first, *others = sent_at(sandbox, run)
+    assert others, "one order alone would show nothing"
+    sandbox.fault("server_error", path=f"/v2/orders/{broker_id(sandbox, first)}", method="DELETE", count=0)
+    failed = run("cancel", first, *others)
+    assert failed.code == 75 and failed.out.count(": canceled\n") == len(others)
+    assert "not known to be canceled: " in failed.out
+    assert {states_at(sandbox)[order] for order in others} == {"canceled"}
+    sandbox.clear_faults()
+
+    book = sandbox.exchange.book
+    book.portfolio = book.portfolio.__class__(book.portfolio.cash - 100, book.portfolio.positions)
+    halted = run("cancel", first)
+    assert halted.code == 79 and halted.out.endswith(": canceled at the broker, and not booked yet\n")
+    assert states_at(sandbox)[first] == "canceled"
+
+
+def test_a_desk_is_not_canceled_for_in_another_market_than_its_own(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = sent_at(sandbox, run)[0]
+    monkeypatch.setenv("PAPERDESK_BROKER__KIND", "simulated")
+    other = run("cancel", order)
+    assert other.code == 78 and "set broker.kind to alpaca" in other.err
+    assert (orders(run)[order]["state"], states_at(sandbox)[order]) == ("acknowledged", "accepted")
+
+
+def test_the_simulated_books_of_a_desk_are_not_canceled_for_at_a_broker(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DESK__NAME", "simulated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAPERDESK_BROKER__KIND", "simulated")
+        asyncio.run(
+            run_daily(
+                services(load_config(places.config_file()).config, At(datetime(2024, 3, 8, 21, 30, tzinfo=UTC))),
+                date(2024, 3, 8),
+                through=Buys,
+            )
+        )
+    sent = run("cancel", "--json").json["sent"]
+    said = run("cancel", sent[0]["id"])
+    assert said.code == 78 and "set broker.kind to simulated" in said.err
 
 
 async def test_a_key_cancels_the_order_under_the_cursor(running: Running, sandbox: SandboxServer, run: Run) -> None:

@@ -3,15 +3,20 @@ the old one."""
 
 from __future__ import annotations
 
+import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import until
 from textual.pilot import Pilot
 
 from engine import places
+from engine.app import desk_watch
 from tests.tui.conftest import opened
-from tui.widgets.screen_bars import ErrorBar
+from tui.configuration_changes import ConfigurationChanges
+from tui.widgets.screen_bars import ErrorBar, EventLog
 
 BEGUN = '[desk]\nsymbols = ["ORVL"]\npreset = "finvision"\n[broker]\nmode = "auto"\n'
 
@@ -23,6 +28,10 @@ def write(text: str) -> None:
 def strip(pilot: Pilot[Any]) -> str:
     bar = pilot.app.screen_stack[0].query_one(ErrorBar)
     return str(bar.render()) if bar.text else ""
+
+
+def log(pilot: Pilot[Any]) -> str:
+    return pilot.app.screen_stack[0].query_one(EventLog).as_text()
 
 
 async def test_no_cycle_runs_by_a_configuration_that_has_changed_until_the_desk_is_opened_again(fresh: Path) -> None:
@@ -49,3 +58,17 @@ async def test_no_cycle_runs_by_a_configuration_that_has_changed_until_the_desk_
         await pilot.press("ctrl+t")
         await until(pilot, lambda: pilot.app._exit)
         assert pilot.app.reopening == ()  # type: ignore[attr-defined]
+
+
+async def test_a_scheduled_cycle_of_the_app_comes_again_once_the_configuration_is_what_it_was(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(BEGUN + "[watch]\nin_app = true\n")
+    there, text = threading.Event(), "the configuration has changed"
+    monkeypatch.setattr(desk_watch, "RETRY", timedelta())
+    monkeypatch.setattr(ConfigurationChanges, "__call__", lambda changes: "" if there.is_set() else text)
+    async with opened((160, 30)) as pilot:
+        await until(pilot, lambda: "the configuration has changed (code 75)" in log(pilot))
+        assert not places.desk_journal("demo").exists()
+        there.set()
+        await until(pilot, lambda: "run done" in log(pilot))

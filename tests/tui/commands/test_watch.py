@@ -221,12 +221,14 @@ def test_the_demo_desk_watches_closes_alone_and_says_so(watching: Callable[[], W
 
 @pytest.mark.slow
 def test_a_watch_whose_configuration_has_changed_ends_before_its_next_cycle(
-    sandbox: SandboxServer, watching: Callable[[], Watching]
+    sandbox: SandboxServer, watching: Callable[[], Watching], tmp_path: Path
 ) -> None:
+    file, notified = places.config_file(), tmp_path / "notified"
+    command = f'[notify]\ncommand = ["sh", "-c", "cat >> {notified}"]\n'
+    file.write_text(f"{file.read_text('utf-8')}\n{command}", encoding="utf-8")
     watch = watching()
     assert watch.finished("daily-paper-20240301")["outcome"] == "done"
     watch.waits_for("cycle 2 within the session after 2024-03-01")
-    file = places.config_file()
     file.write_text(file.read_text("utf-8").replace("after_close = 5", "after_close = 7"), encoding="utf-8")
     to(sandbox, "2024-03-04T16:30")
     assert watch.process.wait(PATIENCE) == 78
@@ -235,3 +237,4 @@ def test_a_watch_whose_configuration_has_changed_ends_before_its_next_cycle(
     assert "has changed since the desk was opened (watch.after_close)" in said and said.count("\n") == 1
     with JournalReader(places.desk_journal("paper")) as reader:
         assert [run.id for run in reader.runs()] == ["daily-paper-20240301"]
+    assert "(watch.after_close)" in notified.read_text("utf-8"), "nobody looks at a watch"
