@@ -32,7 +32,7 @@ NOT_BOOKED = "canceled at the broker, and not booked yet"
 
 @dataclass(frozen=True, slots=True)
 class Canceled:
-    """What became of orders whose cancellation was asked for, and the error that kept it from being known or booked."""
+    """Orders whose cancellation was asked for, the state that each came to, and the error that kept it from being known or booked."""
 
     desk: str
     orders: Sequence[AnsweredOrder]
