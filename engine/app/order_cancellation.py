@@ -32,7 +32,8 @@ NOT_BOOKED = "canceled at the broker, and not booked yet"
 
 @dataclass(frozen=True, slots=True)
 class Canceled:
-    """Orders whose cancellation was asked for, the state that each came to, and the error that kept it from being known or booked."""
+    """Orders whose cancellation was asked for, the state that each came to, and the error that kept one from being known
+    or booked."""
 
     desk: str
     orders: Sequence[AnsweredOrder]
