@@ -32,8 +32,12 @@ NOT_BOOKED = "canceled at the broker, and not booked yet"
 
 @dataclass(frozen=True, slots=True)
 class Canceled:
-    """Orders whose cancellation was asked for, the state that each came to, and the error that kept one from being known
-    or booked."""
+    """Orders whose cancellation was asked for, each with the state that it came to.
+
+    desk: its name.
+    orders: as they are now.
+    error: kept an order's state from being known, or booked; None where nothing did.
+    """
 
     desk: str
     orders: Sequence[AnsweredOrder]
