@@ -24,7 +24,7 @@ from engine.services import Services
 
 BEFORE = 10
 """Sessions between the one that a demo desk begins after and the last completed one, that included."""
-DECIDED = (RunOutcome.DONE, RunOutcome.WAITING, RunOutcome.HALTED)
+DECIDED = (RunOutcome.DONE, RunOutcome.WAITING)
 
 
 def begin(services: Services) -> None:

@@ -15,7 +15,7 @@ from engine.app.arena_record import load_spec, played_document
 from engine.app.desk_journal import desk_lock
 from engine.app.resumption import run_lock
 from engine.domain.run import RunOutcome
-from engine.errors import PaperdeskError, UsageError
+from engine.errors import MissingData, PaperdeskError
 from engine.journal.database import older_version
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -57,11 +57,11 @@ def stored_runs(wanted: Wanted = EVERY, *, read_only: bool = False) -> Sequence[
 
 
 def named_runs(runs: Sequence[StoredRun], names: Iterable[str]) -> Sequence[StoredRun]:
-    """The runs of these ids, each once. Raises UsageError for one that there is not."""
+    """The runs of these ids, each once. Raises MissingData for one that there is not."""
     known = {run.id: run for run in runs}
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise UsageError(f"no run {unknown}: paperdesk runs list shows those that there are")
+        raise MissingData(f"no run {unknown}: paperdesk runs list shows those that there are")
     return [known[name] for name in dict.fromkeys(names)]
 
 

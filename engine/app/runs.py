@@ -74,8 +74,8 @@ def _by_demo_time(context: DeskContext) -> DeskContext:
 
 
 async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult | None:
-    """Run a demo desk for the sessions that it has left out before the one of the context. Return the run that a pause
-    kept from deciding: its session and all after it stay due."""
+    """Run a demo desk for the sessions that it has left out before the one of the context. Return the run that a halt
+    or a pause kept from its end: its session and all after it stay due."""
     ahead = sessions_ahead(context.services, context.journal.reader)
     before = [session for session in ahead if session < context.session]
     if before:
@@ -83,7 +83,7 @@ async def _run_sessions_before(context: DeskContext, publish: Publish, through: 
         publish(Noticed("", context.clock.now(), "warning", text))
     for session in before:
         done = await _run_session(_by_demo_time(replace(context, session=session, only=None)), publish, through)
-        if done.paused is not None:
+        if done.halted is not None or done.paused is not None:
             return done
     return None
 

@@ -52,7 +52,7 @@ def lingers(spec: RunSpec, connection: Connection) -> None:
 def fails(spec: RunSpec, connection: Connection) -> None:
     """Data that ends too early, and output that must not reach the terminal."""
     print("this must not reach the terminal")
-    raise StaleData("the bars end on 2024-02-01, before 2024-03-01")
+    raise StaleData(f"the bars end on 2024-02-01, before 2024-03-01{', as others' * 12} do")
 
 
 def tells_its_priority(spec: RunSpec, connection: Connection) -> None:

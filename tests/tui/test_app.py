@@ -428,6 +428,7 @@ async def test_a_backtest_that_fails_says_so(running: Running) -> None:
     async with running(target=backtest_targets.fails) as pilot:
         await pilot.press("7", "ctrl+r")
         await until(pilot, lambda: "the bars end on 2024-02-01" in text_of(pilot))
+        await until(pilot, lambda: "as others do" in text_of(pilot).replace("│", ""))
 
 
 async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Running) -> None:

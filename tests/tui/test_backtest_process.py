@@ -66,7 +66,7 @@ def test_a_run_stops_at_a_command_and_keeps_what_was_done(targets: ModuleType, p
 
 def test_what_a_run_raises_is_one_line_here(targets: ModuleType, capfd: pytest.CaptureFixture[str]) -> None:
     state = _ended(targets.fails).state
-    assert (state.status, state.error) == (FAILED, "the bars end on 2024-02-01, before 2024-03-01")
+    assert state.status == FAILED and state.error.startswith("the bars end on 2024-02-01, before 2024-03-01, as")
     assert capfd.readouterr().out == ""
 
 

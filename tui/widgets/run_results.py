@@ -76,7 +76,7 @@ def _done(run: BacktestState) -> str:
 
 
 class RunProgress(Static):
-    """Two lines over the curve."""
+    """Two lines over the curve; an error has as many as it takes."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__("", markup=False, id=id)

@@ -51,6 +51,10 @@ def latest(records: Records, symbol: str) -> Sequence[Decision]:
     """The decisions of the last cycle for a symbol, one per owner. Raises MissingData where there is none."""
     made = () if records.reader is None else records.reader.decisions(records.run, symbol)
     if not made:
+        runs = () if records.reader is None else records.reader.runs()
+        decided = dict.fromkeys(one for run in runs for one in run.symbols)
+        if decided and symbol not in decided:
+            raise MissingData(f"{symbol} is none of the desk's symbols, which are decided: {', '.join(decided)}")
         raise MissingData(f"there is no decision for {symbol} yet: run a cycle first")
     last = made[-1].key
     return [

@@ -227,6 +227,19 @@ def test_orders_of_a_demo_desk_wait_by_its_own_time(run: Run, fresh: Path, monke
     assert stands == "approved, acknowledged"
 
 
+def test_a_halt_leaves_every_session_due(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few_sessions(monkeypatch, 3)
+    demo_time.begin(services(load_config(None).config))
+    assert run("halt").code == 0
+    halted = run("--daily")
+    assert halted.code == 0 and decided() == [(SESSIONS[1], RunOutcome.HALTED)]
+    assert f"{SESSIONS[1]} is the demo's next session" in run("status").out
+    assert run("resume").code == 0 and run("--daily").code == 0
+    assert decided() == [(session, RunOutcome.DONE) for session in SESSIONS[1:]]
+    with JournalReader(places.desk_journal("demo")) as reader:
+        assert {made.key.session for made in reader.decisions()} == set(SESSIONS[1:])
+
+
 async def test_the_app_runs_its_cycles_in_a_process_of_their_own_with_the_configuration_that_it_shows(
     fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,13 +222,13 @@ def test_arenas_are_compared_with_arenas_alone(run: Run, runs: Path) -> None:
     agents = {one["name"]: one for one in run("report", "--run", "rong", "--json").json["agents"]}
     assert values["Momentum return"][1] == agents["Momentum"]["metrics"]["total_return"]
     assert "seed: 0, then 5" in run("runs", "compare", "ring", "rong").out
-    for ids, said in (
-        (("ring", "slow"), "arenas with arenas"),
-        (("slow",), "needs two runs"),
-        (("x", "y"), "no run x"),
+    for ids, said, code in (
+        (("ring", "slow"), "arenas with arenas", 2),
+        (("slow",), "needs two runs", 2),
+        (("x", "y"), "no run x", 65),
     ):
         refused = run("runs", "compare", *ids)
-        assert refused.code == 2 and said in refused.err
+        assert refused.code == code and said in refused.err
 
 
 def test_a_run_is_exported_as_a_folder_of_its_own(

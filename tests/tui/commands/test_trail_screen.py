@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 
+from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import opened, shown, until
 from tui.plain_text import one_line
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
@@ -67,6 +69,14 @@ def recorded(request: pytest.FixtureRequest) -> Path:
 def labels(lines: list[str]) -> list[str]:
     """The labels at the left of a first screen, in order."""
     return [label for line in lines[1:] if (label := line[:LABEL].strip())]
+
+
+async def test_the_trail_of_a_symbol_that_is_not_decided_names_those_that_are(desk: Path) -> None:
+    async with opened() as pilot:
+        await shown(pilot)
+        pilot.app.screen.open_trail(partial(latest, symbol="NOPE"))  # type: ignore[attr-defined]
+        named = "NOPE is none of the desk's symbols, which are decided: "
+        await until(pilot, lambda: any(one.message.startswith(named) for one in pilot.app._notifications))
 
 
 async def test_every_decision_begins_with_one_screen_that_fits(run: Run, recorded: Path) -> None:
