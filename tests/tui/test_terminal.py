@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -11,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from connectors.wiring.services import services
+from engine import places
+from engine.app.runs import run_daily
+from engine.config import load_config
+from tests.tui.commands.test_approve import Buys
 from tests.tui.real_terminal import TMUX, Terminal, daily, last_two_sessions
 
 pytestmark = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
@@ -86,12 +92,13 @@ SIGNS = {
 """A few words on every screen, by its key."""
 
 
-def test_keys_alone_reach_every_screen_and_end_an_order(opened: Callable[..., Terminal], paperdesk_home: Path) -> None:
-    (paperdesk_home / "config.toml").write_text('[desk]\npreset = "finvision"\n[broker]\nmode = "ask"\n')
+def test_keys_alone_reach_every_screen_and_end_an_order(opened: Callable[..., Terminal]) -> None:
+    file = places.config_file()
+    file.write_text('[desk]\npreset = "finvision"\n[broker]\nmode = "ask"\n')
+    # The rules want to trade on some days, and not on others.
+    asyncio.run(run_daily(services(load_config(file).config), through=Buys))
     terminal = opened(120, 40)
-    terminal.until(lambda text: "ORVL 1D" in text)
-    terminal.keys("r")
-    terminal.until(lambda text: "its orders wait" in text and "waits" in text)
+    terminal.until(lambda text: "ORVL 1D" in text and "its orders wait" in text and "waits" in text)
     for size in ((120, 40), (200, 60), (80, 24)):
         terminal.resize(*size)
         for key, sign in SIGNS.items():

@@ -155,25 +155,30 @@ async def test_the_past_shows_orders_of_ones_own_as_they_were_shown_live(
     for order, code in (("BUY ORVL --amount 2500", 0), ("SELL TMBK --quantity 3", 1)):
         assert (await asyncio.to_thread(run, "order", *order.split(), "--yes")).code == code
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
-        await until(pilot, lambda: "order failed: SELL 3 TMBK" in log(pilot))
+        snapshot = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
+        await until(pilot, lambda: "order failed: SELL 3 TMBK" in log(pilot) and snapshot().services is not None)
         assert re.search(r"trade: ORVL BUY [\d.]+ at [\d.]+\n", log(pilot))
         places_shown: list[str] = []
-        await pilot.press("less_than_sign", "greater_than_sign")
+        await pilot.press("less_than_sign")
+        await arrived(pilot)
+        await pilot.press("greater_than_sign")
         while "run done" not in places_shown:
             view = await arrived(pilot)
             assert view.place is not None and not view.desk.running
             places_shown.append(view.place.text)
             await shown(pilot)
-            await pilot.press("less_than_sign")
             assert f"Mkt {'CLOSED' if view.place.text == 'run done' else 'OPEN'}" in bar(pilot)
             assert "Cycle" not in bar(pilot)
             assert places_shown[-1] in log(pilot) or places_shown[-1] == "your order was taken"
+            await pilot.press("less_than_sign")
         assert places_shown[0].startswith("order failed: SELL 3 TMBK"), places_shown
         taken, filled, acknowledged, _ = places_shown[1:]
         assert (taken, acknowledged) == ("your order was taken", "ORVL BUY order acknowledged")
         assert filled.startswith("ORVL BUY ")
         done = view.place.number
-        await pilot.press("greater_than_sign", "greater_than_sign", "greater_than_sign", "left_curly_bracket")
+        for key in (*("greater_than_sign",) * 4, "left_curly_bracket"):
+            await pilot.press(key)
+            await arrived(pilot)
         view = await arrived(pilot)
         assert view.place is not None and view.place.number == done, "an order of one's own ends no session"
 

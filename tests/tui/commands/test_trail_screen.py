@@ -75,8 +75,12 @@ async def test_the_trail_of_a_symbol_that_is_not_decided_names_those_that_are(de
     async with opened() as pilot:
         await shown(pilot)
         pilot.app.screen.open_trail(partial(latest, symbol="NOPE"))  # type: ignore[attr-defined]
-        named = "NOPE is none of the desk's symbols, which are decided: "
-        await until(pilot, lambda: any(one.message.startswith(named) for one in pilot.app._notifications))
+
+        def named() -> str:
+            strips = pilot.app.screen._compositor.render_strips()
+            return flat("\n".join(strip.text.strip("│ ") for strip in strips))
+
+        await until(pilot, lambda: "NOPE is none of the desk's symbols, which are decided: ORVL, " in named())
 
 
 async def test_every_decision_begins_with_one_screen_that_fits(run: Run, recorded: Path) -> None:
