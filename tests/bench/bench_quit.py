@@ -52,7 +52,9 @@ def while_a_call_hangs(home: Path) -> float:
             if not service.requests:
                 raise SystemExit("the model was never asked")
             opened.rest(0.5)
-            return quits(opened)
+            opened.press("q")  # it asks, for the answer may cost something
+            opened.until("Quit?")
+            return quits(opened, "y")
 
 
 def beside_a_backtest(home: Path) -> float:

@@ -28,6 +28,7 @@ from tui.screens.run_keys import COMPARED, RunKeys
 from tui.snapshot import Snapshot
 from tui.twins import report_action
 from tui.widgets import run_trades
+from tui.widgets.border_text import set_title
 from tui.widgets.form_pane import FormPane
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
@@ -178,7 +179,7 @@ class BacktestScreen(RunKeys):
 
     def _show_results(self, runs: Sequence[BacktestState]) -> None:
         table = self.query_one("#results", Table)
-        table.border_title = f"Results{self._beyond('runs')}"
+        set_title(table, f"Results{self._beyond('runs')}")
         figures = figures_of(runs)
         table.set_columns(columns_of(figures))
         table.show(rows_of(runs, self._chosen, figures, self._marked))
