@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from engine.errors import MissingData, PaperdeskError
 from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
-from tui.market_reading import exchange_of, market_view
+from tui.market_reading import exchange_of, last_to_decide, market_view
 from tui.market_view import MarketView
 from tui.pace import USUAL, Pace
 from tui.plain_text import one_line
@@ -260,16 +260,18 @@ class Playback:
     def _documents(
         self, records: Records, *, session: date | None, moment: datetime
     ) -> tuple[Opening, datetime, ControlState]:
-        """The records, the time of their last event, or the `moment` from which the books of its session are known
-        where that is later, and the controls by then."""
+        """The records, the time that is shown, and the controls by then: the time of the last event where the session
+        was the last one by it, else the `moment` from which its books are known, as of a run that came too late."""
         from engine.reports.documents.opening import opening_of, opening_of_backtest
 
         if self.source.run is not None and session is not None:
             opening = opening_of_backtest(records, session, moment)
         else:
             opening = opening_of(records)
-        now = max([moment, *(event.time for event in opening.events[-1:])])
-        mode, calendar = self._services.mode, self._calendar()
+        mode, calendar, now = self._services.mode, self._calendar(), moment
+        if calendar is not None and opening.events:
+            last = opening.events[-1].time
+            now = last if last_to_decide(calendar, self._symbols, last) == session else moment
         controls = controls_at(records, mode=mode, calendar=calendar, symbols=self._symbols, now=now)
         return opening, now, controls
 
