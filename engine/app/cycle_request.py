@@ -73,7 +73,7 @@ def unless_changed(
     run_cycle: CycleRunner, changed: Callable[[], str], error: type[PaperdeskError] = ConfigError
 ) -> CycleRunner:
     """A way to run a cycle that raises an `error` where the configuration has `changed` since the desk was opened, with
-    that text: nobody would expect it to go by the old one. Whoever is notified of failed runs is of this."""
+    that text: nobody would expect it to go by the old one. It is notified like a run that failed."""
 
     async def run(services: Services, request: CycleRequest, publish: Publish, gate: Gate) -> DeskRunResult | Finished:
         if not (text := changed()):

@@ -8,6 +8,7 @@ decides every one up to the last completed. A demo desk without the file goes by
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from engine import places
@@ -115,7 +116,13 @@ def next_session(services: Services) -> date | None:
 def desk_time(services: Services) -> datetime:
     """The time of a desk without a broker's clock, UTC: that of a demo desk which has one, else this machine's. Raises
     as `begins_after` does, and what JournalReader raises."""
-    return services.clock.now() if begins_after(services) is None else DemoTime(services).clock.now()
+    return by_desk_time(services).clock.now()
+
+
+def by_desk_time(services: Services) -> Services:
+    """The services by the time of a desk without a broker's clock: a demo desk that has one of its own stands at the
+    last session that it decided. Raises as `desk_time` does."""
+    return services if begins_after(services) is None else replace(services, clock=DemoTime(services).clock)
 
 
 class DemoTime:

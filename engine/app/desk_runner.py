@@ -184,8 +184,7 @@ class DeskRunner:
         if isinstance(command, Approve | Veto) and self._undo_seconds and not self._leaving.is_set():
             done += f"; it can be undone for {self._undo_seconds:g} s"
         level = "warning" if isinstance(command, Halt | Pause) else "info"
-        order = command.order_id if isinstance(command, OrderCommand) else ""
-        self._bus.publish(CommandEnded("", self._clock.now(), level, done, order))
+        self._answer(level, done, command.order_id if isinstance(command, OrderCommand) else "")
         self._unpaused.set()
         if isinstance(command, Approve | Veto):
             await self._send_answered()
@@ -265,5 +264,5 @@ class DeskRunner:
     def _fail(self, level: str, text: str) -> None:
         self._bus.publish(CycleFailed("", self._clock.now(), level, text))
 
-    def _answer(self, level: str, text: str) -> None:
-        self._bus.publish(CommandEnded("", self._clock.now(), level, text))
+    def _answer(self, level: str, text: str, order: str = "") -> None:
+        self._bus.publish(CommandEnded("", self._clock.now(), level, text, order))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine.app.controls import controlled_journal
-from engine.app.demo_time import DemoTime, begins_after
+from engine.app.demo_time import by_desk_time
 from engine.app.desk_context import desk_account, refuse_bound
 from engine.app.desk_journal import DeskJournal
 from engine.app.fills_booking import book_fills
@@ -28,6 +28,10 @@ SENT = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
 """States of an order that can be canceled."""
 BY_YOU = "canceled by you"
 NOT_BOOKED = "canceled at the broker, and not booked yet"
+
+Asked = Mapping[str, OrderState | PaperdeskError | None]
+"""The broker's state of each order, by its id, after it was asked to cancel it: None for one that it does not know, the
+error where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,7 @@ async def cancel_orders(services: Services, names: Sequence[str], publish: Publi
     have ended, ConfigError where the desk's books are of another market than the configuration's, TryAgainLater while a
     run is at work, and what opening the account raises."""
     controlled_journal(services.desk)
-    if begins_after(services) is not None:  # a demo desk stands at the last session that it decided
-        services = replace(services, clock=DemoTime(services).clock)
+    services = by_desk_time(services)
     with DeskJournal(services.desk) as journal, journal.locked():
         found = _named(journal.reader, names)
         assert journal.reader is not None  # it has the orders
@@ -126,9 +129,8 @@ def _on_simulated_market(
 
 async def _at_broker(
     services: Services, service: BrokerService, journal: DeskJournal, found: Sequence[OrderEntry], publish: Publish
-) -> Mapping[str, OrderState | PaperdeskError | None]:
-    """Ask for the cancellation of each order; the broker's state of each afterwards by its id, None for one that it
-    does not know, the error where it is not known."""
+) -> Asked:
+    """Ask the broker to cancel each order."""
     asked: dict[str, OrderState | PaperdeskError | None] = {}
     async with desk_account(services, service) as account:
         for order in (entry.order for entry in found):
@@ -149,9 +151,7 @@ async def _canceled(broker: Broker, order_id: str) -> OrderState | None:
     return None if theirs is None else theirs.state
 
 
-async def _booked(
-    services: Services, asked: Mapping[str, OrderState | PaperdeskError | None], publish: Publish
-) -> Canceled:
+async def _booked(services: Services, asked: Asked, publish: Publish) -> Canceled:
     """Book what became of the orders, and what each came to, booked or not."""
     error = next((one for one in asked.values() if isinstance(one, PaperdeskError)), None)
     try:

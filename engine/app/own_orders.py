@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from engine import places
 from engine.account.reconciliation import journal_snapshot
-from engine.app.demo_time import DemoTime, begins_after
+from engine.app.demo_time import by_desk_time
 from engine.app.desk_context import DeskContext, desk_account, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.desk_market import DeskMarket, desk_market, load_market
@@ -87,8 +87,7 @@ async def place_order(services: Services, wanted: PlaceOrder, publish: Publish =
     of the same terms whose outcome is not known yet is the same order: it is looked up, and sent again under its own id
     only where it never arrived. Raises as `order_ticket` and `run_daily` do."""
     preset = _preset(services)
-    if begins_after(services) is not None:  # a demo desk stands at the last session that it decided
-        services = replace(services, clock=DemoTime(services).clock)
+    services = by_desk_time(services)
     with DeskJournal(services.desk) as journal:
         if journal.reader is None or not journal.reader.equity():
             raise MissingData(f"the desk {services.desk} has not run yet: paperdesk --daily")

@@ -187,7 +187,7 @@ class Noticed(Event):
 @dataclass(frozen=True, slots=True)
 class CommandEnded(Noticed):
     """The notice of an operator's command that was carried out; level `error` where it was refused. `order` is the id
-    of the order that it was about, where it is in the journal now."""
+    of the order whose answer, edit or undo the journal has now; empty for every other command."""
 
     order: str = ""
 

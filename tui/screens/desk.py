@@ -140,10 +140,8 @@ class DeskScreen(OrderActions):
         orders, controls = self.query_one("#orders", Table), view.controls
         rows = [] if view.now is None else order_rows(controls, view.now)
         orders.show(rows, view.unopened or "no open orders")
-        keys, meant = (
-            works(DESK, circumstances(view), self.desk_app.settings.keys),
-            "orders" if controls.waiting else "sent",
-        )
+        meant = "orders" if controls.waiting else "sent"
+        keys = works(DESK, circumstances(view), self.desk_app.settings.keys)
         answers = [key for key in keys if key.when == meant]
         set_subtitle(orders, clickable_keys([(f"{key.shown.split()[0]} {key.hint}", key.action) for key in answers], 2))
         if not self.single and orders.display is not self.has_room_for(orders):
