@@ -29,7 +29,7 @@ SENT = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
 BY_YOU = "canceled by you"
 NOT_BOOKED = "canceled at the broker, and not booked yet"
 
-Asked = Mapping[str, OrderState | PaperdeskError | None]
+BrokerStates = Mapping[str, OrderState | PaperdeskError | None]
 """The broker's state of each order, by its id, after it was asked to cancel it: None for one that it does not know, the
 error where it is not known."""
 
@@ -129,7 +129,7 @@ def _on_simulated_market(
 
 async def _at_broker(
     services: Services, service: BrokerService, journal: DeskJournal, found: Sequence[OrderEntry], publish: Publish
-) -> Asked:
+) -> BrokerStates:
     """Ask the broker to cancel each order."""
     asked: dict[str, OrderState | PaperdeskError | None] = {}
     async with desk_account(services, service) as account:
@@ -151,7 +151,7 @@ async def _canceled(broker: Broker, order_id: str) -> OrderState | None:
     return None if theirs is None else theirs.state
 
 
-async def _booked(services: Services, asked: Asked, publish: Publish) -> Canceled:
+async def _booked(services: Services, asked: BrokerStates, publish: Publish) -> Canceled:
     """Book what became of the orders, and what each came to, booked or not."""
     error = next((one for one in asked.values() if isinstance(one, PaperdeskError)), None)
     try:
