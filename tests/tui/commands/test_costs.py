@@ -182,13 +182,17 @@ def test_a_day_s_budget_is_never_crossed_and_the_session_stays_due(
     monkeypatch.setattr(service, "tokens_out", 20_000)
     stopped = run(*DAY)
     assert stopped.code == 75 and "may cost up to" in stopped.err
-    with JournalReader(places.desk_journal("demo")) as reader:
-        spent = sum((call.cost or Decimal(0) for call in reader.calls()), Decimal(0))
-        assert 0 < spent <= worst
-        assert reader.decisions() == ()
-    asked = len(service.requests)
-    assert 1 <= asked <= 3  # two symbols ask side by side: how many fit depends on what is reserved at once
-    assert run(*DAY).code == 75 and len(service.requests) == asked  # the day's calls before count
+
+    def spent() -> Decimal:
+        with JournalReader(places.desk_journal("demo")) as reader:
+            assert reader.decisions() == ()
+            return sum((call.cost or Decimal(0) for call in reader.calls()), Decimal(0))
+
+    first = spent()
+    assert 0 < first <= worst and 1 <= len(service.requests) <= 3
+    # Two symbols ask side by side: how many questions fit, now and in the rest, depends on what is reserved at once.
+    assert run(*DAY).code == 75 and first <= spent() <= worst, "the day's calls before count"
+    assert len(service.requests) <= 3
 
     desk(price + budget.format(100_000))
     done = run(*DAY, "--json")
