@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
-import numpy as np
-
 from engine.account.time_weighted import EXTERNAL, measured, net_deposits
 from engine.conventions.metrics.track import Floats, Track, floats
+from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, Stretch
@@ -28,11 +26,11 @@ def track_of(
 
     Where there were deposits or withdrawals, equity is the growth of the initial value by time-weighted returns, and
     every other amount is in the same proportion to it as to the value of its session. Prices and positions, which
-    InvestorBench's metrics read, are there where one symbol is traded.
+    InvestorBench's metrics read, are there where the run is of one symbol.
     """
     points, grown = stretch.equity, _Grown(stretch)
     symbols = sorted({symbol for point in points for symbol in point.prices})
-    prices, positions = _single(points, symbols)
+    prices, positions = _decided(stretch, symbols[0]) if len(symbols) == 1 else (None, None)
     return Track(
         equity=grown.equity,
         periods_per_year=periods_per_year,
@@ -76,7 +74,7 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
         values.append(earned + held)
         invested.append(held)
     traded = sum((f.quantity * f.price for f in stretch.fills if f.symbol == symbol), ZERO)
-    prices, positions = _single(stretch.equity, [symbol])
+    prices, positions = _decided(stretch, symbol)
     return Track(
         equity=floats(values),
         periods_per_year=periods_per_year,
@@ -110,8 +108,23 @@ def _invested(point: EquityPoint) -> Decimal:
     return sum((abs(position.quantity) * point.prices[symbol] for symbol, position in held), ZERO)
 
 
-def _single(points: Collection[EquityPoint], symbols: list[Symbol]) -> tuple[Floats | None, Floats | None]:
-    if len(symbols) != 1 or any(symbols[0] not in point.prices for point in points):
+_SIDES = {Action.BUY: 1.0, Action.SELL: -1.0, Action.HOLD: 0.0}
+
+
+def _decided(stretch: Stretch, symbol: Symbol) -> tuple[Floats | None, Floats | None]:
+    """A symbol's close at every session, and the position that was decided on at it, whatever the limits and the books
+    made of it: an agent's BUY is 1, SELL -1, HOLD 0, and unchanged where it abstained; of a strategy the weight that it
+    asked for. None where a close, or every decision, is not known. Source: InvestorBench A.2, equation 8 [I9]."""
+    points = stretch.equity
+    if any(symbol not in point.prices for point in points):
         return None, None
-    prices = floats(point.prices[symbols[0]] for point in points)
-    return prices, np.sign(floats(point.portfolio.quantity(symbols[0]) for point in points))
+    prices = floats(point.prices[symbol] for point in points)
+    if stretch.asked is not None:
+        return prices, floats(stretch.asked[symbol])
+    actions = {made.key.session: made.proposal.action for made in stretch.decisions if made.key.symbol == symbol}
+    sides, side = [], 0.0
+    for point in points:
+        action = actions.get(point.session, Action.HOLD)
+        side = side if action is Action.ABSTAIN else _SIDES[action]
+        sides.append(side)
+    return prices, floats(sides) if actions else None

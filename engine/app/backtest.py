@@ -16,6 +16,7 @@ from engine.app.model_notes import model_notes
 from engine.app.models import ModelSet, build_models
 from engine.app.resumption import FirstPart, resumed_journal, run_lock
 from engine.app.run_spec import check_spec, preset_of, settled, with_costs
+from engine.conventions.catalog import convention
 from engine.domain.run import LookKind, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.journal.entries import RunEntry
@@ -28,7 +29,7 @@ from engine.market.trading_hours import decision_time
 from engine.messages.events import Noticed, Publish, RunFinished
 from engine.ports import Calendar
 from engine.preset import Preset
-from engine.reports.performance import Report
+from engine.reports.performance import Measure, Report, unmeasured
 from engine.reports.stored import store_document
 from engine.services import Services
 from engine.session.recorder import begin_run
@@ -174,6 +175,10 @@ def _notes(services: Services, prepared: _Prepared, result: Result) -> Iterator[
     """Notes on what a result means, beside those of the run itself."""
     if result.test.equity and not result.test.fills:
         yield NEVER_TRADED
+    known, exchanges = convention(prepared.spec.convention), services.config.exchanges
+    measure = Measure(known, prepared.spec.symbols, exchanges.of_portfolio(prepared.spec.symbols))
+    if known.measured == "decisions" and (note := unmeasured(known, measure.of_run(result.test))):
+        yield note
     if prepared.preset is not None:
         yield from model_notes(services, prepared.preset, prepared.spec)
 

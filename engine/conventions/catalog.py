@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from importlib import resources
 from types import MappingProxyType
+from typing import Literal
 
 from engine.conventions.metrics import METRICS, Metrics, Track
 from engine.domain.exchanges import Exchange
@@ -45,6 +46,8 @@ class Convention:
     adds_to_positions: True where a repeated LONG spends idle cash on more whole shares.
     stock_periods, crypto_periods: sessions per year; None: those of the shares' exchange.
     percent: names of the metrics in percent.
+    measured: what a paper's metrics are of: the run's equity, or what was decided at each close.
+    rule: the formulas of a paper's metrics, for whoever works them out again.
     by_symbol: exceptions.
     """
 
@@ -58,6 +61,8 @@ class Convention:
     stock_periods: int | None = None
     crypto_periods: int = 365
     percent: tuple[str, ...] = ()
+    measured: Literal["equity", "decisions"] = "equity"
+    rule: str = ""
     by_symbol: Mapping[Symbol, SymbolRule] = field(default_factory=dict)
 
     def bars_dropped_for(self, symbol: Symbol) -> int:

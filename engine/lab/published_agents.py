@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from engine.domain.market import Symbol
 from engine.errors import ConfigError
@@ -61,7 +61,6 @@ class PublishedAgents:
 
     preset: the preset that is run.
     row: the printed row that it is compared with; None where a row is a model, and the agent the same in all.
-    measured: the source of positions, which are read from the books or from the decisions themselves.
     beside: agents of other papers that the paper compares it with, of which we have presets.
     ablations: the printed ablations.
     models: the models of its rows.
@@ -69,7 +68,6 @@ class PublishedAgents:
 
     preset: str
     row: str | None
-    measured: Literal["books", "decisions"]
     beside: tuple[Variant, ...]
     ablations: tuple[Variant, ...]
     models: tuple[PrintedModel, ...]
@@ -92,7 +90,6 @@ def published_agents(bench: str) -> PublishedAgents:
     return PublishedAgents(
         preset=plain["preset"],
         row=plain.get("row"),
-        measured=plain.get("measured", "books"),
         beside=tuple(map(_variant, plain.get("beside", ()))),
         ablations=tuple(map(_variant, plain.get("ablation", ()))),
         models=models,

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from engine.account.track_record import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
-from engine.conventions.metrics.track import Floats
 from engine.domain.briefing import Briefing, ExpertNote
-from engine.domain.decision import Action
 from engine.domain.exchanges import LISTED
 from engine.domain.market import Symbol
 from engine.domain.run import Result, RunSpec
@@ -113,26 +109,7 @@ def agent_spec(
     )
 
 
-def measured(result: Result, symbol: Symbol, name: str, by: Literal["books", "decisions"] = "books") -> Metrics:
-    """The metrics of a run of one symbol by a convention. By `decisions` the position over a session is the agent's
-    decision at the close before: BUY long, SELL short, HOLD flat, and unchanged where it abstained, whatever the limits
-    and the books made of it. Source: InvestorBench A.2, equation 8 [I9]."""
+def measured(result: Result, symbol: Symbol, name: str) -> Metrics:
+    """The metrics of a run of one symbol by a convention."""
     known = convention(name)
-    track = track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol)))
-    if by == "decisions":
-        track = replace(track, positions=_decided(result))
-    return known.metrics(track)
-
-
-def _decided(result: Result) -> Floats:
-    """The side of every session of the test, as the decision at its close has it."""
-    actions = {decision.key.session: decision.proposal.action for decision in result.test.decisions}
-    sides, side = [], 0
-    for point in result.test.equity:
-        action = actions.get(point.session, Action.HOLD)
-        side = side if action is Action.ABSTAIN else _SIDES[action]
-        sides.append(side)
-    return np.asarray(sides, dtype=np.float64)
-
-
-_SIDES = {Action.BUY: 1, Action.SELL: -1, Action.HOLD: 0}
+    return known.metrics(track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol))))

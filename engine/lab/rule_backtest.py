@@ -180,6 +180,8 @@ class RuleRun:
         )
         orders = RuleOrders(broker, closes, self.cash, name=strategy.name, run=self.spec.run)
         equity: list[EquityPoint] = []
+        asked: dict[Symbol, list[float]] = {symbol: [] for symbol in closes.histories}
+        wanted = dict.fromkeys(asked, 0.0)
         for number, session in enumerate(sessions):
             if same_close:
                 orders.record(broker.open_session(session))
@@ -191,11 +193,16 @@ class RuleRun:
             point, closing = broker.close_session(session)
             orders.record(closing)
             equity.append(point)
+            if same_close:
+                wanted |= {symbol: float(target.weight) for symbol, target in due}
+                for symbol, weights in asked.items():
+                    weights.append(wanted[symbol])
         test = Stretch(
             initial_value=self.cash,
             equity=tuple(equity),
             fills=tuple(broker.fills),
             cash_flows=tuple(broker.cash_flows),
+            asked={symbol: tuple(weights) for symbol, weights in asked.items()} if same_close else None,
         )
         answers = targets.answers if isinstance(targets, WeightTargets) else {}
         return Played(test=test, warm_up=None, notes=broker.notes, answers=answers)

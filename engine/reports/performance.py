@@ -84,6 +84,17 @@ class Measure:
         return self.convention.metrics(replace(track, benchmark=held, risk_free=self.risk_free))
 
 
+def unmeasured(convention: Convention, metrics: Metrics) -> str | None:
+    """Note on figures that are null because a convention measures decisions, and there is not one for every close of a
+    single symbol: what the book earned would be another figure."""
+    if convention.measured == "equity" or any(value is not None for value in metrics.values()):
+        return None
+    return (
+        f"{', '.join(metrics)} are null: convention {convention.name} measures what was decided at each close of one "
+        "symbol, and no such record is there; per symbol it may be"
+    )
+
+
 def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
     """The profit of a symbol (negative: its loss): sales less purchases and fees, dividends, and the shares still held
     at their last price, less deposits of shares. Every amount is rounded as the books round it."""
@@ -107,9 +118,11 @@ def through(stretch: Stretch, last: date | None) -> Stretch:
         return Stretch(initial_value=stretch.initial_value)
     if stretch.equity and stretch.equity[-1].session <= last:
         return stretch
+    equity, asked = tuple(point for point in stretch.equity if point.session <= last), stretch.asked
     return Stretch(
         initial_value=stretch.initial_value,
-        equity=tuple(point for point in stretch.equity if point.session <= last),
+        equity=equity,
+        asked=None if asked is None else {symbol: weights[: len(equity)] for symbol, weights in asked.items()},
         fills=tuple(fill for fill in stretch.fills if fill.session <= last),
         cash_flows=tuple(flow for flow in stretch.cash_flows if flow.session <= last),
         decisions=tuple(decision for decision in stretch.decisions if decision.key.session <= last),

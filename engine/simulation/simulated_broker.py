@@ -179,7 +179,8 @@ class SimulatedBroker:
 
     def close_session(self, session: date) -> tuple[EquityPoint, MarketActivity]:
         """Fill at the close where the rules say so, sell symbols that traded for the last time, and mark the book
-        at the close (at the last known one where a symbol did not trade)."""
+        at the close (at the last known one where a symbol did not trade). Where orders fill at the close, as the papers
+        have it, the point has the close of every symbol, held or not: decisions are measured by them."""
         if session != self._opened:
             raise InvariantBroken(f"{session} cannot close: {self._opened or 'no session'} is open")
         self._updates = []
@@ -188,7 +189,8 @@ class SimulatedBroker:
             self._fill_pending(session)
         self._opened, self._closed = None, session
         self._close_out_ended(session)
-        prices = self._last_closes(session)
+        same_close = self.rules.fill_at is FillAt.SAME_CLOSE
+        prices = self._known_closes(session) if same_close else self._last_closes(session)
         point = EquityPoint(session, self._portfolio.value(prices), self._portfolio, prices)
         return point, self._activity_since(fills, flows)
 
@@ -242,6 +244,11 @@ class SimulatedBroker:
 
     def _last_closes(self, session: date) -> dict[Symbol, Decimal]:
         return {symbol: self._last_close(symbol, session) for symbol in self._portfolio.positions}
+
+    def _known_closes(self, session: date) -> dict[Symbol, Decimal]:
+        """The last close of every symbol that has traded by then."""
+        begun = [symbol for symbol, tape in self._tapes.items() if tape.seek(session.toordinal()) >= 0]
+        return {symbol: self._last_close(symbol, session) for symbol in begun}
 
     def _close_out_ended(self, session: date) -> None:
         """Close positions whose symbol traded for the last time, once every position has a price."""

@@ -89,7 +89,8 @@ def test_undefined_is_none_and_nothing_is_ever_nan(name: str, equity: list[float
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_flat_series_has_no_ratios(name: str) -> None:
-    metrics = METRICS[name](Track(equity=np.full(30, 100.0)))
+    flat = Track(equity=np.full(30, 100.0), prices=np.full(30, 5.0), positions=np.ones(30))
+    metrics = METRICS[name](flat)
     if name != "finvision":
         # FinVision's excess return over 2 % of a flat series is a number over zero, too.
         assert metrics.get("sharpe") is None and metrics.get("SR") is None

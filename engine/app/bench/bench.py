@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Literal
 
 from engine.app.agent_run import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
@@ -17,6 +16,8 @@ from engine.app.bench.record import BenchRecord, load_record
 from engine.app.bench.rule_rows import Report, RuleRows
 from engine.app.look_index import count_looks
 from engine.app.run_spec import new_run_id
+from engine.conventions.catalog import Convention, convention
+from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse, Result
@@ -27,6 +28,7 @@ from engine.ports import MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, spreads
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
+from engine.reports.performance import unmeasured
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
 from engine.strategies.catalog import fixed_params
@@ -122,7 +124,8 @@ def run_bench(
         cells += [_explained(cell, rules) for cell in compare(ruled[table.name], table)]
         if made is not None:
             cells += agent_cells(rows.get(table.name, ()), table)
-    done = Bench(name=request.name, cells=tuple(cells))
+    rule = convention(tables[0].convention).rule
+    done = Bench(name=request.name, cells=tuple(cells), notes=(rule,) if rule else ())
     return done if made is None else _with_agents(done, prepared, made, played, rows)
 
 
@@ -173,8 +176,6 @@ def _with_agents(
     notes = [f"{model.spec} decided our rows: {model.label}" for model in made.backbones]
     if any(model.repeats_are_equal for model in made.backbones):
         notes.append("rules decide otherwise than a model would: beside the paper's agents they reproduce nothing")
-    if made.agents.measured == "decisions":
-        notes.append("measured as the paper does, by the decisions: BUY is long, SELL short, HOLD flat")
     if made.equal_repeats:
         notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
     rest = len(made.rows) - sum(map(len, rows.values()))
@@ -185,7 +186,7 @@ def _with_agents(
     return replace(
         bench,
         averages=tuple(a for table in prepared.tables for a in averages(table, made.agents.models, bench.cells)),
-        notes=tuple(notes),
+        notes=(*bench.notes, *notes),
         runs=tuple(made.jobs[n].spec.run for n, one in played.items() if one.result is not None and made.jobs[n].keep),
         models=tuple(_used(one.result.model for one in played.values() if one.result is not None)),
         interrupted=interrupted,
@@ -257,7 +258,7 @@ def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> It
         ended = [played[number] for number in planned.jobs if number in played]
         if len(ended) < len(planned.jobs):
             continue
-        row = _row(planned, ended, made.agents.measured, texts.get((planned.symbol, planned.table.name)))
+        row = _row(planned, ended, texts.get((planned.symbol, planned.table.name)))
         beside = (planned.table.name, planned.symbol, planned.backbone)
         if planned.variant is None:
             whole[beside] = row
@@ -266,7 +267,7 @@ def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> It
         yield planned.table, row
 
 
-def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "decisions"], text: str | None) -> AgentRow:
+def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> AgentRow:
     """One row of its repeats: figures and notes, or the note alone."""
     results = [one.result for one in ended if one.result is not None]
     trouble = next((one.trouble for one in ended if one.trouble), None)
@@ -275,13 +276,16 @@ def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "dec
     )
     if not results:
         return row
-    repeats = [measured(result, planned.symbol, planned.table.convention, by) for result in results]
+    known = convention(planned.table.convention)
+    repeats = [measured(result, planned.symbol, known.name) for result in results]
     notes = (
         f"{planned.backbone.spec}: {planned.backbone.label}",
         text,
         None if trouble is None else f"{len(results)} of {len(ended)} repeats: {trouble}",
         _abstained(results),
-        None if any(_acted(result, by) for result in results) else "it never traded",
+        None if any(_acted(result, known) for result in results) else "it never traded",
+        _without_sharpe(repeats),
+        unmeasured(known, repeats[median_repeat(repeats)]),
         *dict.fromkeys(note for result in results for note in result.notes),
         None if planned.variant is None else planned.variant.note,
     )
@@ -289,10 +293,16 @@ def _row(planned: PlannedRow, ended: Sequence[Played], by: Literal["books", "dec
     return replace(row, metrics=repeats[median_repeat(repeats)], note="; ".join(filter(None, notes)), spreads=spread)
 
 
-def _acted(result: Result, by: Literal["books", "decisions"]) -> bool:
-    if by == "books":
+def _acted(result: Result, known: Convention) -> bool:
+    if known.measured == "equity":
         return bool(result.test.fills)
     return any(decision.proposal.action in (Action.BUY, Action.SELL) for decision in result.test.decisions)
+
+
+def _without_sharpe(repeats: Sequence[Metrics]) -> str | None:
+    """Note on repeats that count as 0 in the search for the one with the median Sharpe."""
+    count = sum(repeat.get("SR") is None for repeat in repeats)
+    return f"{count} of {len(repeats)} repeats have no SR, and rank as 0" if count and len(repeats) > 1 else None
 
 
 def _abstained(results: Sequence[Result]) -> str | None:

@@ -63,13 +63,13 @@ def finagent(track: Track) -> Metrics:
 
 
 def investorbench(track: Track) -> Metrics:
-    """CR, AV and MDD in percent, SR; log returns times the side held, a day without a side is flat.
+    """CR, AV and MDD in percent, SR; log returns of the prices times the position that was decided on.
 
-    SR divides CR by the number of prices in years of 252 days, whatever AV is annualized with. Without prices
-    and positions the log returns are those of the equity at the closes. Source: InvestorBench A.2 [I9].
+    SR divides CR by the number of prices in years of 252 days, whatever AV is annualized with. All are None without
+    prices and positions: what the books earned is another figure. Source: InvestorBench A.2 [I9].
     """
     earned = _log_returns(track)
-    if not len(earned):
+    if earned is None or not len(earned):
         return dict.fromkeys(("CR", "SR", "AV", "MDD"))
     total = float(earned.sum())
     volatility = scaled(deviation(earned, 1), math.sqrt(track.periods_per_year))
@@ -102,9 +102,8 @@ def _returns(values: Floats) -> Floats:
     return np.empty(0) if returns is None else returns
 
 
-def _log_returns(track: Track) -> Floats:
-    levels = track.equity[1:] if track.prices is None else track.prices
-    if not len(levels) or not (levels > 0).all():
-        return np.empty(0)
-    moves = np.diff(np.log(levels))
-    return moves if track.prices is None or track.positions is None else moves * track.positions[: len(moves)]
+def _log_returns(track: Track) -> Floats | None:
+    if track.prices is None or track.positions is None or not (track.prices > 0).all():
+        return None
+    moves = np.diff(np.log(track.prices))
+    return np.asarray(moves * track.positions[: len(moves)])

@@ -25,7 +25,8 @@ class Track:
     benchmark: buy and hold's equity, as long as `equity`.
     model_cost: of all calls, None where it is not known.
     prices: the price at each session's close (InvestorBench).
-    positions: the side held from each close to the next: -1, 0, 1; the last one earns nothing (InvestorBench).
+    positions: decided on at each close, until the next: -1, 0, 1 of agents, the weight of a strategy; the last one
+        earns nothing (InvestorBench).
     """
 
     equity: Floats

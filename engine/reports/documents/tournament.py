@@ -28,7 +28,7 @@ def tournament_document(
     kinds = {agent["name"]: agent["kind"] for agent in arenas[0]["agents"]}
     returns = {name: _of(arenas, name, "total_return") for name in names}
     sharpes = {name: _of(arenas, name, "sharpe") for name in names}
-    ranks = [sorted(names, key=lambda name: -(returns[name][turn] or 0.0)) for turn in range(len(arenas))]
+    ranks = [sorted(names, key=lambda name: -_or_last(returns[name][turn])) for turn in range(len(arenas))]
     agents = [
         {
             "name": name,
@@ -102,6 +102,11 @@ def _score(name: str, rows: Mapping[str, Sequence[float | None]], baseline: Sequ
     base = _mean([one for other in baseline for one in rows[other]])
     own = _mean(rows[name])
     return None if base is None or base <= 0 or own is None else BASELINE * own / base
+
+
+def _or_last(value: float | None) -> float:
+    """The value to rank by; one that is not known ranks last, not as 0."""
+    return -math.inf if value is None else value
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

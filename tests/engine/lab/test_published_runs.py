@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -137,9 +138,12 @@ def test_by_decisions_a_buy_is_long_a_sale_short_a_hold_flat_and_an_abstention_a
     )
     spec = RunSpec(symbols=("BTC-USD",), first=days[0], last=days[-1], preset="finmem", convention="investorbench")
     result = Result(spec=spec, test=Stretch(initial_value=Decimal(1000), equity=points, decisions=decisions))
-    found = measured(result, "BTC-USD", "investorbench", "decisions")
+    found = measured(result, "BTC-USD", "investorbench")
     assert found["CR"] == pytest.approx(100 * math.log(1.1) * (1 + 0 - 1 - 1 + 1))
-    assert measured(result, "BTC-USD", "investorbench")["CR"] == 0.0
+    undecided = replace(result, test=replace(result.test, decisions=()))
+    unpriced = replace(result, test=replace(result.test, equity=(replace(points[0], prices={}), *points[1:])))
+    for lacking in (undecided, unpriced):  # the book stayed at its cash, which is another figure
+        assert set(measured(lacking, "BTC-USD", "investorbench").values()) == {None}
 
 
 def test_the_runs_of_agents_are_the_tables() -> None:
