@@ -24,7 +24,19 @@ from memory.marks import Marks, mark, marks_of
 from memory.partition import AVAILABLE, DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, preset_named
-from memory.record import DEFAULT_OWNER, MARKET, Cause, Item, Layer, MemoryRecord, Touch, Vector, id_of
+from memory.record import (
+    DEFAULT_OWNER,
+    MARKET,
+    NOTHING,
+    Cause,
+    Head,
+    Item,
+    Layer,
+    MemoryRecord,
+    Touch,
+    Vector,
+    id_of,
+)
 from memory.restatement import restated
 
 
@@ -42,6 +54,8 @@ class LayeredMemory:
         self.embedder = embedder
         self._pending: list[Touch] = []
         self._past: tuple[tuple[float, int], LiveIndex] | None = None
+        self._index: LiveIndex
+        self._head: Head
         try:
             self._load()
         except BaseException:
@@ -78,13 +92,13 @@ class LayeredMemory:
             record_id: record.id for record_id, item, vector in new if (record := self._restated(item, vector, now))
         }
         records = [
-            new_record(self.preset, record_id, item, now, vector, sequence=self._sequence + n)
+            new_record(self.preset, record_id, item, now, vector, sequence=self._head.rows + n)
             for n, (record_id, item, vector) in enumerate((one for one in new if one[0] not in earlier), 1)
         ]
         if records:
             self._flush()
             self._store.append_records(records)
-            self._sequence += len(records)
+            self._head = Head(records[-1].sequence, records[-1].id)
             self._index.add(records)
         for record_id, known in earlier.items():
             self._touch(
@@ -256,6 +270,19 @@ class LayeredMemory:
         return tuple(line)
 
     @property
+    def head(self) -> Head:
+        """The last row written."""
+        self._refresh()
+        return self._head
+
+    def holds(self, head: Head) -> bool:
+        """True where a head of earlier is a row of this memory: it is that memory, or one that went on from it."""
+        if head.rows == 0 or head == self._head:
+            return True
+        rows: list[MemoryRecord | Touch] = [*self._store.records(), *self._store.touches()]
+        return any(row.id == head.last for row in rows if row.sequence == head.rows)
+
+    @property
     def latest(self) -> float:
         """The last step of any row; -inf where there is none."""
         self._refresh()
@@ -299,15 +326,15 @@ class LayeredMemory:
     def _load(self) -> None:
         self._version = self._store.version
         self._past = None
-        self._index, self._sequence = self._build(math.inf)
+        self._index, self._head = self._build(math.inf)
 
     def _refresh(self) -> None:
         """Read the rows that another process has written."""
         if not self._store.writable and self._store.version != self._version:
             self._load()
 
-    def _build(self, step: float) -> tuple[LiveIndex, int]:
-        """An index of the rows up to a step, and the number of the last row."""
+    def _build(self, step: float) -> tuple[LiveIndex, Head]:
+        """An index of the rows up to a step, and the last row."""
         records = [r for r in self._store.records() if r.born_step <= step]
         touches = [t for t in self._store.touches() if t.state.step <= step]
         unknown = {r.birth_layer for r in records} | {t.state.layer for t in touches if t.state.layer}
@@ -318,8 +345,9 @@ class LayeredMemory:
                 "open it with the preset that it was written with"
             )
         index = LiveIndex.of(self.preset, self.embedder.dimension, records, touches)
-        last = max([0, *(r.sequence for r in records), *(t.sequence for t in touches)])
-        return index, last
+        ends: list[MemoryRecord | Touch] = [*records[-1:], *touches[-1:]]
+        last = max(ends, key=lambda row: row.sequence, default=None)
+        return index, NOTHING if last is None else Head(last.sequence, last.id)
 
     def _at(self, now: float) -> LiveIndex:
         """The live index, or a past one where `now` is before its latest change; a past one writes nothing."""
@@ -371,10 +399,10 @@ class LayeredMemory:
         return touch
 
     def _write(self, touches: Sequence[Touch]) -> list[Touch]:
-        numbered = [replace(touch, sequence=self._sequence + n) for n, touch in enumerate(touches, 1)]
+        numbered = [replace(touch, sequence=self._head.rows + n) for n, touch in enumerate(touches, 1)]
         if numbered:
             self._store.append_touches(numbered)
-            self._sequence += len(numbered)
+            self._head = Head(numbered[-1].sequence, numbered[-1].id)
         return numbered
 
     def _embed_texts(self, texts: Sequence[str]) -> Sequence[Vector]:

@@ -94,6 +94,18 @@ class Touch:
         return _hash(self.record_id, repr(float(self.state.step)), self.cause, self.key)
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last row of a store: its number, which counts records and touches together, and its id, a hash."""
+
+    rows: int
+    last: str
+
+
+NOTHING = Head(0, "")
+"""The head of a store without a row."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """An item to remember.

@@ -16,6 +16,7 @@ from engine.app.desk_market import DeskMarket, desk_market, load_market, refuse_
 from engine.app.desk_settings import effective_settings, keep_settings
 from engine.app.gated_model import Gated
 from engine.app.memory import desk_memory, remembers
+from engine.app.memory_binding import MemoryBinding
 from engine.app.model_notes import label_after, price_notes
 from engine.app.models import ModelSet, Through, build_models
 from engine.app.rehearsal.certificate import check_rehearsed
@@ -148,8 +149,11 @@ class _Run:
         warn = partial(self._notice, "warning")
         # A broker's fees are known once they are charged: the journal has them, no rate foretells them.
         costs = traded.rules()[0].cost_rate if context.account is None else ZERO
+        binding = MemoryBinding(context.desk, reader, self._record, self.run, context.clock.now)
         try:
-            with desk_memory(context.services, preset, context.calendar, warn, self.meter.add_vectors) as memory:
+            with desk_memory(
+                context.services, preset, context.calendar, warn, self.meter.add_vectors, writing=binding.writing
+            ) as memory:
                 desk = DeskRun(
                     run=self.run,
                     desk=context.desk,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from engine import places
@@ -19,6 +19,7 @@ from memory.errors import (
     EmbedderUnavailable,
     LayeredMemoryError,
     MemoryLocked,
+    StoreDamaged,
     StoreError,
     UnknownPreset,
     UnknownRecord,
@@ -41,6 +42,8 @@ def memory_errors() -> Iterator[None]:
         raise ConfigError(str(error)) from error
     except UnknownRecord as error:
         raise MissingData(str(error)) from error
+    except StoreDamaged as error:
+        raise DataError(f"{error} (paperdesk restore FILE)") from error
     except LayeredMemoryError as error:
         raise DataError(str(error)) from error
 
@@ -57,11 +60,14 @@ def desk_memory(
     calendar: Calendar,
     notice: Callable[[str], None],
     on_use: OnUse,
+    *,
+    writing: Callable[[LayeredMemory], AbstractContextManager[object]] = nullcontext,
 ) -> Iterator[TradingMemory | None]:
     """A desk's memory on disk, held by this one writer until the block ends; None for a preset without one. What the
-    operator has pinned or forgotten is so before it is recalled. Small files are put together at the end where that is
-    due; `notice` hears why any of that could not be, `on_use` of every call of a remote embedder, which stays within
-    the services' limit. Raises as `memory_errors` says, within the block as well."""
+    operator has pinned or forgotten is so before it is recalled, in a block of `writing`, which may refuse the memory.
+    Small files are put together at the end where that is due; `notice` hears why any of that could
+    not be, `on_use` of every call of a remote embedder, which stays within the services' limit. Raises as
+    `memory_errors` says, within the block as well."""
     if not remembers(preset):
         yield None
         return
@@ -71,7 +77,7 @@ def desk_memory(
     finish_replacing(place)
     with memory_errors(), services.open_embedder(None, on_use, limit=services.limit) as embedder:
         store = LanceStore(place, embedder, writing=True)
-        with LayeredMemory(store, embedder, preset.memory.constants) as memory:
+        with LayeredMemory(store, embedder, preset.memory.constants) as memory, writing(memory):
             troubles = follow_changes(memory, services.desk)
             for trouble in troubles:
                 notice(trouble)

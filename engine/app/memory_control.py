@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 
+from engine import places
 from engine.app.controls import controlled_journal
+from engine.app.desk_journal import desk_lock
 from engine.app.memory import memory_errors
+from engine.app.memory_binding import MemoryBinding, check_memory, known_head
 from engine.app.memory_changes import CAUSES, follow_changes, last_changes, touch_key
 from engine.app.stored_memory import absence, memory_of_desk
 from engine.domain.printable import printable
 from engine.errors import DataError, MissingData, TryAgainLater
 from engine.execution.controls import PATIENCE
+from engine.journal.reader import JournalReader
+from engine.journal.store import bring_up_to_date
+from engine.journal.writer import JournalWriter
 from engine.messages.commands import ChangeMemory, MemoryChange
 from engine.reports.documents.memory import SHORT_ID, change_document, named
 from engine.reports.documents.row_json import Row
 from engine.services import Services
 from memory.errors import InvalidRecord
 from memory.marks import mark, marks_of
-from memory.record import Touch
+from memory.recall import LayeredMemory
+from memory.record import NOTHING, Touch
 
 Line = tuple[Touch, ...]
 """Touches of a record, in their order."""
@@ -38,6 +46,7 @@ def change_memory(services: Services, wanted: str, change: MemoryChange, *, reas
     journal = controlled_journal(services.desk)
     reason = " ".join(printable(reason).split())
     with stored.opened() as memory:
+        check_desk_memory(services, memory)
         record = named(memory.records(), wanted)
         at = memory.latest
         line = memory.lifeline(record.id, at)[1:]
@@ -59,15 +68,51 @@ def change_memory(services: Services, wanted: str, change: MemoryChange, *, reas
         after = marked(line, ChangeMemory(record.id, change, reason), now)
     applied, changed = True, after != line
     if changed:
-        from engine.journal.writer import JournalWriter
-
         with JournalWriter(journal, wait=PATIENCE) as writer:
             writer.command_done(writer.command(ChangeMemory(record.id, change, reason), now), now)
         try:
-            with stored.opened(writing=True) as memory:
+            with stored.opened(writing=True) as memory, _bound(services, now) as binding, binding.writing(memory):
                 follow_changes(memory, services.desk)
         except TryAgainLater:
             applied = False
     done = {"change": change.value, "changed": changed, "applied": applied, "reason": reason}
     head = {"schema": 1, "desk": services.desk, "run": None}
     return change_document(head, record, marks_of(record, after), stored.calendar, **done)
+
+
+def check_desk_memory(services: Services, memory: LayeredMemory | None) -> None:
+    """Raise as `check_memory` does where a desk's memory, None where it has none, is not the one that its journal
+    knows."""
+    journal = places.desk_journal(services.desk)
+    if not journal.exists():
+        return
+    with JournalReader(journal) as reader:
+        head, holds = (NOTHING, False) if memory is None else (memory.head, memory.holds(known_head(reader)))
+        check_memory(head, holds, reader, services.desk)
+
+
+def accept_memory(services: Services, now: datetime) -> Row:
+    """Bind the journal to the memory that the desk has, whatever it knew before, under the desk's lock; the document of
+    it. Raises MissingData for a desk without a journal, TryAgainLater while a run is at work, and as `memory_errors`
+    does."""
+    stored, journal = memory_of_desk(services), places.desk_journal(services.desk)
+    if not journal.exists():
+        raise MissingData(f"the desk {services.desk} has no journal that could know a memory: paperdesk --daily")
+    head = NOTHING
+    with desk_lock(services.desk):
+        bring_up_to_date(journal)
+        if stored.exists:
+            with stored.opened() as memory:
+                head = memory.head
+        with _bound(services, now) as binding:
+            before = known_head(binding.reader)
+            binding.bind(head)
+    return {"schema": 1, "desk": services.desk, "run": None, "rows": head.rows, "known": before.rows}
+
+
+@contextmanager
+def _bound(services: Services, now: datetime) -> Iterator[MemoryBinding]:
+    journal = places.desk_journal(services.desk)
+    with JournalWriter(journal, wait=PATIENCE) as writer, JournalReader(journal) as reader:
+        last = reader.latest_run()
+        yield MemoryBinding(services.desk, reader, writer.event, "" if last is None else last.id, lambda: now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.domain.market import Dropped
 from engine.domain.run import RunKind, RunOutcome
@@ -17,6 +17,8 @@ from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import command_of
 from engine.messages.commands import CONTROLS, Command
 from engine.messages.events import Event
+
+E = TypeVar("E", bound=Event)
 
 COUNTED = ("events", "answers", "decisions", "orders", "fills", "cash_flows", "equity", "notes")
 
@@ -136,6 +138,12 @@ class RunReader(RowReader):
         """The number of the journal's last event, 0 where there is none."""
         number: int = self._rows("SELECT coalesce(max(seq), 0) AS last FROM events")[0]["last"]
         return number
+
+    def last_of(self, kind: type[E]) -> E | None:
+        """The last event of a kind, or None."""
+        rows = self._rows("SELECT * FROM events WHERE type = ? ORDER BY seq DESC LIMIT 1", kind.__name__)
+        found = next((event_of(row, self._answer) for row in rows), None)
+        return found if isinstance(found, kind) else None
 
     def decided_event(self, session: date) -> int | None:
         """The number of the event with which the desk's daily run of a session first ended after a decision; where that

@@ -177,6 +177,16 @@ class SessionSettled(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryWritten(Event):
+    """The desk's memory has come to a row: its number, which counts every write, and its hash. `open` while whoever
+    published it may still write: a memory that has gone on from there is the desk's as well."""
+
+    rows: int
+    last: str
+    open: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Noticed(Event):
     """A notice for a person: level is `info`, `warning` or `error`."""
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from memory.presets import MemoryPreset
 
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
+ACCEPT = "accept"
 CHANGES = ("pin", "unpin", "forget", "restore")
-ACTIONS = (LIST, LIFELINE, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED)
+ACTIONS = (LIST, LIFELINE, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED, ACCEPT)
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
@@ -73,7 +74,8 @@ def memory_command(
     run that is at work makes the change when it ends. preview simulates how long memories live by a preset's constants
     when nobody cites them. optimize puts the small files of many days together. export FILE writes every memory with
     its changes, a JSON object a line. reembed turns every text to a vector anew by another embedder (hash-384,
-    minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. Showing writes nothing.
+    minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. A run refuses a memory
+    that is not the one its journal knows (missing, older, newer); accept makes it the one. Showing writes nothing.
 
     \b
     Examples:
@@ -95,6 +97,8 @@ def memory_command(
         _preview(preset or invocation.load().config.desk.preset, as_json)
     elif action in CHANGES:
         _change(invocation, action, str(what), reason, as_json)
+    elif action == ACCEPT:
+        _accept(invocation, as_json)
     elif action == REEMBED:
         _reembed(invocation, embedder, as_json)
     elif action == LIST:
@@ -129,6 +133,17 @@ def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_js
     now, change = operator_time(invocation), MemoryChange(action)
     document = change_memory(invocation.services(), wanted, change, reason=reason, now=now)
     show_document(document, as_json, lambda: change_lines(document))
+
+
+def _accept(invocation: Invocation, as_json: bool) -> None:
+    from engine.app.memory_control import accept_memory
+    from tui.commands.due import operator_time
+
+    invocation.refuse_run()
+    document = accept_memory(invocation.services(), operator_time(invocation))
+    rows, known = document["rows"], document["known"]
+    text = f"the journal of {document['desk']} goes by a memory of {rows:,} rows now, {known:,} before"
+    show_document(document, as_json, lambda: [text])
 
 
 def _selected(invocation: Invocation) -> SelectedMemory:
