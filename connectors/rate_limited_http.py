@@ -18,6 +18,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from engine import places
 from engine.errors import ConfigError, NetworkError, TryAgainLater
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class ResponseCache:
         path = self._path(url)
         temporary: Path | None = None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            places.make_folder(path.parent)
             with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
                 temporary = Path(file.name)
                 file.write(packed)

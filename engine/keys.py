@@ -70,7 +70,7 @@ def write_private(file: Path, text: str) -> None:
     """Write a file whole or not at all, readable by its owner alone. Raises ConfigError."""
     fresh = file.with_name(f"{file.name}.new")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        places.make_folder(file.parent)
         fresh.unlink(missing_ok=True)
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
             stream.write(text)

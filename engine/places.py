@@ -10,7 +10,7 @@ import errno
 import glob
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.errors import ConfigError, DataError, PaperdeskError
@@ -19,6 +19,7 @@ HOME = "PAPERDESK_HOME"
 _REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOENT, errno.ENOTDIR})
 """Errors of a folder in which nothing may be written, whatever is free on the disk."""
 _APP = "paperdesk"
+_KINDS = ("config", "data", "cache", "log", "state")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -209,11 +210,21 @@ def market_folder() -> Path:
     return data_dir() / "market"
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder with its parents, where they are not there; the program's own are for their owner alone: accounts,
+    positions and paid answers lie in them. Raises OSError."""
+    roots = _roots()
+    for one in reversed([folder, *folder.parents]):
+        if not one.exists():
+            private = any(one.is_relative_to(root) for root in roots)
+            one.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file whole or not at all, and make its folder. Raises as `unusable` says where nothing can be written."""
     part = part_of(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         try:
             # Half of a surrogate pair, which models do answer with, has no place in UTF-8.
             part.write_bytes(text.encode("utf-8", "replace"))
@@ -247,18 +258,20 @@ def unusable(path: Path, error: OSError) -> PaperdeskError:
 
 def _folder(kind: str, under_home: str) -> Path:
     own = home()
-    if own is not None:
-        return own / under_home
+    return _platform_folder(kind) if own is None else own / under_home
+
+
+def _roots() -> Sequence[Path]:
+    """The folders in which everything of the program lies."""
+    own = home()
+    return [own] if own is not None else [_platform_folder(kind) for kind in _KINDS]
+
+
+def _platform_folder(kind: str) -> Path:
     import platformdirs
 
-    made = {
-        "config": platformdirs.user_config_path,
-        "data": platformdirs.user_data_path,
-        "cache": platformdirs.user_cache_path,
-        "log": platformdirs.user_log_path,
-        "state": platformdirs.user_state_path,
-    }
-    return made[kind](_APP, appauthor=False)
+    path: Path = getattr(platformdirs, f"user_{kind}_path")(_APP, appauthor=False)
+    return path
 
 
 def _part(what: str, name: str) -> str:

@@ -21,6 +21,7 @@ from memory import arrow_rows
 from memory.deferred_package import defer_package
 from memory.errors import (
     EmbedderMismatch,
+    InvalidRecord,
     LayeredMemoryError,
     MemoryLocked,
     ReadOnly,
@@ -117,13 +118,15 @@ class LanceStore:
 
     def records(self) -> list[MemoryRecord]:
         """All records, in the order of their sequence. Raises StoreDamaged where a file cannot be read."""
-        return arrow_rows.records_of(self._read(lambda: self._records_table.to_arrow().sort_by("sequence")))
+        with self._damage_named():
+            return arrow_rows.records_of(self._read(lambda: self._records_table.to_arrow().sort_by("sequence")))
 
     def record(self, record_id: str) -> MemoryRecord | None:
         """A record by its id, or None."""
         wanted = f"id = '{_quoted(record_id)}'"
         result = self._read(lambda: self._records_table.search().where(wanted).limit(1).to_arrow())
-        return next(iter(arrow_rows.records_of(result)), None)
+        with self._damage_named():
+            return next(iter(arrow_rows.records_of(result)), None)
 
     def touches(self, record_id: str | None = None) -> list[Touch]:
         """All touches, or those of one record, in the order of their sequence."""
@@ -217,6 +220,8 @@ class LanceStore:
 
     def _check_embedder(self) -> None:
         metadata = self._records_table.schema.metadata or {}
+        if b"embedder" not in metadata:
+            raise StoreDamaged(f"memory at {self._folder} does not say which embedder made it; nothing was changed")
         stored, dimension = (metadata.get(key, b"").decode() for key in (b"embedder", b"dimension"))
         if (stored, dimension) != (self._embedder.id, str(self._embedder.dimension)):
             raise EmbedderMismatch(
@@ -266,13 +271,23 @@ class LanceStore:
 
     @contextmanager
     def _guarded(self, doing: str) -> Iterator[None]:
-        """Translate LanceDB's errors, of many types, to StoreError."""
+        """Translate LanceDB's errors, of many types, to StoreError; a panic of its Rust code is no Exception."""
         try:
             yield
         except LayeredMemoryError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise _store_error(error, self._folder, doing) from error
+
+    @contextmanager
+    def _damage_named(self) -> Iterator[None]:
+        """A row that could never have been written is damage."""
+        try:
+            yield
+        except (InvalidRecord, ValueError, TypeError) as error:
+            raise StoreDamaged(f"memory at {self._folder} is damaged ({error}); nothing was changed") from error
 
 
 def table_exists(folder: Path, name: str) -> bool:
@@ -285,7 +300,7 @@ def table_exists(folder: Path, name: str) -> bool:
     return any(not path.name.startswith(".tmp") for part in parts for path in part.glob("*.*"))
 
 
-def _store_error(error: Exception, folder: Path, doing: str) -> StoreError:
+def _store_error(error: BaseException, folder: Path, doing: str) -> StoreError:
     message = " ".join(str(error).split())
     if _FULL.search(message):
         return StoreFull(f"memory at {folder}: no room to write; free some and run again, what was there is whole")

@@ -19,6 +19,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
 
+from engine import places
 from tui.app_settings import THEMES, AppSettings, keep_theme
 from tui.direct_output import writing_at_once
 from tui.key_first import KeyFirst, noting_keys
@@ -390,7 +391,7 @@ class PaperdeskApp(App[str]):
 
     def keep_image(self, name: str, image: bytes) -> Path:
         """Write a picture beside the screenshots; return its path. Raises OSError."""
-        self._images.mkdir(parents=True, exist_ok=True)
+        places.make_folder(self._images)
         path = self._images / name
         path.write_bytes(image)
         return path
@@ -398,7 +399,7 @@ class PaperdeskApp(App[str]):
     def action_save_image(self) -> None:
         """Save the screen as SVG and notify the path."""
         try:
-            self._images.mkdir(parents=True, exist_ok=True)
+            places.make_folder(self._images)
             taken = [int(n) for f in self._images.glob("paperdesk-*.svg") if (n := re.sub(r"\D", "", f.stem))]
             path = self._images / f"paperdesk-{max(taken, default=0) + 1:03}.svg"
             path.write_text(self.export_screenshot(title="Paperdesk"), encoding="utf-8")

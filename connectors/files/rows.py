@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
+from engine import places
 from engine.errors import MalformedData
 
 Item = TypeVar("Item")
@@ -153,7 +154,7 @@ def number(column: str, text: str) -> Decimal:
 
 def write_text(path: Path, text: str) -> None:
     """Replace a file atomically: a reader, or a crash, sees the old file or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    places.make_folder(path.parent)
     temporary = None
     try:
         with NamedTemporaryFile(

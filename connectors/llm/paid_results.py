@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 
+from engine import places
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, RecordedAnswer, Usage
 from engine.errors import MalformedData, TryAgainLater
 
@@ -78,7 +79,7 @@ class _PaidResults:
         Raises MalformedData for a file of something else or of a newer program, TryAgainLater while it is locked.
         """
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        places.make_folder(path.parent)
         self._lock = threading.Lock()
         self._db = sqlite3.connect(path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row

@@ -12,7 +12,7 @@ def claim_account(path: Path, desk: str, account: str) -> None:
     """Note that a desk trades in an account, for good. Raises ConfigError where another desk does: each would take
     the other's orders for a stranger's."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        places.make_folder(path.parent)
         try:
             with path.open("x", encoding="utf-8") as file:
                 file.write(desk)

@@ -22,9 +22,11 @@ from engine.app.broker_check import broker_checks
 from engine.app.demo_time import begins_after
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
+from engine.app.memory_control import check_desk_memory
 from engine.app.model_notes import stale_words
 from engine.app.models import agent_models, probe_models
 from engine.app.rehearsal.certificate import refusal, trades_account
+from engine.app.stored_memory import memory_of_desk
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
@@ -90,6 +92,7 @@ def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
     yield from broker_checks(services, connect)
     yield from _places()
     yield from _journals(services.config)
+    yield _memory(services)
     yield from last_run
     yield from _missed(services, connect)
     yield from _drills()
@@ -173,6 +176,20 @@ def _journals(config: Config) -> Iterator[Finding]:
             sound = "" if faults else f"sound ({path}), head {read_chain(path).head}"
             yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or sound)
     yield from _recorded_answers(places.replay_cache())
+
+
+def _memory(services: Services) -> Finding:
+    """The desk's memory, and that it is the one that its journal knows."""
+    try:
+        stored = memory_of_desk(services)
+        if not stored.exists:
+            check_desk_memory(services, None)
+            return Finding("Journals", "memory", OK, "none yet")
+        with stored.opened() as memory:
+            check_desk_memory(services, memory)
+            return Finding("Journals", "memory", OK, f"sound ({stored.place}), {memory.head.rows:,} rows")
+    except PaperdeskError as error:
+        return Finding("Journals", "memory", FAIL, str(error))
 
 
 def _missed(services: Services, connect: bool) -> Iterator[Finding]:

@@ -1,24 +1,19 @@
-"""The file of a journal: checked and brought up to date, copied while a run writes, put back from a copy."""
+"""The file of a journal: checked and brought up to date."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from engine import places
 from engine.app.desk_journal import desk_lock
-from engine.domain.run import RunKind
-from engine.errors import MalformedData, MissingData, UsageError
-from engine.journal import copies
+from engine.errors import MalformedData, MissingData
 from engine.journal.database import refuse_remains
-from engine.journal.entries import RunEntry
 from engine.journal.integrity import quick_check, read_chain
 from engine.journal.store import bring_up_to_date
 from engine.journal.verification import ChainState
 from engine.reports.documents.records import latest_backtests
-from engine.session.context import run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +55,9 @@ class JournalFile:
             except MalformedData as error:
                 return JournalCheck((str(error),), before)
 
-    def back_up(self, to: Path) -> int:
-        """Write a copy that is whole even while a run writes; its size in bytes. Raises MissingData, DataError."""
-        self.require()
-        copies.backup(self.path, to)
-        return to.stat().st_size
-
-    def restore(self, copy: Path, now: datetime) -> Path | None:
-        """Put a copy in the journal's place, once it is checked and up to date; the file that keeps what was there.
-        Raises UsageError for the journal itself, MalformedData, TryAgainLater while a run is at work."""
-        if copy.exists() and self.path.exists() and copy.samefile(self.path):
-            raise UsageError(f"{copy} is the journal itself: name a backup of it")
-        with self._locked():
-            return copies.restore(copy, self.path, now, self._owns)
-
     def _locked(self) -> AbstractContextManager[None]:
         """The desk's lock; a backtest has none, its journal is its run's alone."""
         return desk_lock(self.desk) if self.run is None else nullcontext()
-
-    def _owns(self, run: RunEntry) -> bool:
-        if self.run is not None:
-            return run.id == self.run
-        if run.kind not in (RunKind.DAILY, RunKind.SYMBOL) or run.session is None:
-            return False
-        only = run.symbols[0] if run.kind is RunKind.SYMBOL else None
-        return run.id == run_id(self.desk, run.session, only=only)
 
 
 @dataclass(frozen=True, slots=True)

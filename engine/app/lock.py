@@ -23,7 +23,7 @@ def one_process(path: Path, busy: str, *, brief: bool = False) -> Iterator[None]
     lock, short = FileLock(path), FileLock(path.with_suffix(".brief.lock"))
     with ExitStack() as held:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            places.make_folder(path.parent)
             if brief:
                 held.enter_context(short.acquire(timeout=0))
             try:

@@ -57,7 +57,7 @@ def within_day(services: Services) -> Iterator[Services]:
             entry = _Entry(services.clock.now(), limit.spent - before)
             file = places.desk_spending(services.desk)
             try:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                places.make_folder(file.parent)
                 with file.open("a", encoding="utf-8") as lines:
                     lines.write(to_json(entry) + "\n")
             except OSError as error:

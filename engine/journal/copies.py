@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from engine.errors import DataError, MalformedData, MissingData
+from engine.errors import DataError, MalformedData
 from engine.journal.database import WAIT, error_of, open_read_only
-from engine.journal.entries import RunEntry
 from engine.journal.integrity import quick_check
-from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 
 
@@ -45,53 +42,32 @@ def backup(path: Path, to: Path, wait: float = WAIT) -> None:
         half.unlink(missing_ok=True)
 
 
-def restore(copy: Path, path: Path, now: datetime, ours: Callable[[RunEntry], bool], wait: float = WAIT) -> Path | None:
-    """Put a backup in the place of a journal, brought up to date and checked; `ours` is True for a run that belongs
-    there. Returns the path of the replaced journal, whatever state it was in: beside it, under the time `now`; None
-    where there was none. The caller holds the desk's lock: no one may be writing.
-
-    Raises MissingData where there is no backup, DataError for one that is not sound or not of this journal; then
-    nothing was replaced.
-    """
-    if not copy.is_file():
-        raise MissingData(f"there is no backup {copy}: name a file that paperdesk journal backup wrote")
-    incoming = path.with_name(path.name + ".restored")
-    incoming.unlink(missing_ok=True)
+def check(copy: Path, named: Path, wait: float = WAIT) -> None:
+    """Bring a copy of a journal up to date, in one file, and check it; it comes from a backup `named` so. Raises
+    DataError for one that is not sound."""
     try:
-        _prepare(copy, incoming, ours, wait)
+        if bring_up_to_date(copy, wait) is not None:
+            _make_one_file(copy)
+        faults = quick_check(copy, wait)
+    except MalformedData as error:
+        raise MalformedData(f"the backup {named} is damaged, or no journal: take an older one") from error
+    if faults:
+        raise DataError(f"the backup {named} is not sound ({faults[0]}): take an older one")
+
+
+def replace(copy: Path, path: Path, now: datetime) -> Path | None:
+    """Move a checked copy, on the same disk, into the place of a journal. Returns the path of the replaced journal,
+    whatever state it was in: beside it, under the time `now`; None where there was none. The caller holds the desk's
+    lock: no one may be writing. Raises DataError, and nothing was replaced."""
+    try:
         kept = _keep_aside(path, now)
         # A write-ahead log of the old file must never be applied to the new one.
         for beside in ("-wal", "-shm"):
             path.with_name(path.name + beside).unlink(missing_ok=True)
-        incoming.replace(path)
+        copy.replace(path)
     except OSError as error:
         raise DataError(f"{path} cannot be replaced ({error.strerror}): check its folder and free space") from error
-    finally:
-        for ending in ("", "-wal", "-shm"):
-            incoming.with_name(incoming.name + ending).unlink(missing_ok=True)
     return kept
-
-
-def _prepare(copy: Path, incoming: Path, ours: Callable[[RunEntry], bool], wait: float) -> None:
-    """Make of a backup a journal of this program's version that is known to be sound."""
-    try:
-        backup(copy, incoming, wait)
-        if bring_up_to_date(incoming, wait) is not None:
-            _make_one_file(incoming)
-        faults = quick_check(incoming, wait)
-        runs = () if faults else _runs(incoming, wait)
-    except MalformedData as error:
-        raise MalformedData(f"the backup {copy} is damaged, or no journal: take an older one") from error
-    if faults:
-        raise DataError(f"the backup {copy} is not sound ({faults[0]}): take an older one")
-    strangers = [run.id for run in runs if not ours(run)]
-    if strangers:
-        raise DataError(f"the backup {copy} is of another journal (it has the run {strangers[0]}): name the right one")
-
-
-def _runs(path: Path, wait: float) -> tuple[RunEntry, ...]:
-    with JournalReader(path, wait) as reader:
-        return reader.runs()
 
 
 def _keep_aside(path: Path, now: datetime) -> Path | None:

@@ -65,12 +65,12 @@ def refuse_remains(path: Path) -> None:
         if logged:
             raise MissingData(
                 f"the journal {path} is gone, but its log {log} is there: delete it too, or restore a backup "
-                "(paperdesk journal restore)"
+                "(paperdesk restore FILE)"
             )
     elif size == 0:
         raise MissingData(
             f"the journal {path} is empty: delete it and what begins with its name, or restore a backup "
-            "(paperdesk journal restore)"
+            "(paperdesk restore FILE)"
         )
 
 
@@ -177,7 +177,7 @@ def error_of(error: sqlite3.Error, path: Path) -> PaperdeskError:
 
 def damaged_file(error: sqlite3.Error | str, path: Path) -> MalformedData:
     """The error of a journal that is not as it was written."""
-    return MalformedData(f"the journal {path} is damaged ({error}): restore a backup (paperdesk journal restore)")
+    return MalformedData(f"the journal {path} is damaged ({error}): restore a backup (paperdesk restore FILE)")
 
 
 class StoredRow(dict[str, Any]):
@@ -221,8 +221,7 @@ def damaged(row: Mapping[str, Any], column: str = "") -> MalformedData:
     journal = f"the journal {row.path}" if isinstance(row, StoredRow) else "the journal"
     what = f"{column} is {str(row[column])[:40]!r}" if column in row else f"{column or 'what it says'} cannot be read"
     return MalformedData(
-        f"{journal} is damaged in the row with {named or 'no name'}: {what}; restore a backup "
-        "(paperdesk journal restore)"
+        f"{journal} is damaged in the row with {named or 'no name'}: {what}; restore a backup (paperdesk restore FILE)"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.journal.database import refuse_remains
 from engine.journal.migrations import migrate
 from engine.journal.sqlite_library import database_class
-from engine.places import part_of, parts_of, unusable
+from engine.places import make_folder, part_of, parts_of, unusable
 
 PAGE_BYTES = 2048
 """Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""
@@ -24,7 +24,7 @@ def ensure_file(path: Path) -> None:
     try:
         refuse_remains(path)
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             _put_in_place(new_journal(), path)
             _sweep(path)
         elif path.stat().st_nlink > 1:

@@ -110,6 +110,6 @@ def _stored(reader: JournalReader, run: str) -> Document | None:
     except ValueError as error:
         raise MalformedData(
             f"the journal {reader.path} is damaged in the result of the run {run} ({error}); restore a backup "
-            "(paperdesk journal restore)"
+            "(paperdesk restore FILE)"
         ) from None
     return found

@@ -98,7 +98,7 @@ def sandbox_command(
         refuse_simulated(config.desk.name)
         books = state or places.sandbox_books()
         begin = _first_session(config, sessions) if live else asyncio.run(start_of(spec, start))
-        books.parent.mkdir(parents=True, exist_ok=True)
+        places.make_folder(books.parent)
         with build_sandbox(spec, settings(start=begin, state=books)) as server:
             environment = desk_environment(server, config, spec)
             code = play(invocation, server, environment, sessions, as_json)

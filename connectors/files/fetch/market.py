@@ -11,6 +11,7 @@ from connectors.files.fetch.bars import BarsFetch
 from connectors.files.fetch.job import FetchJob, FetchLog
 from connectors.files.fetch.news import fetch_news
 from connectors.files.prices import read_bars
+from engine import places
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.errors import TryAgainLater
@@ -70,7 +71,7 @@ async def open_folder_fetch(
     from filelock import FileLock, Timeout
 
     folder = options.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    places.make_folder(folder)
     lock = FileLock(folder / ".fetch.lock")
     for waited in range(_PATIENCE + 1):
         try:

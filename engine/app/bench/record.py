@@ -129,7 +129,7 @@ class SharedLimit(SpendingLimit):
     def _account(self) -> Iterator[None]:
         from filelock import FileLock
 
-        self._file.parent.mkdir(parents=True, exist_ok=True)
+        places.make_folder(self._file.parent)
         with FileLock(f"{self._file}.lock"):
             kept = _read(self._file, _Account) if self._file.exists() else _Account(Spent(), Spent(), 0)
             self.spent, self.reserved, self.in_flight = kept.spent, kept.reserved, kept.in_flight

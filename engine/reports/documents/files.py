@@ -26,16 +26,6 @@ def checked_document(
     return {**checked, "chain": None if chain is None else row_json.fields(chain, *names)}
 
 
-def backup_document(head: Row, to: Path, size: int) -> Row:
-    """A copy, and its size in bytes."""
-    return {**head, "backup": str(to), "bytes": size}
-
-
-def restored_document(head: Row, copy: Path, previous: Path | None) -> Row:
-    """A copy that was put in the journal's place; `previous` is the file with what was there before."""
-    return {**head, "backup": str(copy), "kept": previous and str(previous)}
-
-
 def journal_head(desk: str, run: str | None, path: Path) -> Row:
     """The keys that every document of a journal's file begins with."""
     return {"schema": SCHEMA, "desk": desk, "run": run, "journal": str(path)}

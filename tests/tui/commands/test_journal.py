@@ -21,7 +21,6 @@ from engine.errors import TryAgainLater
 from engine.journal.integrity import quick_check
 from engine.journal.migrations import VERSION
 from engine.journal.reader import JournalReader
-from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.reports.documents.opening import opening_of
 from engine.reports.documents.records import records_in
@@ -110,39 +109,15 @@ def test_the_check_lists_what_it_finds(run: Run, journal: Path) -> None:
         assert (said.code, said.json["sound"]) == (65, False)
         assert said.json["faults"]
         text = run("journal", "check")
-        assert text.code == 65 and "paperdesk journal restore FILE" in text.out
+        assert text.code == 65 and "paperdesk restore FILE" in text.out
     journal.write_bytes(b"session,value\n" * 500)
     said = run("journal", "check", "--json")
     assert said.code == 65 and "not a SQLite file" in said.json["faults"][0]
 
 
-def test_a_backup_is_taken_while_a_run_writes_and_put_back(run: Run, journal: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copies" / "before.db"
-    with desk_lock("demo"), JournalWriter(journal) as writer:
-        writer.noted("daily-demo-20250314", "info", "still in the log")
-        said = run("journal", "backup", str(copy), "--json")
-        assert said.code == 0
-        assert (said.json["backup"], said.json["bytes"]) == (str(copy), copy.stat().st_size)
-        assert run("journal", "restore", str(copy)).code == 75
-    with JournalReader(copy) as reader:
-        assert "still in the log" in [note.text for note in reader.notes()]
-    taken = run("journal", "backup", str(copy))
-    assert taken.code == 65 and "is there already" in taken.err
-
-    before = decisions(journal)
-    assert run("--daily", "--session", "2025-03-17").code == 0
-    with broken(journal):
-        restored = run("journal", "restore", str(copy), "--json")
-    assert restored.code == 0
-    assert decisions(journal) == before and quick_check(journal) == ()
-    kept = Path(restored.json["kept"])
-    assert kept.parent == journal.parent and kept.name.startswith("demo.db.replaced-")
-    assert run("--daily", "--session", "2025-03-17").code == 0
-
-
 def test_what_is_left_of_a_journal_is_not_a_desk_that_never_ran(run: Run, journal: Path, tmp_path: Path) -> None:
-    copy, log = tmp_path / "copy.db", journal.with_name(f"{journal.name}-wal")
-    assert run("journal", "backup", str(copy)).code == 0
+    copy, log = tmp_path / "copy.zip", journal.with_name(f"{journal.name}-wal")
+    assert run("backup", str(copy)).code == 0
     value = run("status", "--json").json["value"]
     commands = (("status",), ("orders",), ("--daily",), ("halt",), ("journal", "check"))
 
@@ -155,36 +130,12 @@ def test_what_is_left_of_a_journal_is_not_a_desk_that_never_ran(run: Run, journa
     for words in commands:
         said = run(*words)
         assert said.code == 65 and f"the journal {journal} is gone, but its log {log} is there" in said.err, words
-    restored = run("journal", "restore", str(copy), "--json")
+    restored = run("restore", str(copy), "--json")
     assert restored.code == 0 and Path(restored.json["kept"]).read_bytes() == b"what a killed run has left"
     assert run("status", "--json").json["value"] == value
 
 
-def test_a_damaged_backup_is_refused(run: Run, journal: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    assert run("journal", "backup", str(copy)).code == 0
-    before, beside = decisions(journal), sorted(journal.parent.iterdir())
-    with broken(copy):
-        ended = run("journal", "restore", str(copy))
-    assert ended.code == 65
-    assert ended.err.startswith(f"paperdesk: the backup {copy} is ") and "take an older one" in ended.err
-    assert decisions(journal) == before
-    assert sorted(journal.parent.iterdir()) == beside
-
-
-def test_another_desks_backup_and_the_journal_itself_are_refused(run: Run, journal: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    assert run("journal", "backup", str(copy)).code == 0
-    other = run("journal", "restore", str(copy), "--desk", "demo-2")
-    assert other.code == 65 and "of another journal" in other.err
-    assert not (journal.parent / "demo-2.db").exists()
-    itself = run("journal", "restore", str(journal))
-    assert itself.code == 2 and "is the journal itself" in itself.err
-    missing = run("journal", "restore", str(tmp_path / "none.db"))
-    assert missing.code == 65 and "there is no backup" in missing.err
-
-
-def test_a_backtests_journal(run: Run, backtested: Path, tmp_path: Path) -> None:
+def test_a_backtests_journal(run: Run, backtested: Path) -> None:
     path = backtested / "data" / "runs" / f"{BACKTEST}.db"
     as_version(2, path, path)
     assert "paperdesk journal check" in run("decisions", "--run", BACKTEST).err
@@ -192,23 +143,17 @@ def test_a_backtests_journal(run: Run, backtested: Path, tmp_path: Path) -> None
         assert run("journal", "check", "--run", BACKTEST, "--json").json["updated_from"] == 2
     shown = run("decisions", "--run", BACKTEST, "--json")
     assert shown.code == 0
-    copy = tmp_path / "copy.db"
-    assert run("journal", "backup", str(copy), "--run", BACKTEST).code == 0
     path.unlink()
     assert "no backtest" in run("journal", "check", "--run", BACKTEST).err
-    assert run("journal", "restore", str(copy), "--run", BACKTEST, "--json").json["kept"] is None
-    assert run("decisions", "--run", BACKTEST, "--json").json == shown.json
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("check", "x.db"), 2, "check takes no file"),
-        (("backup",), 2, "paperdesk journal backup FILE"),
-        (("restore",), 2, "paperdesk journal restore FILE"),
-        (("mend",), 2, "'mend' is not one of"),
+        (("check", "x.db"), 2, "extra argument"),
+        (("backup",), 2, "is not"),
+        (("mend",), 2, "is not"),
         (("check",), 65, "the desk demo has no journal"),
-        (("backup", "x.db"), 65, "the desk demo has no journal"),
         (("check", "--run", "daily-demo-20250314"), 65, "leave out --run"),
     ],
 )
@@ -293,7 +238,7 @@ def test_a_damaged_text_is_one_line_that_names_the_row(
         if said.code:  # a command that does not read the row works
             assert (said.code, said.out) == (65, ""), said.err
             assert said.err.startswith("paperdesk: ") and said.err.count("\n") == 1
-            assert all(word in said.err for word in (str(journal), "journal restore", *words)), said.err
+            assert all(word in said.err for word in (str(journal), "paperdesk restore", *words)), said.err
     assert set(codes) <= {0, 65} and 65 in codes
     checked = run("journal", "check")
     assert checked.code == 65 and all(word in checked.out + checked.err for word in words)
