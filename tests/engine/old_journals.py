@@ -6,12 +6,13 @@ import json
 import sqlite3
 import zlib
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 from sqlite_utils import Database
 
 from engine.journal.answer_rows import request_hash_of, texts_of
-from engine.journal.copies import backup
+from engine.journal.copies import backup, check, replace
 from engine.journal.migrations import MIGRATIONS
 from engine.journal.packing import PACKED, Unpacker
 from engine.journal.reader import JournalReader
@@ -132,3 +133,15 @@ def version_of(path: Path) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
     finally:
         connection.close()
+
+
+def restore(copy: Path, path: Path, now: datetime) -> Path | None:
+    """Put a backup of a journal in its place, checked, as `paperdesk restore` does; the file that keeps what was."""
+    incoming = path.with_name(f"{path.name}.restored")
+    try:
+        backup(copy, incoming)
+        check(incoming, copy)
+        return replace(incoming, path, now)
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            incoming.with_name(incoming.name + ending).unlink(missing_ok=True)

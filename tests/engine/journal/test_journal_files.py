@@ -19,13 +19,14 @@ import pytest
 
 from engine.errors import ConfigError, DataError, InvariantBroken, MalformedData, MissingData
 from engine.journal import migrations
-from engine.journal.copies import backup, restore
+from engine.journal.copies import backup
 from engine.journal.database import refuse_remains
 from engine.journal.entries import OrderEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Noticed
+from tests.engine.old_journals import restore
 
 REPO = Path(__file__).parents[3]
 
@@ -252,7 +253,7 @@ def test_a_backup_is_whole_while_the_journal_is_written(path: Path, tmp_path: Pa
         with pytest.raises(DataError, match="there already"):
             backup(path, copy)
     assert count(path) == 6
-    restore(copy, path, now, lambda run: True)
+    restore(copy, path, now)
     assert count(path) == 5
     filled(path, now, 2)
     assert count(path) == 7
@@ -268,7 +269,7 @@ def test_what_a_killed_writer_left_is_not_mixed_into_a_backup(path: Path, tmp_pa
         # The files as a kill leaves them: the write-ahead log was not emptied.
         for ending in ("", "-wal"):
             shutil.copy(path.with_name(path.name + ending), dead.with_name(dead.name + ending))
-    restore(copy, dead, now, lambda run: True)
+    restore(copy, dead, now)
     assert count(dead) == 5
     assert quick_check(dead) == ()
 
@@ -279,7 +280,7 @@ def test_an_unsound_backup_replaces_nothing(path: Path, tmp_path: Path, now: dat
     backup(path, copy)
     copy.write_bytes(copy.read_bytes()[:9000])
     with pytest.raises(DataError, match="damaged"):
-        restore(copy, path, now, lambda run: True)
+        restore(copy, path, now)
     assert count(path) == 200
 
 
