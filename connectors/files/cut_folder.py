@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ class _File:
 
 class FolderCuts:
     """Copies of a data folder's files on some symbols, its macro series, commentary and holdings, each up to a moment.
+    Prices come without adj_close, in which whatever came later shows.
 
     The folder is read once. What else lies in it is left out, since nobody knows of when it is, but for Python code,
     which may be the run's own. Raises MalformedData naming file and line.
@@ -64,7 +66,8 @@ def _files(folder: Path, symbols: Sequence[Symbol], calendar_for: Callable[[Symb
         calendar = calendar_for(symbol)
         prices, actions = folder / "prices" / f"{symbol}.csv", folder / "actions" / f"{symbol}.csv"
         bars = csv_items(prices, PRICE_COLUMNS, lambda cells: date.fromordinal(bar_row(cells)[0]))
-        yield _file(folder, prices, ((line, _at(calendar, calendar.closes_at, day)) for line, day in bars))
+        file = _file(folder, prices, ((line, _at(calendar, calendar.closes_at, day)) for line, day in bars))
+        yield replace(file, lines=tuple((known, _without_adjusted(raw)) for known, raw in file.lines))
         if actions.exists():
             days = csv_items(actions, ACTION_COLUMNS, lambda cells: action_row("", cells).ex_date)
             yield _file(folder, actions, ((line, _at(calendar, calendar.opens_at, day)) for line, day in days))
@@ -100,6 +103,15 @@ def _text_file(folder: Path, path: Path, symbol: Symbol, calendar: Calendar, kin
 
 def _ended(raw: bytes) -> bytes:
     return raw if raw.endswith(b"\n") else raw + b"\n"
+
+
+def _without_adjusted(raw: bytes) -> bytes:
+    """A row of prices with a blank adj_close, which is adjusted by what came after the cut; the header as it is."""
+    cells = next(csv.reader([raw.decode()]), [])
+    if cells == list(PRICE_COLUMNS) or len(cells) != len(PRICE_COLUMNS):
+        return raw
+    cells[PRICE_COLUMNS.index("adj_close")] = ""
+    return f"{','.join(cells)}\n".encode()
 
 
 def _at(calendar: Calendar, time_of: Callable[[date], datetime], day: date) -> datetime:

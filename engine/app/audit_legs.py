@@ -75,7 +75,7 @@ async def _serve(connection: Connection, task: LegsTask, own_mounts: bool) -> No
         while True:
             read: date = connection.recv()
             now = decision_time(subject.calendar, read)
-            copy = await _load_copy(services, copied, tuple(market.holdings))
+            copy = _adjusted_as(market, await _load_copy(services, copied, tuple(market.holdings)))
             cut = copy if subject.as_traded else subject.market.cut(now)
             try:
                 leg = await subject.leg(cut, read, start)
@@ -84,6 +84,16 @@ async def _serve(connection: Connection, task: LegsTask, own_mounts: bool) -> No
             else:
                 start = leg.where
                 connection.send(CopiedLeg(leg.trace, opened))
+
+
+def _adjusted_as(whole: Market, copy: Market) -> Market:
+    """The data of a copy with the adjusted closes that it was written without: the data access shows their returns
+    alone, and a file that is read beside it shows none."""
+    histories = {
+        symbol: replace(history, adj_close=whole.histories[symbol].adj_close[: len(history)])
+        for symbol, history in copy.histories.items()
+    }
+    return replace(copy, histories=histories)
 
 
 async def _load_copy(services: Services, spec: RunSpec, funds: Sequence[str]) -> Market:

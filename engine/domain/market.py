@@ -143,6 +143,11 @@ class PriceHistory:
         return replace(self, **changed)
 
 
+def without_adjusted(history: PriceHistory) -> PriceHistory:
+    """The same bars with adj_close unknown: a file's is adjusted by all that came later, and tells it."""
+    return replace(history, adj_close=array("q", [UNKNOWN]) * len(history))
+
+
 class ActionKind(StrEnum):
     """Kind of a corporate action. A confirmed move is none: a person vouches for a jump of the bars."""
 

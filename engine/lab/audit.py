@@ -165,7 +165,7 @@ async def audit(
     loaded, copied = _Comparison(whole, "data cut"), _Comparison(whole, "a copy of the folder cut")
     for number, session in enumerate(cuts, 1):
         on_step(number, len(cuts) + 1)
-        cut = _Cut(subject, session, decision_time(subject.calendar, session), start)
+        cut = _Cut(subject, session, decision_time(subject.calendar, session), start, number % 2 == 1)
         beside = None if copies is None else asyncio.ensure_future(copies.leg(session, cut.now))
         await asyncio.sleep(0)  # the leg on a copy runs in a process of its own meanwhile
         leg = await cut.leg(subject.market.cut(cut.now))
@@ -254,12 +254,18 @@ class _Findings:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """A cut after the decision that reads `session`, taken at `now` (UTC); legs to it begin at the state `start`."""
+    """A cut after the decision that reads `session`, taken at `now` (UTC); legs to it begin at the state `start`. The
+    planted bars are at an `absurd` level, or else around the real one."""
 
     subject: Subject
     session: date
     now: datetime
     start: Any
+    absurd: bool
+
+    def planted(self, sources: Sequence[str]) -> Market:
+        """The whole market with the future planted into some sources."""
+        return planted(self.subject.market, sources, self.now, absurd=self.absurd)
 
     async def leg(self, market: Market, plant: Sequence[str] = ()) -> Leg | str:
         """The leg on some data, or what went wrong on it."""
@@ -271,7 +277,7 @@ class _Cut:
     async def noticed(self, sources: Sequence[str], clean: Leg) -> str:
         """The first place in which planted records made a difference; empty where they made none."""
         beside = [source for source in sources if source in self.subject.beside]
-        leg = await self.leg(planted(self.subject.market, sources, self.now), beside)
+        leg = await self.leg(self.planted(sources), beside)
         if isinstance(leg, str):
             return f"on {self.session}: {leg}"
         if leg.marked & set(sources):
@@ -297,7 +303,7 @@ async def _plant(cut: _Cut, clean: Leg, findings: _Findings) -> None:
     # Beside the whole data: a source is to blame for what its planted record changes, not for the real future.
     unplanted = shown(market, now)
     for source in remaining:
-        future = shown(planted(market, [source], now), now)
+        future = shown(cut.planted([source]), now)
         for read, symbol in (key for key in unplanted if unplanted[key] != future[key]):
             findings.surface(source, f"in what the data access shows of {read} for {symbol} on {cut.session}")
     remaining = [source for source in remaining if source not in findings.surfaced]

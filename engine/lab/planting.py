@@ -15,6 +15,7 @@ from engine.domain.briefing import ExpertNote
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import (
     NANO,
+    UNKNOWN,
     ActionKind,
     CorporateAction,
     Filing,
@@ -51,25 +52,20 @@ MARKERS = {
 
 ABSURD_PRICE = Decimal("987654.321")
 ABSURD_SPLIT = Decimal(1000)
+ABSURD_FACTOR = 1000
 _SOON = timedelta(seconds=1)
 _LARGEST = 2**62
 """Nano-units that a column holds with all splits applied, planted ones included, and room for rounding."""
 
 
-def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
-    """The whole market with records that become available only after a moment: bars at an absurd price and a split of
-    a thousand for one from each symbol's next session on, less where its own splits leave no room for that; a second
-    later a takeover in the news and in a filing, and absurd macro series and a fund's commentary. Holdings of funds
-    are of the day before: that they are known does not allow a test to read them."""
-    symbols, real = tuple(market.histories), market
-    if "bars" in sources:
-        bars = {s: _bars(market.histories[s], market.calendars[s], now, _price(real, s)) for s in symbols}
-        market = replace(market, histories=bars)
-    if "actions" in sources:
-        # Where none are on file, nothing is planted: a file of them is something else than one more action.
-        known = {s: actions for s in symbols if (actions := market.actions[s]) is not None}
-        more = {s: [*actions, _split(s, market.calendars[s], now, _ratio(real, s))] for s, actions in known.items()}
-        market = replace(market, actions={**market.actions, **more})
+def planted(market: Market, sources: Sequence[str], now: datetime, *, absurd: bool = True) -> Market:
+    """The whole market with records that become available only after a moment: wild bars at an absurd price, or else
+    around the real ones, and a split of a thousand for one from each symbol's next session on, less where its own
+    splits leave no room for that; a second later a takeover in the news and in a filing, and absurd macro series and a
+    fund's commentary. Adjusted closes are scaled with the bars, as what comes later scales them. Holdings of funds are
+    of the day before: that they are known does not allow a test to read them."""
+    symbols = tuple(market.histories)
+    market = _with_prices(market, sources, now, absurd)
     if "news" in sources:
         market = replace(market, news={s: _inserted(market.news.get(s, ()), _news(s, now + _SOON)) for s in symbols})
     if "filings" in sources:
@@ -84,6 +80,20 @@ def planted(market: Market, sources: Sequence[str], now: datetime) -> Market:
     if HOLDINGS in sources:
         funds = {fund: [*rows, *_holdings(symbols, now)] for fund, rows in market.holdings.items()}
         market = replace(market, holdings={f: sorted(rows, key=lambda row: row.date) for f, rows in funds.items()})
+    return market
+
+
+def _with_prices(real: Market, sources: Sequence[str], now: datetime, absurd: bool) -> Market:
+    market, symbols = real, tuple(real.histories)
+    if "bars" in sources:
+        prices = {symbol: _price(real, symbol) if absurd else None for symbol in symbols}
+        bars = {s: _bars(real.histories[s], real.calendars[s], now, prices[s]) for s in symbols}
+        market = replace(market, histories=bars)
+    if "actions" in sources:
+        # Where none are on file, nothing is planted: a file of them is something else than one more action.
+        known = {s: actions for s in symbols if (actions := real.actions[s]) is not None}
+        more = {s: [*actions, _split(s, real.calendars[s], now, _ratio(real, s))] for s, actions in known.items()}
+        market = replace(market, actions={**real.actions, **more})
     return market
 
 
@@ -110,17 +120,23 @@ def _ratio(market: Market, symbol: Symbol) -> Decimal:
 
 
 def _price(market: Market, symbol: Symbol) -> int:
-    """The absurd price in nano-units."""
-    return min(to_nano(ABSURD_PRICE), int(_LARGEST // (_ratio(market, symbol) * _scale(market, symbol))))
+    """The absurd price in nano-units, which a wild move leaves within bounds."""
+    return min(to_nano(ABSURD_PRICE), int(_LARGEST // (_ratio(market, symbol) * _scale(market, symbol))) // 2)
 
 
-def _bars(history: PriceHistory, calendar: Calendar, now: datetime, price: int) -> PriceHistory:
+def _bars(history: PriceHistory, calendar: Calendar, now: datetime, price: int | None) -> PriceHistory:
+    """The history with later bars at a price (None: at their own), by half above it and by a third below in turn: a
+    deviation or a quantile over all rows moves even where the level does not."""
+    history = _readjusted(history)
     known = history.rows_through(calendar.last_closed(now))
     later = history.sessions[known:] or array("q", [session_after(calendar, calendar.last_closed(now)).toordinal()])
     count = len(later)
 
     def absurd(column: array[int]) -> array[int]:
-        return column[:known] + array("q", [price]) * count
+        level = column[known:] or column[-1:] or array("q", [NANO])
+        level = level if price is None else array("q", [price]) * count
+        wild = (p if p == UNKNOWN else p * 2 // 3 if row % 2 else p * 3 // 2 for row, p in enumerate(level))
+        return column[:known] + array("q", wild)
 
     return PriceHistory(
         symbol=history.symbol,
@@ -132,6 +148,17 @@ def _bars(history: PriceHistory, calendar: Calendar, now: datetime, price: int) 
         adj_close=absurd(history.adj_close),
         volume=history.volume[:known] + array("d", [float(ABSURD_PRICE)]) * count,
     )
+
+
+def _readjusted(history: PriceHistory) -> PriceHistory:
+    """The history with absurdly scaled adjusted closes, by another factor for each symbol, as a later split or dividend
+    scales them: the returns up to any day stay exactly as they are. A close that is adjusted itself, as a paper trades
+    at, stays."""
+    if not len(history) or history.adj_close == history.close:
+        return history
+    factor = min(ABSURD_FACTOR + sum(history.symbol.encode()), _LARGEST // max(1, *history.adj_close))
+    scaled = (price if price == UNKNOWN else price * factor for price in history.adj_close)
+    return replace(history, adj_close=array("q", scaled))
 
 
 def _split(symbol: Symbol, calendar: Calendar, now: datetime, ratio: Decimal) -> CorporateAction:

@@ -137,7 +137,8 @@ def _bars(access: MarketAsOf, symbol: Symbol) -> Any:
         return 0
     bars = access.bars(symbol, BARS_SHOWN)
     adjusted = access.adjusted(symbol, BARS_SHOWN)
-    columns = (bars.sessions, bars.open, bars.high, bars.low, bars.close, bars.volume, adjusted.close)
+    known = (bars.sessions, bars.open, bars.high, bars.low, bars.close, bars.volume)
+    columns = (*known, bars.adj_close, adjusted.close, adjusted.adj_close)
     return count, access.close(symbol), access.last_session(symbol), tuple(column.tobytes() for column in columns)
 
 

@@ -36,6 +36,7 @@ from engine.domain.market import (
     Symbol,
     from_nano,
     in_effect,
+    without_adjusted,
 )
 from engine.errors import MissingData
 from engine.market.point_in_time import MarketAsOf
@@ -210,13 +211,16 @@ class ArrayMarketAsOf:
     def bars(self, symbol: Symbol, count: int) -> PriceHistory:
         stop = self._visible(symbol)
         window = self._history(symbol).slice(max(0, stop - count), stop)
-        return _on_last_basis(window, self._market.actions[symbol] or ())
+        return without_adjusted(_on_last_basis(window, self._market.actions[symbol] or ()))
 
     def adjusted(self, symbol: Symbol, count: int) -> PriceHistory:
         stop = self._visible(symbol)
         window = self._history(symbol).slice(max(0, stop - count), stop)
         actions = self._market.actions[symbol]
-        return _by_adjusted_closes(window) if actions is None else _on_last_basis(window, actions, dividends=True)
+        if actions is None:
+            return _by_adjusted_closes(window)
+        window = _on_last_basis(window, actions, dividends=True)
+        return replace(window, adj_close=window.close)
 
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
         return self._available(self._market.news.get(symbol, ()), after)
@@ -259,7 +263,8 @@ class ArrayMarketAsOf:
         """
         history, seen = self._history(symbol), self._visible(symbol)
         stop = max(seen, history.rows_through(self._market.calendars[symbol].last_closed(until)))
-        return _on_last_basis(history.slice(max(0, seen - count), stop), self._market.actions[symbol] or ())
+        window = history.slice(max(0, seen - count), stop)
+        return without_adjusted(_on_last_basis(window, self._market.actions[symbol] or ()))
 
     def peek(self, symbol: Symbol) -> Decimal | None:
         row = self._visible(symbol)
@@ -322,6 +327,7 @@ def _by_adjusted_closes(window: PriceHistory) -> PriceHistory:
     """Scale prices so that they return what the adjusted closes return, the last close as it is: by what is adjusted
     later all are scaled alike, so nothing of it shows. As traded where an adjusted close is unknown."""
     if not len(window) or UNKNOWN in window.adj_close:
-        return window
+        return without_adjusted(window)
     raw, adjusted = window.close, window.adj_close
-    return window.repriced(lambda price, row: price * raw[-1] * adjusted[row] // (adjusted[-1] * raw[row]))
+    window = window.repriced(lambda price, row: price * raw[-1] * adjusted[row] // (adjusted[-1] * raw[row]))
+    return replace(window, adj_close=window.close)

@@ -43,13 +43,13 @@ class MarketAsOf(Protocol):
         """Number of visible bars."""
 
     def bars(self, symbol: Symbol, count: int) -> PriceHistory:
-        """The last `count` visible bars (fewer where there are fewer), on the split basis of the last of them. Raises
-        MissingData where none is visible."""
+        """The last `count` visible bars (fewer where there are fewer), on the split basis of the last of them; their
+        adj_close is unknown (see `adjusted`). Raises MissingData where none is visible."""
 
     def adjusted(self, symbol: Symbol, count: int) -> PriceHistory:
         """The same bars with prices adjusted for the splits and dividends up to the last of them, which stays as
-        traded. Where the actions are not known the returns of the adjusted closes count, as far as they are known.
-        Source: InvestorBench appendix D [I5]."""
+        traded; adj_close is the close. Where the actions are not known the returns of the adjusted closes count, as far
+        as they are known. Source: InvestorBench appendix D [I5]."""
 
     def news(self, symbol: Symbol, after: datetime) -> Sequence[NewsItem]:
         """News that became available after a moment and by now, oldest first."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from engine.domain.execution import PriceBasis
-from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory
+from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory, without_adjusted
 from engine.errors import MissingData
 
 
@@ -78,7 +78,8 @@ def adjusted_by_actions(
 
 def on_first_basis(history: PriceHistory, actions: Iterable[CorporateAction] | None) -> PriceHistory:
     """Prices as traded with those from each split on multiplied by its ratio: one scale throughout, on which a later
-    split changes no earlier figure. Rules read this; nobody trades at it."""
+    split changes no earlier figure. adj_close is unknown. Rules read this; nobody trades at it."""
+    history = without_adjusted(history)
     splits: dict[int, Fraction] = {}
     for action in actions or ():
         start = bisect_left(history.sessions, action.ex_date.toordinal())
