@@ -247,4 +247,8 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
-PRESETS = _presets(tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")))
+try:
+    _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+except OSError as error:  # an OSError would be taken for one of a file of the user's
+    raise ImportError(f"the installation is broken: {error.filename} is missing or unreadable") from error
+PRESETS = _presets(_TABLES)

@@ -11,11 +11,12 @@ from typing import Any
 from textual.theme import BUILTIN_THEMES, Theme
 
 from engine.errors import ConfigError
+from engine.program_files import program_text
 from tui import app_state
 from tui.key_map import own_keys
 from tui.keys import KEYS, Key
 
-_COLOURS = tomllib.loads(Path(__file__).with_name("themes.toml").read_text(encoding="utf-8"))
+_COLOURS = tomllib.loads(program_text(Path(__file__).with_name("themes.toml")))
 
 
 def _theme(name: str, colours: dict[str, Any]) -> Theme:

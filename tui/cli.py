@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import click
 
 from engine.errors import Interrupted, PaperdeskError
+from engine.program_files import broken_installation, missing_files
 from tui.commands import GROUPS, registered
 from tui.invocation import Invocation, desk_options
 
@@ -131,6 +132,8 @@ def _exit_code(error: Exception, debug: bool) -> int:
         return error.exit_code
     if isinstance(error, click.Abort):
         return _report("interrupted", 130)
+    if missing := missing_files():
+        error = broken_installation(missing)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "paperdesk"
         return _report(f"{error.format_message().rstrip('.')}; see `{command} --help`", 2)

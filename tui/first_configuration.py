@@ -7,18 +7,18 @@ import re
 import tomllib
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from importlib import resources
 from pathlib import Path
 
 from engine.domain.market import parse_symbol
 from engine.errors import ConfigError, DataError
+from engine.program_files import program_text
 
 CENT, LARGEST = Decimal("0.01"), 1_000_000_000_000
 
 
 def example() -> str:
     """The text of config.example.toml, as it ships with the program."""
-    return resources.files("tui").joinpath("config.example.toml").read_text(encoding="utf-8")
+    return program_text(Path(__file__).with_name("config.example.toml"))
 
 
 def filled_in(text: str, answers: Mapping[str, str]) -> str:

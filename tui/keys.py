@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from textual.binding import Binding
 
-_TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+from engine.program_files import program_text
+
+_TABLE = tomllib.loads(program_text(Path(__file__).with_suffix(".toml")))
 
 SCREENS = {row["mode"]: (row["key"], row["name"], row["screen"]) for row in _TABLE["screen"]}
 """The screens by mode: key and name on the tab, and `module:class`, imported when it is first shown."""

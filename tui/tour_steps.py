@@ -6,6 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.program_files import program_text
+
 REWIND, TRAIL = "rewind", "trail"
 """Actions of the desk for a step."""
 
@@ -27,6 +29,4 @@ class Step:
     does: str = ""
 
 
-STEPS = tuple(
-    Step(**row) for row in tomllib.loads(Path(__file__).with_name("tour.toml").read_text(encoding="utf-8"))["step"]
-)
+STEPS = tuple(Step(**row) for row in tomllib.loads(program_text(Path(__file__).with_name("tour.toml")))["step"])

@@ -19,6 +19,7 @@ from textual_serve import server
 from textual_serve.app_service import AppService
 
 from engine.errors import ConfigError
+from engine.program_files import program_text
 from tui.plain_text import printable
 
 LOOPBACK = "127.0.0.1"
@@ -188,5 +189,5 @@ async def _page(request: web.Request) -> web.StreamResponse:
         f"img-src 'self' data:; connect-src 'self' ws://{request.host}; frame-ancestors 'none'"
     )
     headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-    text = Template(PAGE.read_text(encoding="utf-8")).substitute(host=request.host, nonce=nonce)
+    text = Template(program_text(PAGE)).substitute(host=request.host, nonce=nonce)
     return web.Response(text=text, content_type="text/html", headers=headers)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.domain.market import Symbol, is_crypto
+from engine.program_files import program_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,7 @@ def _joined(names: Sequence[str]) -> str:
 
 def read_toml(name: str) -> dict[str, Any]:
     """A data file of this folder."""
-    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return tomllib.loads(program_text(Path(__file__).with_name(name)))
 
 
 def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:

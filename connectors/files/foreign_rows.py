@@ -16,6 +16,7 @@ from typing import Any
 
 from connectors.files.rows import byte_lines, csv_rows, json_object, malformed
 from engine.errors import MalformedData, MissingData, UsageError
+from engine.program_files import program_text
 
 Names = Mapping[str, Sequence[str]]
 """Our names of columns, each with the alternatives in foreign files."""
@@ -41,7 +42,7 @@ class Row:
 def column_names(kind: str, chosen: Mapping[str, str]) -> Names:
     """The names of a kind of data, with the columns that a person has chosen; an empty one leaves the field out.
     Raises UsageError for a field that the kind does not have."""
-    tables: dict[str, Names] = tomllib.loads(Path(__file__).with_name("import_files.toml").read_text(encoding="utf-8"))
+    tables: dict[str, Names] = tomllib.loads(program_text(Path(__file__).with_name("import_files.toml")))
     names = tables[kind]
     fields = {field for table in tables.values() for field in table}
     for field in chosen:

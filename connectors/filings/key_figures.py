@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.domain.decimal_text import plain
 from engine.errors import MalformedData
+from engine.program_files import program_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Se
 
 @cache
 def _figures() -> list[dict[str, Any]]:
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    text = program_text(Path(__file__).with_suffix(".toml"))
     figures: list[dict[str, Any]] = tomllib.loads(text)["figure"]
     return figures
 

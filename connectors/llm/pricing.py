@@ -11,12 +11,13 @@ from typing import Any
 
 from engine.config import PriceConfig
 from engine.domain.model_price import ModelPrice, PriceTable, Rates
+from engine.program_files import program_text
 
 
 @cache
 def load_prices() -> PriceTable:
     """The prices of prices.toml."""
-    text = Path(__file__).with_name("prices.toml").read_text(encoding="utf-8")
+    text = program_text(Path(__file__).with_name("prices.toml"))
     # Decimal straight from the text: 0.1 dollars is a tenth.
     content = tomllib.loads(text, parse_float=Decimal)
     as_of = content.pop("as_of")

@@ -10,17 +10,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
 from engine.domain.decimal_text import plain
+from engine.program_files import program_text
 
 NEW_YORK = ZoneInfo("America/New_York")
 INSTANT = timedelta(microseconds=1)
 """The smallest step of time."""
-FIXED_FIELDS: Mapping[str, dict[str, Any]] = json.loads(files(__package__).joinpath("fixed_fields.json").read_bytes())
+FIXED_FIELDS: Mapping[str, dict[str, Any]] = json.loads(program_text(Path(__file__).with_name("fixed_fields.json")))
 """Fields that Alpaca always sends and that never change here, and the configurations of a new account."""
 
 _NAMESPACE = UUID("6e1b7f42-6a4e-5a3b-9d5e-2f8c3a1d7b60")

@@ -24,6 +24,7 @@ from engine.domain.chart import ChartSpec
 from engine.domain.debate import Comment
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.model_call import Message
+from engine.program_files import program_text, ships
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -105,10 +106,14 @@ def _template(prompt: Path) -> Template:
 def _environment(folder: Path) -> Environment:
     """The environment of a folder's prompts, which may import macros from it and from the package's; a name that a
     template misspells is an error, never an empty string."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, FunctionLoader, StrictUndefined
+
+    def shipped(name: str) -> tuple[str, str, None]:
+        file = next((file for place in (folder, PROMPTS) if (file := place / name).is_file()), PROMPTS / name)
+        return program_text(file), str(file), None
 
     environment = Environment(
-        loader=FileSystemLoader([folder, PROMPTS]),
+        loader=FunctionLoader(shipped) if ships(folder) else FileSystemLoader([folder, PROMPTS]),
         autoescape=False,
         undefined=StrictUndefined,
         trim_blocks=True,

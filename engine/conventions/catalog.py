@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -21,6 +21,7 @@ from engine.domain.execution import ExecutionRules, PriceBasis
 from engine.domain.json_text import typed
 from engine.domain.market import Symbol, is_crypto
 from engine.errors import UsageError
+from engine.program_files import program_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Convention:
 
 
 def _catalog() -> dict[str, Convention]:
-    text = (resources.files("engine") / "conventions" / "catalog.toml").read_text(encoding="utf-8")
+    text = program_text(Path(__file__).with_name("catalog.toml"))
     return {name: typed(Convention, {"name": name, **table}) for name, table in tomllib.loads(text).items()}
 
 

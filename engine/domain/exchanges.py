@@ -12,10 +12,11 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from engine.domain.market import Symbol, is_crypto
 from engine.errors import UsageError
+from engine.program_files import program_text
 
 AROUND_THE_CLOCK = "24/7"
 """Name of the calendar on which every UTC day is a session."""
@@ -106,7 +107,7 @@ LISTED = Exchanges()
 @cache
 def _by_suffix() -> Mapping[str, Exchange]:
     """Exchanges of exchanges.toml by suffix; the empty one is the exchange of symbols without."""
-    tables = tomllib.loads((resources.files("engine") / "domain" / "exchanges.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads(program_text(Path(__file__).with_name("exchanges.toml")))
     found: dict[str, Exchange] = {}
     for calendar, table in tables.items():
         suffixes = table.pop("suffixes") or [""]

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.journal.chain import note_version
 from engine.journal.schema import APPLICATION, CHAIN, CONTENT_NAMED, MARKED, VERSIONS
+from engine.program_files import program_text
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -27,9 +29,7 @@ APPEND_ONLY = (*MARKED, *CONTENT_NAMED, "events", "looks", CHAIN, VERSIONS)
 
 def run_script(name: str, db: Database) -> None:
     """Execute the statements of a file under `sql`, within the caller's transaction."""
-    from importlib import resources
-
-    text = (resources.files("engine") / "journal" / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    text = program_text(Path(__file__).parent / "sql" / f"{name}.sql")
     for statement in text.split(";\n"):
         db.execute(statement)
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from engine.domain.market import ActionKind, CorporateAction, Symbol
 from engine.errors import UsageError
+from engine.program_files import program_text
 
 BENCHES = ("finvision", "finagent", "investorbench")
 """The benches that have printed rows; each is also the name of its convention."""
@@ -96,9 +97,9 @@ def published(bench: str) -> tuple[PublishedTable, ...]:
 @cache
 def paper_file(bench: str) -> Mapping[str, Any]:
     """The data file of a bench that there is."""
-    folder = resources.files("engine.lab").joinpath("paper_tables")
+    text = program_text(Path(__file__).parent / "paper_tables" / f"{bench}.toml")
     # Decimal keeps the digits as printed, trailing zeros included.
-    return tomllib.loads(folder.joinpath(f"{bench}.toml").read_text("utf-8"), parse_float=Decimal)
+    return tomllib.loads(text, parse_float=Decimal)
 
 
 @cache

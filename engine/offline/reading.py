@@ -7,12 +7,13 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from engine.agents.text import count_words, plain
 from engine.domain.market import Symbol, is_crypto
+from engine.program_files import program_text
 
 _TOKEN = re.compile(r"[a-z]+(?:['’][a-z]+)?|[.,;:()]")
 _VERB_REACH = 5
@@ -331,4 +332,4 @@ def _common_words() -> frozenset[str]:
 @cache
 def _table(name: str) -> Mapping[str, Any]:
     """A data file of the rules."""
-    return tomllib.loads((resources.files("engine.offline") / f"{name}.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(program_text(Path(__file__).with_name(f"{name}.toml")))

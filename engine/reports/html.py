@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from engine.program_files import program_text
 from engine.reports.documents.links import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import charts
@@ -23,6 +25,8 @@ from engine.reports.summary import (
     symbol_rows,
     totals,
 )
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 def html(document: Mapping[str, Any]) -> str:
@@ -58,7 +62,7 @@ def rendered(page: str, **values: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("engine.reports"),
+        loader=jinja2.FunctionLoader(lambda name: program_text(TEMPLATES / name)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -9,12 +9,14 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import engine.strategies
 from engine.domain.market import Symbol
 from engine.errors import MalformedData, UsageError
+from engine.program_files import program_text
 from engine.strategies.strategy import REGISTERED, SignalStrategy, Strategy, nearest, parsed
 from engine.user_code import failures_of, load_name
 
@@ -58,7 +60,7 @@ _UNTUNED: Mapping[str, Mapping[str, str]] = {"macd": {"fast": "7"}}
 
 @cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(resources.files("engine.strategies").joinpath("finagent.toml").read_text("utf-8"))
+    return tomllib.loads(program_text(Path(__file__).with_name("finagent.toml")))
 
 
 @cache

@@ -28,12 +28,21 @@ class Terminal:
     """One tmux session with the app in it."""
 
     def __init__(
-        self, home: Path, columns: int, rows: int, before: str = "", variables: str = "", suspends: bool = False
+        self,
+        home: Path,
+        columns: int,
+        rows: int,
+        before: str = "",
+        variables: str = "",
+        suspends: bool = False,
+        program: str | None = None,
+        folder: Path = REPO,
     ) -> None:
-        """With `suspends` the shell waits for a line once the app is suspended, and has it go on."""
+        """With `suspends` the shell waits for a line once the app is suspended, and has it go on. `program` is run in
+        `folder` in place of the checkout's."""
         assert TMUX is not None
         self._tmux = [TMUX, "-L", f"paperdesk-{uuid.uuid4().hex[:8]}", "-f", os.devnull]
-        program = f"{sys.executable} -c 'from tui.cli import main; {before}main()'"
+        program = program or f"{sys.executable} -c 'from tui.cli import main; {before}main()'"
         # A shell may export its size; the app has to follow its window all the same.
         environment = f"env COLUMNS=80 LINES=24 TERM=tmux-256color LC_ALL=C.UTF-8 {variables} PAPERDESK_HOME={home}"
         size = ["-x", str(columns), "-y", str(rows)]
@@ -41,7 +50,7 @@ class Terminal:
         if suspends:
             begun = f"set -m; {begun}; echo SUSPENDED; read line; fg"
         compared = f'before=$(stty -g); {begun}; code=$?; [ "$before" = "$(stty -g)" ] || echo {CHANGED}; '
-        self._run("new-session", "-d", *size, "-c", str(REPO), f"{compared}echo ENDED $code; sleep 60")
+        self._run("new-session", "-d", *size, "-c", str(folder), f"{compared}echo ENDED $code; sleep 60")
         self._run("set", "-g", "status", "off")
         self._run("set", "-g", "window-size", "manual")
 

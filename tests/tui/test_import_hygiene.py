@@ -23,6 +23,7 @@ HEAVY = (
 ENGINE_BEFORE_FIRST_PAINT = {
     "engine.errors",
     "engine.places",
+    "engine.program_files",
     "engine.domain.delivery",
     "engine.domain.order_id",
     "engine.domain.printable",

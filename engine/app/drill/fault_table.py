@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from engine.domain.market import Symbol
 from engine.errors import UsageError
+from engine.program_files import program_text
 
 Step = Mapping[str, Any]
 
@@ -55,7 +56,7 @@ def codes_of(step: Step) -> Sequence[int]:
 @cache
 def fault_table() -> tuple[Row, ...]:
     """Every row, in the order in which they are tried."""
-    text = files(__package__).joinpath("fault_table.toml").read_text(encoding="utf-8")
+    text = program_text(Path(__file__).with_name("fault_table.toml"))
     document = tomllib.loads(text)
     rows = [document["defaults"] | row for row in document["row"]]
     return tuple(Row(**row | {"symbols": tuple(row["symbols"]), "steps": tuple(row["steps"])}) for row in rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from tui.widgets.text_lines import TextLines
 MOST = 0.4
 """Part of a pane that may be blank."""
 EMPTY_AT_FIRST = ("positions", "orders", "agents")
+NOW = datetime(2026, 11, 24, 15, 0, tzinfo=UTC)
+"""A day before whose open the demo desk has decided orders: on others its table of orders is rightly empty."""
 
 
 def blank(strips: list[Strip], inside: Region) -> float:
@@ -80,6 +83,7 @@ async def test_a_large_desk_has_something_to_show_before_its_first_run(running: 
 async def test_no_pane_of_a_large_screen_is_mostly_blank(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
     # The history of sixty sessions is a backtest in a process of its own; another one stands for it.
     monkeypatch.setattr("engine.app.open_desk.demo_history", lambda services: None)
     async with opened((200, 60)):

@@ -1,0 +1,53 @@
+"""Data files that ship inside of the packages, and the error of an installation that lacks one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import InvariantBroken
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+PROGRAM = Path(__file__).resolve().parents[1]
+"""The folder that the program's packages lie in."""
+PACKAGES = ("tui", "engine", "connectors", "memory")
+
+
+def program_text(file: Traversable) -> str:
+    """The text of a file that ships. Raises InvariantBroken where it cannot be read: an OSError would be taken for one
+    of a file of the user's."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise broken_installation([str(file)]) from error
+
+
+def ships(file: Path) -> bool:
+    """True for what lies inside of the program's packages."""
+    return any(file.is_relative_to(PROGRAM / package) for package in PACKAGES)
+
+
+def broken_installation(files: Sequence[str]) -> InvariantBroken:
+    """The error of files of the program that are missing or cannot be read."""
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return InvariantBroken(
+        f"a bug: the installation is broken: {files[0]}{more} missing or unreadable; install paperdesk again"
+    )
+
+
+def missing_files() -> list[str]:
+    """The files of this installation that are gone, relative to PROGRAM; none where the program runs from a checkout,
+    of which no record is kept."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        installed = distribution("paperdesk")
+    except PackageNotFoundError:
+        return []
+    if installed.read_text("RECORD") is None or Path(str(installed.locate_file(""))).resolve() != PROGRAM:
+        return []
+    packaged = (file for file in installed.files or () if file.parts[0] in PACKAGES and file.suffix != ".pyc")
+    return [str(file) for file in packaged if not (PROGRAM / file).exists()]
