@@ -13,7 +13,10 @@ from pathlib import Path
 
 from engine import places
 from engine.app.drill.practice import DESK
+from engine.app.stored_memory import memory_of_desk
 from engine.journal.schema import VERSIONS
+from engine.services import Services
+from memory.record import Cause
 
 _PRICES = re.compile(r"prices of (\S+) on (\S+) times (\S+)")
 
@@ -21,8 +24,9 @@ _PRICES = re.compile(r"prices of (\S+) on (\S+) times (\S+)")
 class Damage:
     """Damages done to one home; each is undone before the next."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, services: Callable[[], Services]) -> None:
         self._home = home
+        self._services = services
         self._undo: list[Callable[[], None]] = []
 
     def do(self, what: str) -> None:
@@ -70,6 +74,28 @@ class Damage:
         file.write_text("APCA_API_KEY_ID=readable-by-all\n", encoding="utf-8")
         file.chmod(0o644)
         self._undo.append(file.unlink)
+
+    def _memory_gone(self) -> None:
+        self._copied_journal()
+        shutil.rmtree(places.desk_memory(DESK))
+
+    def _memory_damaged(self) -> None:
+        self._copied_journal()
+        for manifest in places.desk_memory(DESK).glob("*.lance/_versions/*.manifest"):
+            manifest.write_bytes(bytes(manifest.stat().st_size))
+
+    def _memory_set_aside(self) -> None:
+        shutil.copytree(places.desk_memory(DESK), self._home / "earlier")
+
+    def _memory_older(self) -> None:
+        self._copied_journal()
+        shutil.rmtree(places.desk_memory(DESK))
+        shutil.copytree(self._home / "earlier", places.desk_memory(DESK))
+
+    def _memory_newer(self) -> None:
+        self._copied_journal()
+        with memory_of_desk(self._services()).opened(writing=True) as memory:
+            memory.mark(memory.records()[0].id, Cause.PINNED, memory.latest, "written past the journal")
 
     def _scale_prices(self, symbol: str, session: str, factor: str) -> None:
         file = places.market_folder() / "prices" / f"{symbol}.csv"

@@ -23,7 +23,7 @@ class Steps:
     def __init__(self, practice: Practice) -> None:
         self._practice = practice
         self._account = practice.account
-        self._damage = Damage(practice.home)
+        self._damage = Damage(practice.home, practice.services)
         self._kinds: Mapping[str, Callable[[Step], None]] = {
             "fault": self._fault,
             "clear": lambda step: self._account.clear_faults(),
