@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.llm.answer_json import as_instruction, is_closed
-from connectors.llm.endpoint import StreamCut, names_parameter
-from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
-from engine.domain.model_call import ModelRequest, Usage
+from connectors.llm.endpoint import refuses_schema
+from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, used
+from connectors.llm.service_reply import Counts, ErrorReply, StreamCut, names_error, read_reply, text_of
+from engine.domain.model_call import ModelRequest
 
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 
@@ -30,7 +33,7 @@ class AnthropicModel(RemoteModel):
         return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
-        if "output_config" in parameters and names_parameter(error, "output_config", "output_format", "json_schema"):
+        if "output_config" in parameters and refuses_schema(error):
             self._enforces_schema = False
             return True
         return False
@@ -55,51 +58,73 @@ class AnthropicModel(RemoteModel):
         return parameters
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
-        message = await self._client.messages.create(**parameters, timeout=timeout)
-        text = "".join(block.text for block in message.content if block.type == "text")
-        return _reply(text, message.stop_reason, message.stop_details, _tokens(message.usage))
+        return await self._received(parameters, timeout, lambda text: None)
 
     async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
-        stream = await self._client.messages.create(**parameters, stream=True, timeout=timeout)
-        text: list[str] = []
-        stop_reason: str | None = None
-        stop_details: Any = None
-        tokens: dict[str, int] = {}
-        async with stream:
-            async for event in stream:
-                if event.type == "message_start":
-                    tokens.update(_tokens(event.message.usage))
-                elif event.type == "content_block_delta" and event.delta.type == "text_delta":
-                    text.append(event.delta.text)
-                    on_delta(event.delta.text)
-                elif event.type == "message_delta":
-                    stop_reason = event.delta.stop_reason or stop_reason
-                    stop_details = event.delta.stop_details or stop_details
-                    tokens.update(_tokens(event.usage))
-        return _reply("".join(text), stop_reason, stop_details, tokens)
+        return await self._received({**parameters, "stream": True}, timeout, on_delta)
+
+    async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
+        """A reply, whole or in pieces, whichever comes."""
+        got = _Received(on_delta)
+        async with self._client.messages.with_streaming_response.create(**parameters, timeout=timeout) as response:
+            body = await read_reply(response, got.add)
+            if body is not None:
+                body = body[0] if isinstance(body, list) and len(body) == 1 else body
+                if names_error(body) or not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
+                    raise ErrorReply(response.status_code, body, response.headers)
+                got.add_text(text_of(body["content"]))
+                got.add_end(body, body.get("usage"))
+        return got.reply()
 
 
-def _tokens(usage: Any) -> dict[str, int]:
-    """The counts that a message or an event of its stream reports; later events overwrite earlier ones."""
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-    counts = {name: getattr(usage, name, None) for name in names}
-    counts["thinking_tokens"] = getattr(getattr(usage, "output_tokens_details", None), "thinking_tokens", None)
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
+@dataclass(slots=True)
+class _Received:
+    """What a reply holds, of one piece or of many."""
 
+    on_delta: OnDelta
+    text: str = ""
+    stop_reason: str | None = None
+    stop_details: Any = None
+    usage: dict[str, Any] = field(default_factory=dict)
 
-def _reply(text: str, stop_reason: str | None, stop_details: Any, tokens: dict[str, int]) -> Reply:
-    if stop_reason is None:
-        raise StreamCut("the reply ended without a stop reason")
-    # What is read from and written to the cache stands outside input_tokens.
-    read = tokens.get("cache_read_input_tokens", 0)
-    written = tokens.get("cache_creation_input_tokens", 0)
-    usage = Usage(
-        input_tokens=tokens.get("input_tokens", 0) + read + written,
-        cached_input_tokens=read,
-        output_tokens=tokens.get("output_tokens", 0),
-        reasoning_tokens=tokens.get("thinking_tokens", 0),
-    )
-    if stop_reason == "refusal":
-        why = getattr(stop_details, "explanation", None) or text
-        return Reply(why, "refused", stop_reason, usage, written)
-    return Reply(text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written)
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Add an event of a stream."""
+        match event:
+            case {"type": "message_start", "message": {"usage": usage}}:
+                self.add_end({}, usage)
+            case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}:
+                self.add_text(text_of(text))
+            case {"type": "message_delta", "delta": Mapping() as delta}:
+                self.add_end(delta, event.get("usage"))
+
+    def add_text(self, text: str) -> None:
+        """Add a piece of the text."""
+        self.text += text
+        self.on_delta(text)
+
+    def add_end(self, part: Mapping[str, Any], usage: Any) -> None:
+        """Add why it ended, and counts; later counts overwrite earlier ones."""
+        self.stop_reason = part.get("stop_reason") or self.stop_reason
+        self.stop_details = part.get("stop_details") or self.stop_details
+        if isinstance(usage, Mapping):
+            self.usage |= {name: count for name, count in usage.items() if count is not None}
+
+    def reply(self) -> Reply:
+        """The whole reply. Raises StreamCut where it has no end."""
+        if self.stop_reason is None:
+            raise StreamCut("the reply ended without a stop reason")
+        stop_reason, counts = str(self.stop_reason), Counts(self.usage)
+        asked = counts.of("input_tokens")
+        # What is read from and written to the cache stands outside input_tokens.
+        read, written = (counts.of(f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+        usage, written = used(
+            None if asked is None else asked + read + written,
+            counts.of("output_tokens"),
+            cached=read,
+            written=written,
+            reasoned=counts.of("output_tokens_details", "thinking_tokens"),
+        )
+        if stop_reason == "refusal":
+            why = self.stop_details.get("explanation") if isinstance(self.stop_details, Mapping) else None
+            return Reply(text_of(why) or self.text, "refused", stop_reason, usage, written)
+        return Reply(self.text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from connectors.llm.gate import CallFailed, Gate
+from connectors.llm.service_reply import ErrorReply, one_line
 from engine import places
 from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
@@ -19,143 +19,57 @@ from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter
 
-_LONGEST_DETAIL = 240
+BASE_URL_VARIABLES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+"""Environment variables of the vendors' packages that take the place of their own address."""
 _SHORTEST_SECRET = 8
 """Length from which a key is a secret: local servers take any text for a key."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_SPENT = re.compile(r"insufficient_quota|billing_|credit balance|insufficient credit", re.IGNORECASE)
-_TOO_LONG = re.compile(
-    r"(prompt|input|request) is too long|context (length|window|size)|too many tokens", re.IGNORECASE
-)
 _PICTURE = re.compile(r"image|vision|picture|multi-?modal", re.IGNORECASE)
+_SCHEMA = re.compile(
+    r"schema|response.?format|output.?(config|format)|structured.?output|json_object|json mode|grammar", re.IGNORECASE
+)
 _STREAM = re.compile(r"\bstream(ed|ing)?\b", re.IGNORECASE)
 _TRANSPORT_TIMEOUTS = frozenset({"APITimeoutError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"})
+_TRANSPORT_ERRORS = frozenset({"APIError", "TransportError", "StreamError", "DecodingError", "OSError", "StreamCut"})
 _BROKEN_BODY = (AttributeError, TypeError, KeyError, IndexError, ValueError)
-"""Exceptions of the packages for an unexpected body.
-
-HTML with 200 is an AttributeError, a truncated body a bare JSONDecodeError, an odd one a ValidationError (a
-ValueError).
-"""
-
-
-class StreamCut(Exception):
-    """A stream that ended without a stop reason."""
-
-
-def status_of(error: Exception) -> int | None:
-    """HTTP status of an error, or None where no error status was received."""
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) and status >= 400 else None
+"""Exceptions of a package for vectors of an unexpected shape."""
 
 
 def names_parameter(error: Exception, *names: str) -> bool:
-    """True where an endpoint refuses a request (400, 422) because of one of these parameters."""
-    if status_of(error) not in {400, 422}:
-        return False
-    text = f"{getattr(error, 'param', None) or ''} {error}"
-    return any(name in text for name in names)
+    """True where an endpoint refuses a request because of one of these parameters."""
+    return _refuses(error, {200, 400, 404, 422}) and any(name in str(error) for name in names)
+
+
+def refuses_schema(error: Exception) -> bool:
+    """True where an endpoint refuses a request because of the schema of its answer, or of a keyword in it."""
+    return _refuses(error, {200, 400, 404, 422, 500, 501}) and bool(_SCHEMA.search(str(error)))
 
 
 def refuses_image(error: Exception) -> bool:
     """True where an endpoint refuses a request because of its pictures; local servers may say so with 500."""
-    status = status_of(error)
-    if status in {500, 501}:
-        return bool(_PICTURE.search(str(error))) and "support" in str(error)
-    return status in {400, 404, 415, 422} and bool(_PICTURE.search(str(error)))
+    if not _PICTURE.search(str(error)):
+        return False
+    return _refuses(error, {200, 400, 404, 415, 422}) or (_refuses(error, {500, 501}) and "support" in str(error))
 
 
 def refuses_stream(error: Exception) -> bool:
     """True where an endpoint refuses a request because its answer should be streamed."""
-    text = f"{getattr(error, 'param', None) or ''} {error}"
-    return status_of(error) in {400, 404, 405, 422, 501} and bool(_STREAM.search(text))
+    return _refuses(error, {200, 400, 404, 405, 422, 501}) and bool(_STREAM.search(str(error)))
 
 
-def failure_of(error: Exception, deadline: float, secret: str = "") -> ModelFailure:
-    """The failure of a call's error.
-
-    `deadline` is the call's, in seconds. `secret` is the key, which the detail must not hold. An error that is neither
-    the endpoint's nor the network's is a bug of ours and is raised again.
-    """
-    status = status_of(error)
-    kind = _kind_of_error(error) if status is None else _kind_of_status(status, error)
-    if kind is None:
-        raise error
-    if kind is FailureKind.TIMED_OUT:
-        return ModelFailure(kind, f"no answer within {deadline:g} s")
-    if kind is FailureKind.MALFORMED:
-        return ModelFailure(kind, f"the endpoint's reply is not the API's JSON ({type(error).__name__})")
-    message = _message(error)
-    if len(secret) >= _SHORTEST_SECRET:
-        # An endpoint may echo what it was sent.
-        message = message.replace(secret, "[key]")
-    return ModelFailure(kind, one_line(message))
+def _refuses(error: Exception, statuses: Collection[int]) -> bool:
+    return isinstance(error, ErrorReply) and error.status in statuses
 
 
 def _kind_of_error(error: Exception) -> FailureKind | None:
-    """The failure of an error without an HTTP status."""
+    """The failure of an error without a reply."""
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(error, TimeoutError) or names & _TRANSPORT_TIMEOUTS:
         return FailureKind.TIMED_OUT
     if {type(error).__name__, type(error.__cause__).__name__} & {"InvalidURL", "UnsupportedProtocol"}:
         return FailureKind.NOT_CONFIGURED
-    if "APIResponseValidationError" in names or isinstance(error, json.JSONDecodeError):
-        return FailureKind.MALFORMED
-    if "APIError" in names:
-        # An error event inside a stream that had begun with 200, or a connection that failed.
-        if _is_spent(error):
-            return FailureKind.NO_CREDIT
-        return FailureKind.RATE_LIMITED if "rate_limit" in _codes(error) else FailureKind.UNAVAILABLE
-    if names & {"TransportError", "StreamError", "DecodingError", "OSError", "StreamCut"}:
+    if names & _TRANSPORT_ERRORS:
         return FailureKind.UNAVAILABLE
     return FailureKind.MALFORMED if isinstance(error, _BROKEN_BODY) else None
-
-
-def _kind_of_status(status: int, error: Exception) -> FailureKind:
-    if "content_filter" in _codes(error) or "content_policy" in _codes(error):
-        return FailureKind.REFUSED
-    if status == 429:
-        # An account without credit is told by the same status; waiting does not help it.
-        return FailureKind.NO_CREDIT if _is_spent(error) else FailureKind.RATE_LIMITED
-    if status in {408, 504}:
-        return FailureKind.TIMED_OUT
-    if status == 409 or status >= 500:
-        return FailureKind.UNAVAILABLE
-    if status == 402 or _is_spent(error):
-        return FailureKind.NO_CREDIT
-    if status == 413 or "context_length" in _codes(error) or _TOO_LONG.search(str(error)):
-        return FailureKind.TOO_LONG
-    # 400, 404, 422: the request or the model's name does not fit this endpoint.
-    return FailureKind.NOT_CONFIGURED
-
-
-def _is_spent(error: Exception) -> bool:
-    """True where an account has no credit left; Anthropic says so in words alone."""
-    return bool(_SPENT.search(f"{_codes(error)} {error}"))
-
-
-def _codes(error: Exception) -> str:
-    return " ".join(str(getattr(error, name, None) or "") for name in ("code", "type", "error_code"))
-
-
-def _message(error: Exception) -> str:
-    """The vendor's own sentence, else the package's."""
-    body = getattr(error, "body", None)
-    while isinstance(body, dict):
-        inner = body.get("error", body.get("message"))
-        if isinstance(inner, str):
-            status = status_of(error)
-            return f"{inner} (HTTP {status})" if status else inner
-        body = inner
-    if error.__cause__ is not None and status_of(error) is None:
-        # "Connection error." alone helps nobody.
-        return f"{error} {error.__cause__ or type(error.__cause__).__name__}"
-    return str(error) or type(error).__name__
-
-
-def one_line(text: str) -> str:
-    """Foreign text cut to one line for a person."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
-    return line if len(line) <= _LONGEST_DETAIL else line[: _LONGEST_DETAIL - 1] + "…"
 
 
 class RateLimiter:
@@ -218,6 +132,12 @@ class Endpoint:
     max_output_tokens: int | None = None
     thinking_tokens: int = 0
 
+    @property
+    def address(self) -> str:
+        """Its address as messages name it."""
+        own = self.base_url or os.environ.get(BASE_URL_VARIABLES.get(self.provider, ""))
+        return re.sub(r"//[^/@]*@", "//", own) if own else f"the address of {self.provider}"
+
     def key(self, spec: str) -> str:
         """The key as it is sent; empty where none is needed. Raises CredentialsRefused; `spec` names the model."""
         key = (self.api_key or "").strip()
@@ -247,31 +167,45 @@ class Endpoint:
         """
         try:
             yield
-        except PaperdeskError:
+        except (PaperdeskError, CallFailed):
             raise
-        except Exception as error:
-            if status_of(error) in {401, 403}:
-                message = f"{name}: the key was refused (HTTP {status_of(error)}); check {self.key_variable}"
-                raise CredentialsRefused(message) from None
-            failure, wait = failure_of(error, deadline, secret=self.key(name)), _retry_after(error)
-            if failure.kind is FailureKind.NO_CREDIT:
+        except Exception as caught:
+            error = ErrorReply.of(caught)
+            if error is None:
+                raise CallFailed(self._failure(caught, deadline)) from None
+            status = f" (HTTP {error.status})" if error.status >= 400 else ""
+            at = f" at {self.address}" if error.is_elsewhere else ""
+            said = one_line(self._without_key(error.words))
+            words = f"{said}{status}{at}"
+            if error.kind is None:
+                what, check = "access" if error.status == 403 else "the key", self.key_variable
+                check = check or f"key_env of [endpoints.{self.provider}]"
+                raise CredentialsRefused(f"{name}: {what} was refused{status}: {said}{at}; check {check}") from None
+            if error.kind is FailureKind.TIMED_OUT:
+                words = f"no answer within {deadline:g} s: {words}"
+            if error.kind is FailureKind.NO_CREDIT:
                 account = f"the account of {self.key_variable}" if self.key_variable else "the account"
-                failure = replace(failure, detail=f"{account} at {self.provider}: {failure.detail}")
-            elif wait is not None:
-                failure = replace(failure, detail=f"{failure.detail}; asked to wait {wait:g} s")
-            raise CallFailed(failure, wait) from None
+                words = f"{account} at {self.provider}: {words}"
+            elif error.wait is not None:
+                words = f"{words}; asked to wait {error.wait:g} s"
+            raise CallFailed(ModelFailure(error.kind, words), error.wait) from None
 
+    def _failure(self, error: Exception, deadline: float) -> ModelFailure:
+        """The failure of an error without a reply. One that is neither the endpoint's nor the network's is a bug of
+        ours and is raised again."""
+        kind = _kind_of_error(error)
+        if kind is None:
+            raise error
+        if kind is FailureKind.TIMED_OUT:
+            return ModelFailure(kind, f"no answer within {deadline:g} s")
+        if kind is FailureKind.MALFORMED:
+            return ModelFailure(kind, f"the endpoint's reply is not the API's JSON ({type(error).__name__})")
+        # "Connection error." alone helps nobody.
+        cause = "" if error.__cause__ is None else f" {error.__cause__ or type(error.__cause__).__name__}"
+        at = f" at {self.address}" if cause else ""
+        return ModelFailure(kind, one_line(self._without_key(f"{error or type(error).__name__}{cause}")) + at)
 
-def _retry_after(error: Exception) -> float | None:
-    """The seconds that a reply asks to wait, as a number or as a time; None where it asks for nothing."""
-    headers = getattr(getattr(error, "response", None), "headers", {})
-    text = headers.get("retry-after", "")
-    try:
-        return max(float(text), 0.0)
-    except ValueError:
-        pass
-    try:
-        until, now = parsedate_to_datetime(text), parsedate_to_datetime(headers.get("date", ""))
-        return max((until - now).total_seconds(), 0.0)
-    except (TypeError, ValueError):
-        return None
+    def _without_key(self, text: str) -> str:
+        """A text without the key: an endpoint may echo what it was sent."""
+        key = (self.api_key or "").strip()
+        return text.replace(key, "[key]") if len(key) >= _SHORTEST_SECRET else text

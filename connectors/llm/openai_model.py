@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from connectors.llm.answer_json import as_instruction, openai_strict
-from connectors.llm.endpoint import StreamCut, names_parameter
-from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply
-from engine.domain.model_call import ModelRequest, Usage
+from connectors.llm.endpoint import names_parameter, refuses_schema
+from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, used
+from connectors.llm.service_reply import Counts, ErrorReply, StreamCut, names_error, read_reply, text_of
+from engine.domain.model_call import ModelRequest
 
 
 class OpenAIModel(RemoteModel):
@@ -42,10 +45,10 @@ class OpenAIModel(RemoteModel):
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
         if "temperature" in parameters and names_parameter(error, "temperature"):
             self._takes_temperature = False
-        elif "response_format" in parameters and names_parameter(error, "response_format", "json_schema"):
-            self._format = "json_object" if self._format == "json_schema" else "none"
         elif "stream_options" in parameters and names_parameter(error, "stream_options", "include_usage"):
             self._takes_stream_usage = False
+        elif "response_format" in parameters and refuses_schema(error):
+            self._format = "json_object" if self._format == "json_schema" else "none"
         elif self._takes_limit_name and names_parameter(error, self._limit_name):
             self._takes_limit_name = False
         else:
@@ -81,46 +84,70 @@ class OpenAIModel(RemoteModel):
         return parameters
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
-        completion = await self._client.chat.completions.create(**parameters, timeout=timeout)
-        choice = completion.choices[0]
-        return _reply(choice.message.content, choice.message.refusal, choice.finish_reason, completion.usage)
+        return await self._received(parameters, timeout, lambda text: None)
 
     async def _stream(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
         if self._takes_stream_usage:
             parameters["stream_options"] = {"include_usage": True}
-        stream = await self._client.chat.completions.create(**parameters, stream=True, timeout=timeout)
-        text: list[str] = []
-        refusal: list[str] = []
-        stop_reason: str | None = None
-        usage: Any = None
-        async with stream:
-            async for chunk in stream:
-                usage = chunk.usage or usage
-                if not chunk.choices:
-                    continue
-                choice = chunk.choices[0]
-                if choice.delta.content:
-                    text.append(choice.delta.content)
-                    on_delta(choice.delta.content)
-                if choice.delta.refusal:
-                    refusal.append(choice.delta.refusal)
-                stop_reason = choice.finish_reason or stop_reason
-        return _reply("".join(text), "".join(refusal), stop_reason, usage)
+        return await self._received({**parameters, "stream": True}, timeout, on_delta)
+
+    async def _received(self, parameters: dict[str, Any], timeout: float, on_delta: OnDelta) -> Reply:
+        """A reply, whole or in pieces, whichever comes."""
+        got = _Received(on_delta)
+        completions = self._client.chat.completions.with_streaming_response
+        async with completions.create(**parameters, timeout=timeout) as response:
+            body = await read_reply(response, got.add)
+            if body is not None:
+                body = body[0] if isinstance(body, list) and len(body) == 1 else body
+                choices = body.get("choices") if isinstance(body, Mapping) else None
+                if names_error(body) or not isinstance(choices, list) or not choices:
+                    raise ErrorReply(response.status_code, body, response.headers)
+                got.add(body)
+        return got.reply()
 
 
-def _reply(text: str | None, refusal: str | None, stop_reason: str | None, usage: Any) -> Reply:
-    if stop_reason is None:
-        raise StreamCut("the reply ended without a stop reason")
-    # Cached tokens stand inside prompt_tokens.
-    details = getattr(usage, "prompt_tokens_details", None)
-    made = getattr(usage, "completion_tokens_details", None)
-    spent = Usage(
-        input_tokens=getattr(usage, "prompt_tokens", None) or 0,
-        cached_input_tokens=getattr(details, "cached_tokens", None) or 0,
-        output_tokens=getattr(usage, "completion_tokens", None) or 0,
-        reasoning_tokens=getattr(made, "reasoning_tokens", None) or 0,
-    )
-    written = getattr(details, "cache_write_tokens", None) or 0
-    if refusal or stop_reason == "content_filter":
-        return Reply(refusal or text or "", "refused", stop_reason, spent, written)
-    return Reply(text or "", "cut off" if stop_reason == "length" else "whole", stop_reason, spent, written)
+@dataclass(slots=True)
+class _Received:
+    """What a reply holds, of one piece or of many."""
+
+    on_delta: OnDelta
+    text: str = ""
+    refusal: str = ""
+    stop_reason: str | None = None
+    usage: Any = None
+
+    def add(self, body: Mapping[str, Any]) -> None:
+        """Add a whole completion or a chunk of one. Raises ErrorReply for a choice that is an error."""
+        self.usage = body.get("usage") or self.usage
+        choices = body.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            return
+        if names_error(choice):
+            raise ErrorReply(200, choice)
+        part = choice.get("delta") or choice.get("message")
+        if isinstance(part, Mapping):
+            if text := text_of(part.get("content")):
+                self.text += text
+                self.on_delta(text)
+            self.refusal += text_of(part.get("refusal"))
+        stopped = choice.get("finish_reason")
+        self.stop_reason = str(stopped) if stopped else self.stop_reason
+
+    def reply(self) -> Reply:
+        """The whole reply. Raises StreamCut where it has no end."""
+        stop_reason = self.stop_reason
+        if stop_reason is None:
+            raise StreamCut("the reply ended without a stop reason")
+        counts = Counts(self.usage)
+        usage, written = used(
+            counts.of("prompt_tokens"),
+            counts.of("completion_tokens"),
+            # Cached tokens stand inside prompt_tokens.
+            cached=counts.of("prompt_tokens_details", "cached_tokens"),
+            written=counts.of("prompt_tokens_details", "cache_write_tokens"),
+            reasoned=counts.of("completion_tokens_details", "reasoning_tokens"),
+        )
+        if self.refusal or stop_reason == "content_filter":
+            return Reply(self.refusal or self.text, "refused", stop_reason, usage, written)
+        return Reply(self.text, "cut off" if stop_reason == "length" else "whole", stop_reason, usage, written)

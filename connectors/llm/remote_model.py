@@ -10,16 +10,17 @@ import base64
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.endpoint import Endpoint, StreamCut, one_line, refuses_image, refuses_stream, status_of
+from connectors.llm.endpoint import Endpoint, refuses_image, refuses_stream
 from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import request_hash
+from connectors.llm.service_reply import ErrorReply, StreamCut, one_line
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import (
     FailureKind,
@@ -45,6 +46,9 @@ _CHART_TOKENS = 3000
 """The most that a chart costs a model that sees."""
 _OVERHEAD_TOKENS = 500
 """Tokens of a request's frame: roles, names, format."""
+
+_SMALLEST_CONTEXT = 256
+"""Tokens that no service cuts."""
 
 OnDelta = Callable[[str], None]
 Images = Mapping[ChartSpec, bytes]
@@ -111,6 +115,7 @@ def without_images(spec: str, digest: str) -> ModelResult:
     return ModelResult(
         model=spec,
         failure=ModelFailure(FailureKind.NO_IMAGES, "the question has pictures"),
+        cost=Decimal(0),
         request_hash=digest,
         notes=(f"figures in place of the image: {spec} takes no images",),
     )
@@ -170,6 +175,7 @@ class RemoteModel(ABC):
             failure=failure,
             latency=latency,
             request_hash=digest,
+            cost=Decimal(0),
             notes=tuple(call.notes),
             failed=tuple(call.failed),
         )
@@ -252,7 +258,7 @@ class RemoteModel(ABC):
             call.spent = reply.usage
             again = await self._send(self._parameters(larger, call.images, []), timeout, call)
         except Exception as error:
-            if status_of(error) not in {400, 422}:
+            if not isinstance(error, ErrorReply) or error.status not in {400, 422}:
                 raise
             return reply  # the endpoint allows no larger limit
         call.notes.append(
@@ -281,19 +287,24 @@ class RemoteModel(ABC):
             return reply
 
     async def _send(self, parameters: dict[str, Any], timeout: float, call: _Call) -> Reply:
-        """Call once, streamed where there is a receiver and the model is not known to refuse it."""
-        if call.on_delta is None:
-            return await self._complete(parameters, timeout)
-        if not self._streams:
-            reply = await self._complete(parameters, timeout)
-            call.on_delta(reply.text)
-            return reply
+        """Call once, streamed where there is a receiver and the model is not known to refuse it. Raises ErrorReply for
+        a reply that is no answer, CallFailed for an answer to a part of the question alone."""
         try:
-            reply = await self._stream(parameters, timeout, call.receive)
+            if call.on_delta is None or not self._streams:
+                reply = await self._complete(parameters, timeout)
+            else:
+                reply = await self._stream(parameters, timeout, call.receive)
         except StreamCut:
-            call.begun = True
+            call.begun = call.on_delta is not None
             raise
+        except Exception as error:
+            if (reply_of_error := ErrorReply.of(error)) is None:
+                raise
+            raise reply_of_error from None
+        if call.on_delta is not None and not self._streams:
+            call.on_delta(reply.text)
         call.begun, call.received = False, 0
+        _check_uncut(parameters, reply.usage, call)
         return reply
 
     async def _paint(self, request: ModelRequest, notes: list[str]) -> Images:
@@ -355,6 +366,42 @@ def _estimated_tokens(request: ModelRequest, images: Images) -> int:
     """About the tokens that a request sends: four characters each, and a thousand a picture."""
     texts = [request.system, *(message.text for message in request.messages)]
     return sum(map(len, texts)) // _CHARACTERS + 1_000 * len(images)
+
+
+def _check_uncut(parameters: Mapping[str, Any], usage: Usage, call: _Call) -> None:
+    """Raise CallFailed where a service counted less than half of the tokens that were sent: it has cut the prompt."""
+    sent = sum(map(len, _texts((parameters.get("system"), parameters.get("messages"))))) // _CHARACTERS
+    if sent >= _SMALLEST_CONTEXT and usage.counted and 2 * usage.input_tokens < sent:
+        call.spent = call.spent + usage
+        raise CallFailed(
+            ModelFailure(
+                FailureKind.NOT_CONFIGURED,
+                f"the service counted {usage.input_tokens:,} tokens of a prompt of about {sent:,}: it cuts the prompt, "
+                "its context size is too small; raise that where the model is served (num_ctx, --ctx-size, n_ctx, "
+                "max_model_len)",
+            )
+        )
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """The texts of a system prompt or of turns, pictures apart."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        yield from _texts(content.get("text") or content.get("content"))
+    elif isinstance(content, list | tuple):
+        for part in content:
+            yield from _texts(part)
+
+
+def used(
+    asked: int | None, made: int | None, *, cached: int | None, written: int | None, reasoned: int | None
+) -> tuple[Usage, int]:
+    """The tokens of a reply, and those of its input that were written to a cache; none where a count is unknown."""
+    if not asked or made is None:
+        return Usage(), 0
+    read = min(cached or 0, asked)
+    return Usage(asked, read, made, min(reasoned or 0, made)), min(written or 0, asked - read)
 
 
 def _storable(text: str) -> str:

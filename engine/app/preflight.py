@@ -46,7 +46,7 @@ class Preflight:
             key = QuestionKey(
                 agent=agent, step=PREFLIGHT, symbol=first.symbol, session=first.session, owner=first.owner
             )
-            result = await model.answer(request)
+            result = await model.answer(request, lambda text: None)  # streamed, as the agents' own questions are
             for call in result.failed:
                 self.asker.on_unanswered(key, call)
             check_had(result, f"asked for {agent} before the first question")

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -14,13 +14,14 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Say:
-    """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's
-    is not; `reasoned` is part of `tokens_out`. `ending` is `whole`, `cut off`, `refused`, or `missing` for a reply
-    without a stop reason. `counted` False leaves the token counts out of OpenAI's."""
+    """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's is not;
+    without `tokens_in` it is a quarter of the characters that were sent. `reasoned` is part of `tokens_out`. `ending`
+    is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason. `counted` False leaves the token
+    counts out of OpenAI's."""
 
     text: str = '{"action": "BUY", "size": 3}'
     ending: str = "whole"
-    tokens_in: int = 100
+    tokens_in: int | None = None
     cached: int = 0
     written: int = 0
     tokens_out: int = 20
@@ -41,10 +42,12 @@ class Fail:
 
 @dataclass(frozen=True)
 class Raw:
-    """A body as it is, with 200."""
+    """A body as it is."""
 
     body: bytes
     content_type: str = "application/json"
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.server_state.entered(-1)
 
     def _reply(self, turn: Turn, vendor: str, stream: bool, body: dict[str, Any]) -> None:
+        if isinstance(turn, Say) and turn.tokens_in is None:
+            sent = len(json.dumps([body.get("system"), _without_pictures(body.get("messages"))])) // 4
+            turn = replace(turn, tokens_in=max(1, sent - turn.cached * (vendor != "openai")))
         if isinstance(turn, Hang):
             self.server_state.closing.wait(30)
             self.close_connection = True
@@ -183,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
                 payload = {"type": "error", "error": error}
             self._send(turn.status, json.dumps(payload).encode(), "application/json", turn.headers)
         elif isinstance(turn, Raw):
-            self._send(200, turn.body, turn.content_type)
+            self._send(turn.status, turn.body, turn.content_type, turn.headers)
         elif isinstance(turn, Reset) and not stream:
             self._break()
         elif stream:
@@ -198,7 +204,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, json.dumps(reply).encode(), "application/json")
 
     def _send(self, status: int, body: bytes, content_type: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
-        self.send_response(status)
+        if any(name == "date" for name, _ in headers):
+            self.send_response_only(status)
+        else:
+            self.send_response(status)
         self.send_header("content-type", content_type)
         self.send_header("content-length", str(len(body)))
         for name, value in headers:
@@ -225,6 +234,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.shutdown(2)
 
 
+def _without_pictures(turns: Any) -> Any:
+    if isinstance(turns, list):
+        return [_without_pictures(one) for one in turns]
+    if isinstance(turns, dict):
+        return None if "image" in str(turns.get("type")) else {k: _without_pictures(v) for k, v in turns.items()}
+    return turns
+
+
 _OPENAI_STOP = {"whole": "stop", "cut off": "length", "refused": "stop", "missing": None}
 _ANTHROPIC_STOP = {"whole": "end_turn", "cut off": "max_tokens", "refused": "refusal", "missing": None}
 
@@ -235,7 +252,7 @@ def _openai_usage(turn: Say) -> dict[str, Any] | None:
     return {
         "prompt_tokens": turn.tokens_in,
         "completion_tokens": turn.tokens_out,
-        "total_tokens": turn.tokens_in + turn.tokens_out,
+        "total_tokens": (turn.tokens_in or 0) + turn.tokens_out,
         "completion_tokens_details": {"reasoning_tokens": turn.reasoned},
         "prompt_tokens_details": {"cached_tokens": turn.cached, "cache_write_tokens": turn.written},
     }
