@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -28,10 +28,10 @@ READERS_ITEMS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntelligenceView(View):
-    """Items since the last decision, oldest first, and the moves of the last sessions. What exceeds the length of a
-    prompt is left out and counted: the oldest news first, never filings, reports or macro items. `summaries` are the
-    texts of those filings that were too long, `types` the retrieval types that a query is wanted for.
-    Source: FinAgent §4.1 [A1, A2]."""
+    """Items since the last decision, numbered, oldest first, and the moves of the last sessions. What exceeds the
+    length of a prompt is left out and counted: the oldest news first, never filings, reports or macro items.
+    `summaries` are the texts of those filings that were too long, `types` the retrieval types that a query is wanted
+    for. Source: FinAgent §4.1 [A1, A2]."""
 
     items: tuple[IntelligenceItem, ...]
     left_out: int = 0
@@ -48,9 +48,10 @@ class IntelligenceView(View):
                 if room < 0:
                     continue
             kept.append(item)
-        if len(kept) < len(self.items):
-            object.__setattr__(self, "left_out", self.left_out + len(self.items) - len(kept))
-            object.__setattr__(self, "items", tuple(reversed(kept)))
+        object.__setattr__(self, "left_out", self.left_out + len(self.items) - len(kept))
+        numbered = enumerate(reversed(kept), 1)
+        items = (replace(item, number=PRICE_ID if item.kind == "price" else str(n)) for n, item in numbered)
+        object.__setattr__(self, "items", tuple(items))
 
     @classmethod
     def of(
@@ -95,7 +96,7 @@ class ItemJudgement(Part):
     """The meaning of one item for the price."""
 
     id: str
-    """The item's id, as given in brackets before it."""
+    """The item's number, as given in brackets before it."""
     summary: Sentence
     """The content of the item, in one sentence with its main figure."""
     concerns_company: bool = Field(strict=True)
@@ -136,7 +137,7 @@ class MarketIntelligence(Answer):
     """Judged items, a summary for trading, and search texts for memory. Source: FinAgent §4.1 [A1]."""
 
     items: Annotated[list[ItemJudgement], Field(max_length=400)]
-    """A judgement of every item, each once, by its id; empty when there were none."""
+    """A judgement of every item, each once, by its number; empty when there were none."""
     summary: Prose
     """For the trader: what matters for the price, arguments for a rise and for a fall, and whether the market was
     lately bullish or bearish. Repeats count once."""
@@ -148,14 +149,14 @@ class MarketIntelligence(Answer):
 
     def check(self, view: IntelligenceView) -> None:
         """Raise ValueError for items that were not given, and for queries that repeat the summary."""
-        check_cited((item.id for item in self.items), (item.id for item in view.items), "items")
+        check_cited((item.id for item in self.items), (item.number for item in view.items), "items")
         if self.summary in self.queries.texts.values():
             raise ValueError("queries repeat the summary; write search texts of their own")
 
     def missing(self, view: IntelligenceView) -> str:
         """The complaint about items that were not judged, and about types that share a query."""
         judged = {item.id for item in self.items}
-        unjudged = [item.id for item in view.items if item.id not in judged]
+        unjudged = [item.number for item in view.items if item.number not in judged]
         if unjudged:
             more = f" and {len(unjudged) - 20} more" if len(unjudged) > 20 else ""
             return f"items leaves out {', '.join(unjudged[:20])}{more}; judge every item"
@@ -165,7 +166,7 @@ class MarketIntelligence(Answer):
     @property
     def received(self) -> Sequence[ItemJudgement]:
         """The judgements of what came in: of all items but the move of the price."""
-        return [item for item in self.items if not item.id.startswith(PRICE_ID)]
+        return [item for item in self.items if item.id != PRICE_ID]
 
     def lines(self) -> tuple[str, ...]:
         """The intelligence for a reader: the summary, then the weightiest items about the company."""

@@ -21,29 +21,25 @@ from engine.market.moves import SessionMove
 ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary", "price"]
 
 NEWS_LIMIT = 2_400
-PRICE_ID = "price-"
-"""The id of a price item before its session."""
-
-
-def shown_id(source: str) -> str:
-    """The id of an item as agents see it."""
-    return plain(source, 80)
+PRICE_ID = "price"
+"""The id of the move of the price in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntelligenceItem:
-    """One item as plain text, cleaned and cut to length when it is made. `day` is the item's own date."""
+    """One item as plain text, cleaned and cut to length when it is made. `day` is the item's own date, `number` what
+    agents know it by: its place among the items, or PRICE_ID."""
 
     id: str
     kind: ItemKind
     day: date
     text: str
+    number: str = ""
 
     def __post_init__(self) -> None:
         text = plain(self.text)
         news = self.kind == "news"
         text = cut_between_words(text, NEWS_LIMIT) if news else cut_between_sentences(text, REPORT_LIMIT)
-        object.__setattr__(self, "id", shown_id(self.id))
         object.__setattr__(self, "text", text)
 
     @classmethod
@@ -78,9 +74,9 @@ class IntelligenceItem:
         last, whole = moves[-1], prod((1 + move.change for move in moves), start=1.0) - 1
         over = f", {whole * 100:+.2f}% over {len(moves)} sessions" if len(moves) > 1 else ""
         text = f"close {last.close:.2f}, {last.change * 100:+.2f}% in the session{over}"
-        return cls(f"{PRICE_ID}{last.session}", "price", last.session, text)
+        return cls(f"price-{last.session}", "price", last.session, text)
 
     @property
     def line(self) -> str:
-        """The item on one line, with its id in brackets."""
-        return f"[{self.id}] {self.day.isoformat()} {self.kind}: {self.text}"
+        """The item on one line, with its number in brackets."""
+        return f"[{self.number}] {self.day.isoformat()} {self.kind}: {self.text}"

@@ -66,6 +66,11 @@ class NewsView(View):
             object.__setattr__(self, "items", self.items[first:])
             object.__setattr__(self, "left_out", self.left_out + first)
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The items, each with its number in brackets."""
+        return tuple(f"[{number}] {item.text}" for number, item in enumerate(self.items, 1))
+
     @classmethod
     def of(cls, symbol: Symbol, session: date, owner: str, items: Iterable[NewsItem]) -> NewsView:
         """The view of news items in order of availability."""

@@ -22,6 +22,7 @@ from functools import cached_property
 from itertools import chain
 
 from engine.agents.ask import Asker
+from engine.agents.figures import Facts
 from engine.agents.tools import Rule
 from engine.cycle import debate, observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
@@ -31,9 +32,10 @@ from engine.cycle.deliberation import Deliberation
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
 from engine.cycle.recall import TradingMemory
 from engine.cycle.side_by_side import side_by_side
+from engine.cycle.sources import Sources
 from engine.cycle.step import Analysis, Observations, Reflections, StepContext, search_queries
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
-from engine.domain.market import PriceHistory, Symbol
+from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO
 from engine.errors import TryAgainLater
 from engine.market.point_in_time import MarketAsOf
@@ -172,12 +174,15 @@ class Cycle:
         failed: list[TryAgainLater],
         portfolio: PortfolioFacts | None,
     ) -> StepContext:
+        position = observe.position(turn, symbol, owner, bars)
+        closes = " ".join(f"{from_nano(close):f}" for close in bars.close[-self.preset.windows.chart :])
         return StepContext(
             turn=turn,
             symbol=symbol,
             owner=owner,
             bars=bars,
-            position=observe.position(turn, symbol, owner, bars),
+            position=position,
+            sources=Sources(close=position.price, facts=[Facts(closes)]),
             preset=self.preset,
             asker=self.asker,
             strategies=self.strategies,
@@ -219,7 +224,7 @@ async def _observe(context: StepContext) -> Observations:
     """Take in what is new since the last decision; memory is searched with queries made of today's news."""
     news = await observe.news(context)
     filings, macro, said = await observe.filings(context), observe.macro(context), observe.commentary(context)
-    intelligence = await observe.intelligence(context, filings, macro.value or (), said.value or ())
+    intelligence, judged = await observe.intelligence(context, filings, macro.value or (), said.value or ())
     recollections = observe.recall(context, search_queries(news, intelligence))
     observed = Observations(
         news=news,
@@ -227,6 +232,7 @@ async def _observe(context: StepContext) -> Observations:
         macro=macro,
         commentary=said,
         intelligence=intelligence,
+        judged=judged,
         recollections=recollections,
         past=await observe.past(context, recollections),
         chart=await observe.chart(context),

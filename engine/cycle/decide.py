@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from engine.agents import decision as agents
 from engine.agents.ask import Reply
 from engine.agents.character import describe
-from engine.agents.evidence import cited_ids, unresolved_figures
+from engine.agents.evidence import cited_ids
 from engine.agents.immediate import FiveLevelReflection, ImmediateReflection, ThreeWayReflection, action_before
 from engine.cycle import portfolio
 from engine.cycle.debate import HeldDebate
@@ -62,7 +62,7 @@ async def opinion(analysis: Analysis, debate: HeldDebate | None = None) -> Opini
         reason=reason,
         rule=rule,
         evidence=cited_ids(named, observed.recollections),
-        unresolved_figures=(*unresolved_figures(reason, reply.inputs), *context.sources.unresolved),
+        unresolved_figures=context.unresolved(reason, reply, action),
     )
 
 
@@ -100,7 +100,7 @@ def _advice(context: StepContext, observed: Observations, reply: Reply[Immediate
         size=Decimal(size),
         reason=reason,
         evidence=_driving(answer.evidence.handles, observed.recollections),
-        unresolved_figures=(*unresolved_figures(answer.reason, reply.inputs), *context.sources.unresolved),
+        unresolved_figures=context.unresolved(answer.reason, reply, action),
         confidence=answer.stated if isinstance(answer, FiveLevelReflection) else None,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from engine.agents.intelligence import INTELLIGENCE
 from engine.cycle import reflect
 from engine.cycle.debate import HeldDebate
 from engine.cycle.received import received
@@ -51,13 +52,18 @@ class Deliberation:
 
 def _received(analysis: Analysis) -> tuple[Item, ...]:
     context, observed = analysis.context, analysis.observed
+    intelligence = observed.intelligence.value
+    if intelligence is not None:
+        summary = context.sources.struck(INTELLIGENCE.name, intelligence.summary)
+        intelligence = intelligence.model_copy(update={"summary": summary})
     keeps_price = context.memory is not None and context.memory.keeps("price")
     return received(
         context.scope,
         context.news,
         observed.filings.texts,
-        observed.intelligence.value,
+        intelligence,
         observed.macro.value or (),
+        judged=observed.judged,
         analyses="analyses" in context.preset.steps,
         commentary=observed.commentary.value or (),
         price=context.price_item if keeps_price else None,

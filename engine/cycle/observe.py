@@ -11,7 +11,7 @@ from engine.agents.agent import Agent, Answer, Inputs, Report
 from engine.agents.character import describe
 from engine.agents.chart import CHART, ChartReading, ChartView
 from engine.agents.filing_summary import FILING_SUMMARY, REPORT_LIMIT, FilingSummary, FilingView
-from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, MarketIntelligence
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, ItemJudgement, MarketIntelligence
 from engine.agents.news import NEWS, NewsDigest, NewsView
 from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import cut
@@ -90,7 +90,8 @@ async def filings(context: StepContext) -> FilingsRead:
         else:
             summaries.append(found.value)
             part = f"(Of {view.part} of the filing.) " if view.part else ""
-            texts.append(replace(filing, summary=f"{part}{found.value.summary}"))
+            summary = context.sources.struck(FILING_SUMMARY.name, found.value.summary)
+            texts.append(replace(filing, summary=f"{part}{summary}"))
     return FilingsRead(texts, tuple(summaries), "; ".join(absent))
 
 
@@ -123,10 +124,11 @@ async def intelligence(
     new_filings: FilingsRead,
     releases: Sequence[MacroRelease],
     texts: Sequence[NewsItem] = (),
-) -> Finding[MarketIntelligence]:
-    """Judgement of every new item, a summary for trading, and queries for memory. Source: FinAgent §4.1 [A1]."""
+) -> tuple[Finding[MarketIntelligence], Mapping[str, ItemJudgement]]:
+    """Judgement of every new item, a summary for trading, and queries for memory; the judgements as memory keeps
+    them, by the ids that the items have at their sources. Source: FinAgent §4.1 [A1]."""
     if (left_out := context.without("intelligence")) is not None:
-        return left_out
+        return left_out, {}
     view = IntelligenceView.of(
         *context.subject,
         context.news,
@@ -138,7 +140,15 @@ async def intelligence(
         commentary=texts,
         types=context.preset.retrieval,
     )
-    return await context.ask(INTELLIGENCE, view)
+    found = await context.ask(INTELLIGENCE, view)
+    judged = {} if found.value is None else {item.id: item for item in found.value.items}
+    return found, {
+        item.id: judged[item.number].model_copy(
+            update={"summary": context.sources.struck(INTELLIGENCE.name, judged[item.number].summary)}
+        )
+        for item in view.items
+        if item.number in judged
+    }
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:

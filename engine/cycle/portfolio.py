@@ -11,7 +11,6 @@ from decimal import Decimal
 from typing import Any
 
 from engine.agents import portfolio as agents
-from engine.agents.evidence import unresolved_figures
 from engine.agents.strategy_library import best_and_worst, with_strategy
 from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.step import Finding, StepContext
@@ -39,13 +38,13 @@ async def opinion(context: StepContext) -> Opinion | str:
         return reply.abstained_because
     order = reply.answer.of(context.symbol)
     told = reply.answer.explanation if order is None else f"{order.reason} {reply.answer.explanation}"
-    turn = context.turn
+    turn, action = context.turn, Action.HOLD if order is None else Action(order.action)
     return Opinion(
         key=DecisionKey(turn.run, turn.session, turn.number, context.symbol, context.owner),
-        action=Action.HOLD if order is None else Action(order.action),
+        action=action,
         size=ZERO if order is None else Decimal(order.percent),
         reason=with_strategy(told, view.strategy),
-        unresolved_figures=(*unresolved_figures(told, reply.inputs), *context.sources.unresolved),
+        unresolved_figures=context.unresolved(told, reply, action),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.agents.intelligence import ItemJudgement, MarketIntelligence
-from engine.agents.intelligence_items import IntelligenceItem, shown_id
+from engine.agents.intelligence_items import IntelligenceItem
 from engine.cycle.recall import MemoryScope
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem
@@ -25,18 +25,20 @@ def received(
     intelligence: MarketIntelligence | None,
     macro: Sequence[MacroRelease] = (),
     *,
+    judged: Mapping[str, ItemJudgement],
     commentary: Sequence[NewsItem] = (),
     price: IntelligenceItem | None = None,
     analyses: bool = False,
 ) -> tuple[Item, ...]:
     """Memories of what came in, each as weighty as it was judged: all but news and commentary judged not to concern the
     company. What was not judged has no labels. With `analyses` each begins with the agent's sentence about it, by which
-    it is found, and the day's summary is a memory too. `price` is the move of the price, where memory keeps it.
+    it is found, and the day's summary is a memory too. `judged` are the judgements by the ids of the
+    items, `price` is the move of the price, where memory keeps it.
     Source: FinAgent §4.1, §4.2 [A1, A6]; TradingGPT §4.1.1 [G2]."""
-    judged = _Judged.of(intelligence, analyses)
-    reports, texts = _reports(scope, filings, macro, judged), _commentary(scope, commentary, judged)
-    moved = () if price is None else (_item(scope, price.kind, price.text, price.id, judged),)
-    items = (*reports, *texts, *_news(scope, news, judged), *moved)
+    known = _Judged(judged, "" if intelligence is None else intelligence.recent_market, analyses)
+    reports, texts = _reports(scope, filings, macro, known), _commentary(scope, commentary, known)
+    moved = () if price is None else (_item(scope, price.kind, price.text, price.id, known),)
+    items = (*reports, *texts, *_news(scope, news, known), *moved)
     if intelligence is None or not analyses:
         return items
     return (*items, _summary(scope, intelligence))
@@ -74,16 +76,9 @@ class _Judged:
     market: str
     analyses: bool
 
-    @classmethod
-    def of(cls, intelligence: MarketIntelligence | None, analyses: bool) -> _Judged:
-        """The judgements of an answer; none without one."""
-        if intelligence is None:
-            return cls({}, "", analyses)
-        return cls({item.id: item for item in intelligence.items}, intelligence.recent_market, analyses)
-
     def item(self, source: str) -> ItemJudgement | None:
         """The judgement of an item by the id that it has at its source; None where it was not judged."""
-        return self.items.get(shown_id(source))
+        return self.items.get(source)
 
     def worded(self, item: ItemJudgement | None, kind: str, text: str) -> str:
         """The text that memory keeps and shows: that of news and of the price begins with its effect.

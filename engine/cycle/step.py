@@ -18,7 +18,7 @@ from engine.agents.character import profile_of
 from engine.agents.chart import CHART, ChartReading
 from engine.agents.filing_summary import FilingSummary
 from engine.agents.immediate import ImmediateReflection
-from engine.agents.intelligence import INTELLIGENCE, MarketIntelligence
+from engine.agents.intelligence import INTELLIGENCE, ItemJudgement, MarketIntelligence
 from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.news import NEWS, NewsDigest
 from engine.agents.past import PAST, PastSummary
@@ -27,7 +27,7 @@ from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.sources import Sources
 from engine.cycle.turn import Turn
-from engine.domain.decision import Outcome
+from engine.domain.decision import Action, Outcome
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.model_spec import ModelKind
@@ -67,7 +67,7 @@ class StepContext:
     memory: None where the preset has none.
     publish: receives every event.
     failed: errors of the batch so far; after the first one nothing more is asked.
-    sources: the figures that agents made up in the analysis so far.
+    sources: where figures of the analysis may come from, and those that agents made up.
     portfolio: the owner's portfolio, where the preset decides on all symbols at once.
     """
 
@@ -188,7 +188,7 @@ class StepContext:
         return finding_of(name or view.question or agent.name, await self.reply(agent, view), learned)
 
     async def reply(self, agent: Agent[V, A], view: V) -> Reply[A]:
-        """An agent's reply; publishes that the step has begun, and looks its figures up in its inputs. Raises what has
+        """An agent's reply; publishes that the step has begun, and looks its figures up in its sources. Raises what has
         failed elsewhere in the batch."""
         if self.failed:
             raise self.failed[0]
@@ -203,12 +203,22 @@ class StepContext:
                 step=view.question or agent.questions[0],
             )
         )
-        reply = self.sources.checked(await self.asker.ask(agent, view))
-        # Rules compute what they say of what they see; nothing of it is made up.
-        deciding = self.preset.deciding(training=turn.training)
-        if agent.name != deciding.name and self.asker.model_of(agent.name, self.owner).spec != ModelKind.OFFLINE:
-            self.sources.add(agent.name, view, reply)
+        reply = await self.asker.ask(agent, view)
+        if agent.name != self._deciding:
+            self.sources.add(agent.name, view, reply, by_rules=self._asks_rules(agent.name))
         return reply
+
+    def unresolved(self, text: str, reply: Reply[Any], action: Action) -> tuple[str, ...]:
+        """The figures of a decision's text that stand in no source, then those of the reports that it rests on."""
+        own = () if self._asks_rules(self._deciding) else self.sources.decided(text, reply.inputs, action)
+        return (*own, *self.sources.unresolved)
+
+    @property
+    def _deciding(self) -> str:
+        return self.preset.deciding(training=self.turn.training).name
+
+    def _asks_rules(self, agent: str) -> bool:
+        return self.asker.model_of(agent, self.owner).spec == ModelKind.OFFLINE
 
 
 def finding_of(name: str, reply: Reply[A], lesson: Callable[[A], Item | None] = lambda answer: None) -> Finding[A]:
@@ -237,6 +247,7 @@ class Observations:
     macro: releases since the last decision.
     commentary: of funds, since the last decision.
     intelligence: judgement of every item, with queries for memory.
+    judged: the judgements as memory keeps them, by the ids of the items at their sources.
     recollections: the memories that these queries brought up.
     past: summary of the recollections.
     chart: reading of the last sessions.
@@ -249,6 +260,7 @@ class Observations:
     macro: Finding[Sequence[MacroRelease]]
     commentary: Finding[Sequence[NewsItem]]
     intelligence: Finding[MarketIntelligence]
+    judged: Mapping[str, ItemJudgement]
     recollections: tuple[Recollection, ...]
     past: Finding[PastSummary]
     chart: Finding[ChartReading]

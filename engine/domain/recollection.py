@@ -15,6 +15,13 @@ IMMEDIATE, EXTENDED = "reflection", "extended-reflection"
 both are in one layer. Source: TradingGPT §4.1.2 [G5]."""
 
 
+PRICE = "price"
+"""Kind of the moves of the price."""
+REFLECTIONS = frozenset({IMMEDIATE, EXTENDED, "low-level-reflection", "high-level-reflection", "debate"})
+"""Kinds that hold what owners thought. The others tell what came in: where a model worded that, its figures were held
+against the day's items before they were remembered."""
+
+
 DEBATE = "debate"
 """Kind of the comments that an owner received from others. Source: TradingGPT §4.1.3 [G2, G6]."""
 

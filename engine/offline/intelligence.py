@@ -105,7 +105,7 @@ def judge(view: IntelligenceView) -> Mapping[str, Any]:
     return {
         "items": [
             {
-                "id": one.item.id,
+                "id": one.item.number,
                 "summary": one.text,
                 "concerns_company": one.concerns,
                 "effect": _EFFECTS[one.reading.side],
@@ -138,11 +138,7 @@ def total_change(prices: Sequence[SessionMove]) -> float:
 def _judged(view: IntelligenceView) -> Iterator[_Judged]:
     names = names_of(view.symbol, (item.text for item in view.items))
     seen: set[str] = set()
-    ids: set[str] = set()
     for item in view.items:
-        if item.id in ids:
-            continue
-        ids.add(item.id)
         if item.kind == "price" and view.prices:
             yield _judged_price(item, view.prices)
             continue

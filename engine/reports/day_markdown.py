@@ -12,7 +12,7 @@ from engine.domain.portfolio import ZERO
 from engine.domain.text import counted, listed
 from engine.reports.markdown import cell, table
 from engine.reports.settings_text import changed_text, costs_text, version_text
-from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, model_text
+from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, figures_text, model_text
 
 Document = Mapping[str, Any]
 _SIDES = ("journal", "broker", "difference")
@@ -67,6 +67,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     if document["model"] is not None:
         yield "Model", f"{document['model']['spec']}: {model_text(document)}"
         yield "By agent", by_agent(document)
+    yield "Figures", figures_text(document)
 
 
 def _outcome(document: Document) -> str:

@@ -101,8 +101,8 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Decisions, trades and the use of models, as pairs of a name and a value."""
     yield "Decisions", _decisions(document)
-    if document.get("unresolved_figures"):
-        yield "Figures", f"{document['unresolved_figures']:,} in reasons and reports stand nowhere in what was given"
+    if figures := figures_text(document):
+        yield "Figures", figures
     yield "Trades", _trades(document)
     if document["model"] is not None:
         yield "Model", model_text(document)
@@ -222,6 +222,20 @@ def model_text(document: Mapping[str, Any]) -> str:
     use = document["model"]
     cached = f" ({use['cached_calls']:,} from recorded answers)" if use["cached_calls"] else ""
     return f"{counted(use['calls'], 'call')}{cached}, {use['abstentions']:,} without an answer{spent_words(use)}"
+
+
+def figures_text(document: Mapping[str, Any]) -> str:
+    """The number of figures that stand in no source, by agent and model; empty where there are none."""
+    count = document.get("unresolved_figures")  # runs of before have no agents of them, a desk's none at all
+    if not count:
+        return ""
+    agents = (document["model"] or {}).get("agents", {}).items()
+    named = [
+        f"{own['unresolved_figures']:,} of {agent} ({own['model']})"
+        for agent, own in agents
+        if own.get("unresolved_figures")
+    ]
+    return f"{count:,} in reasons and reports stand nowhere in what was given{': ' if named else ''}{', '.join(named)}"
 
 
 def by_agent(document: Mapping[str, Any]) -> str:

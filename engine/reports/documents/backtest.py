@@ -21,6 +21,7 @@ from engine.domain.portfolio import EXACT, ZERO
 from engine.domain.run import EquityPoint, Result, Stretch
 from engine.reports.documents import row_json
 from engine.reports.documents.effective_settings import spec_settings
+from engine.reports.documents.unresolved import unresolved_by_agent
 from engine.reports.performance import BENCHMARK, Measure, Report, profit, through
 
 SCHEMA = 1
@@ -39,6 +40,7 @@ def document(report: Report) -> Document:
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
     held = baselines.get(BENCHMARK)
     cost = ZERO if result.model is None else result.model.cost
+    unresolved = unresolved_by_agent(test.decisions, result.model)
     return {
         "schema": SCHEMA,
         "run": spec.run,
@@ -63,8 +65,8 @@ def document(report: Report) -> Document:
         **_books(test),
         "closes": row_json.closes(test.equity, spec.symbols, (one.equity for one in baselines.values())),
         "warm_up": _warm_up(result, measure),
-        "unresolved_figures": sum(len(made.unresolved_figures) for made in test.decisions),
-        "model": None if result.model is None else row_json.model_use(result.model),
+        "unresolved_figures": sum(unresolved.values()),
+        "model": None if result.model is None else row_json.model_use(result.model, unresolved),
         "dropped": _dropped(result.dropped),
         "notes": list(result.notes),
         "interrupted": result.interrupted,

@@ -19,6 +19,7 @@ from engine.reports.documents import row_json
 from engine.reports.documents.backtest import SCHEMA, fingerprint
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import session_document
+from engine.reports.documents.unresolved import unresolved_by_agent
 from engine.reports.performance import Measure, profit
 from engine.session.cost_meter import CostMeter
 
@@ -38,6 +39,7 @@ def desk_performance(
     exchange = exchanges.of_portfolio(symbols)
     measure = Measure(convention(CONVENTION), symbols, exchange, risk_free)
     use = _use(reader, entry)
+    unresolved = unresolved_by_agent(stretch.decisions, use)
     return {
         "schema": SCHEMA,
         "desk": desk,
@@ -63,7 +65,8 @@ def desk_performance(
         "decisions": row_json.decisions(stretch.decisions, stretch.opinions),
         "closes": row_json.closes(stretch.equity, symbols),
         "warm_up": None,
-        "model": row_json.model_use(use) if use.calls else None,
+        "unresolved_figures": sum(unresolved.values()),
+        "model": row_json.model_use(use, unresolved) if use.calls else None,
         "dropped": {},
         "notes": [f"{note['level']}: {note['text']}" for note in day["notes"]],
         "interrupted": False,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.brokerage import Difference
@@ -112,9 +113,14 @@ def decision(made: Decision, opinions: Sequence[Opinion]) -> Row:
     }
 
 
-def model_use(use: ModelUse) -> Row:
-    """The use of models, and its cost in USD; tokens are null where a service did not tell those of every call."""
-    return {"spec": use.spec, **_used(use), "agents": {name: _used(part) for name, part in use.agents.items()}}
+def model_use(use: ModelUse, unresolved: Mapping[str, int] = MappingProxyType({})) -> Row:
+    """The use of models, and its cost in USD; tokens are null where a service did not tell those of every call.
+    `unresolved` are figures that stand in no source, by agent."""
+    agents = {
+        name: {**_used(part), "model": part.spec, "unresolved_figures": unresolved.get(name, 0)}
+        for name, part in use.agents.items()
+    }
+    return {"spec": use.spec, **_used(use), "agents": agents}
 
 
 def _used(use: ModelUse) -> Row:

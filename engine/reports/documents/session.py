@@ -23,6 +23,7 @@ from engine.reports.documents.links import open_command
 from engine.reports.documents.opening import events_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.unresolved import unresolved_by_agent
 
 SCHEMA = 1
 
@@ -50,6 +51,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     books, before, owners = _books(reader, entry)
     booked_by = _booked_by(reader, run)
     bound, orders = reader.account(), reader.orders(run)
+    decisions = reader.decisions(run)
+    unresolved = unresolved_by_agent(decisions, entry.model)
     return {
         "schema": SCHEMA,
         "desk": desk,
@@ -67,8 +70,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "settings": settings_of(reader, run),
         "changed": changed_since(reader, run),
         "decisions": [
-            {**row, "open": open_command(row, desk=desk)}
-            for row in row_json.decisions(reader.decisions(run), reader.opinions(run))
+            {**row, "open": open_command(row, desk=desk)} for row in row_json.decisions(decisions, reader.opinions(run))
         ],
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
@@ -81,7 +83,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "before": None if books is None or before is None else _before(reader, before, books),
         **row_json.books(books),
         **row_json.per_owner(owners),
-        "model": entry.model and row_json.model_use(entry.model),
+        "unresolved_figures": sum(unresolved.values()),
+        "model": entry.model and row_json.model_use(entry.model, unresolved),
         "notes": list(_notes(reader, run)),
     }
 

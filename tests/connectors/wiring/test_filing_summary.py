@@ -127,7 +127,7 @@ def test_a_long_filing_is_summarized_once_then_judged_and_remembered(folder: Pat
         summary = answer.answer["summary"]
         assert STRONG in summary and count_words(summary) <= 1_000 < count_words(one.summary)
         assert run.kept(one.id) == [(summary, layer)]
-        assert f"[{one.id}] {one.date} {one.form}: {plain(summary)}\n" in judged
+        assert f"[1] {one.date} {one.form}: {plain(summary)}\n" in judged
     assert [text for text, _ in run.kept("event")] == [SHORT] and f"8-K of {FILINGS[2].date}" not in judged
 
 

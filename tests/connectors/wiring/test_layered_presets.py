@@ -18,6 +18,7 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine import places
 from engine.agents.character import Risk, character
+from engine.agents.text import plain
 from engine.app.audit import run_audit
 from engine.app.backtest import run_backtest
 from engine.app.stored_memory import memory_of_run
@@ -170,16 +171,18 @@ def memories(run: str) -> list[MemoryRecord]:
 def test_news_is_remembered_and_shown_with_its_label(preset: str) -> None:
     run = trails(replace(SPEC, preset=preset, last=date(2024, 3, 8)))
     judged = {
-        item["id"]: item["effect"]
+        text: item["effect"]
         for one in run
         for answer in one.answers
         if answer.agent == "market-intelligence" and answer.answer is not None
         for item in answer.answer["items"]
+        for text in re.findall(rf"^- \[{item['id']}\] \S+ news: (.*)", answer.messages[0].text, re.MULTILINE)
     }
     news = [record for record in memories("layers") if record.kind == "news"]
     assert {record.text.partition(": ")[0].lower() for record in news} >= {"positive", "neutral"}
     for record in news:
-        assert record.text.startswith(f"{judged[record.source].capitalize()}: ")
+        effect, _, text = record.text.partition(": ")
+        assert effect == judged[plain(text)].capitalize()
     shown = prompt(run[-1], "immediate-reflection")
     recalled = [one.memory for one in run[-1].recalled if one.memory.kind == "news"]
     assert recalled and all(f"] {one.session} news: {one.text[:80]}" in shown for one in recalled)

@@ -50,7 +50,7 @@ def inventor(monkeypatch: pytest.MonkeyPatch) -> None:
         if request.purpose == "market-intelligence":
             made["summary"] = f"Analysts aim at {target}."
         if request.purpose in DECIDING.values():
-            made["explanation"] = f"The target is {target}."
+            made["explanation"] = f"The fair value is {target}."
         return replace(result, answer=made)
 
     monkeypatch.setattr(OfflineModel, "answer", answer)

@@ -95,8 +95,10 @@ async def test_the_complaint_names_the_fault_and_follows_the_answer() -> None:
     assert len(first.messages) == 1
     assert [m.role for m in second.messages] == ["user", "assistant", "user"]
     assert second.messages[0] == first.messages[0]
-    assert "1000" in second.messages[1].text
-    assert "position_size" in second.messages[2].text and "1000" in second.messages[2].text
+    assert "1000" not in second.messages[1].text
+    quoted, fault = second.messages[2].text.split("answer>>>")
+    assert "<<<answer" in quoted and "1000" in quoted
+    assert "<<<fault" in fault and "position_size" in fault and "1000" in fault
 
 
 @pytest.mark.parametrize("kind", [FailureKind.REFUSED, FailureKind.CUT_OFF])

@@ -23,7 +23,7 @@ from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, outcome
 
 ITEM = {
-    "id": "a",
+    "id": "1",
     "effect": "positive",
     "horizon": "short",
     "weight": 5,
@@ -31,7 +31,7 @@ ITEM = {
     "summary": "It grew.",
 }
 INTELLIGENCE_ANSWER: dict[str, Any] = {
-    "items": [ITEM, ITEM | {"id": "b"}],
+    "items": [ITEM, ITEM | {"id": "2"}],
     "summary": "It grew.",
     "recent_market": "bullish",
     "queries": {"short_term": "growth", "medium_term": "cloud", "long_term": "strategy"},
@@ -73,7 +73,7 @@ GOOD: dict[str, tuple[Agent[Any, Any], Any, Mapping[str, Any]]] = {
 
 BAD: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "an item nobody gave": ("intelligence", {"items": [ITEM | {"id": "zz"}]}, "not given: zz"),
-    "an item judged twice": ("intelligence", {"items": [ITEM, ITEM]}, "more than once: a"),
+    "an item judged twice": ("intelligence", {"items": [ITEM, ITEM]}, "more than once: 1"),
     "no weight": ("intelligence", {"items": [ITEM | {"weight": 0}]}, "weight"),
     "too much weight": ("intelligence", {"items": [ITEM | {"weight": 11}]}, "weight"),
     "weight in words": ("intelligence", {"items": [ITEM | {"weight": "5"}]}, "weight"),

@@ -115,7 +115,7 @@ def test_outside_training_nobody_is_told_of_hindsight(case: str) -> None:
 
 def test_items_and_memories_are_told_with_the_ids_that_answers_name() -> None:
     _, user = told("intelligence")
-    assert "- [a] 2023-06-01 news: It grew.\n- [b] 2023-06-01 news: It fell.\n" in user
+    assert "- [1] 2023-06-01 news: It grew.\n- [2] 2023-06-01 news: It fell.\n" in user
     assert "- 2023-06-01: close 180.25, +1.25%" in user
     for case in ("past", "immediate", "decision"):
         _, user = told(case)

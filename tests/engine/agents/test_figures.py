@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.evidence import unresolved_figures
+from engine.agents.figures import Facts, unresolved_figures
 
 INPUTS = """- price: 180.00, cash: 50000.00 (50.12% of the portfolio), RSI 71.83, K 88.1
 2023-06-01: BUY 5. A market of $5.76 billion, CAGR 7.2%, upper band 1,234.567, fraction 0.0563, 12 of 14"""
@@ -29,7 +29,7 @@ INPUTS = """- price: 180.00, cash: 50000.00 (50.12% of the portfolio), RSI 71.83
     ],
 )
 def test_what_was_given_resolves(text: str) -> None:
-    assert unresolved_figures(text, INPUTS) == ()
+    assert unresolved_figures(text, [Facts(INPUTS)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def test_what_was_given_resolves(text: str) -> None:
     ],
 )
 def test_what_was_not_given_is_named_as_written(text: str, missing: tuple[str, ...]) -> None:
-    assert unresolved_figures(text, INPUTS) == missing
+    assert unresolved_figures(text, [Facts(INPUTS)]) == missing
 
 
 @given(st.decimals("0.01", "99999", places=2), st.integers(0, 2))
 def test_a_figure_rounded_to_fewer_digits_still_resolves(value: object, digits: int) -> None:
     exact = f"{value:.2f}"
-    assert unresolved_figures(f"The level is {float(exact):,.{digits}f}.", f"level {exact}") == ()
+    assert unresolved_figures(f"The level is {float(exact):,.{digits}f}.", [Facts(f"level {exact}")]) == ()
 
 
 @given(st.decimals("1000", "99999", places=2))
 def test_a_figure_that_is_off_by_one_percent_does_not(value: object) -> None:
     told = f"{float(str(value)) * 1.01:.2f}"
-    assert unresolved_figures(f"The level is {told}.", f"level {value}") == (told,)
+    assert unresolved_figures(f"The level is {told}.", [Facts(f"level {value}")]) == (told,)

@@ -104,6 +104,6 @@ def test_the_decision_reads_portfolio_reports_history_and_who_is_absent() -> Non
         "gains in a row: 4",
         "Cloud sales grew 27%.",
         "SELL 5, close 180.25, reward -0.420%, cumulative +2.00%. Named: reversal: broke down",
-        "No report from: chart: abstained, timed out.",
+        "No report from:\n<<<absent\n- chart: abstained, timed out\nabsent>>>",
     ):
         assert told in user

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from engine.agents.character import Traits
 from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import EVIDENCE_DECISION
-from engine.agents.evidence import unresolved_figures
+from engine.agents.figures import Facts, unresolved_figures
 from engine.agents.immediate import IMMEDIATE, MarketFacts
 from engine.agents.intelligence import INTELLIGENCE, IntelligenceView
 from engine.agents.intelligence_items import IntelligenceItem
@@ -78,7 +78,7 @@ TOOLS = st.lists(
 async def test_any_items_get_valid_intelligence(items: Any, prices: Any) -> None:
     view = IntelligenceView(symbol="MSFT", session=DAY, owner="desk", items=items, prices=prices)
     answer = (await answer_twice(INTELLIGENCE, view)).answer
-    assert {judged.id for judged in answer.items} == {item.id for item in items}
+    assert {judged.id for judged in answer.items} == {item.number for item in view.items}
 
 
 @given(MEMORIES)
@@ -141,7 +141,7 @@ async def test_any_facts_and_memories_get_a_valid_recommendation(
         *memories, facts=MarketFacts(Decimal("180.25"), momentum, risk), next_move=next_move, scale=scale, shares=shares
     )
     reply = await answer_twice(IMMEDIATE, view)
-    assert unresolved_figures(reply.answer.reason, reply.inputs) == ()
+    assert unresolved_figures(reply.answer.reason, [Facts(reply.inputs)]) == ()
     if not shares:
         assert "decrease" not in reply.answer.recommendation and reply.answer.recommendation != "SELL"
 
@@ -177,7 +177,7 @@ async def test_any_view_gets_a_decision_inside_the_rules_that_quotes_only_what_w
         band = SIZING.sell[answer.rule]
         assert view.holding.shares > 0 and band.smallest <= answer.position_size <= band.largest
     told = "\n".join((answer.explanation, answer.sentiment, answer.price_view, answer.lessons, answer.position))
-    assert unresolved_figures(f"{told}\n{answer.indicators}", reply.inputs) == ()
+    assert unresolved_figures(f"{told}\n{answer.indicators}", [Facts(reply.inputs)]) == ()
     assert set(answer.evidence) <= {memory.handle for memory in view.recollections}
 
 
@@ -218,7 +218,7 @@ async def test_any_comments_get_valid_advice_one_level_away_at_most(
         *memories, own=some.case("bull", *memories, advice=own), received=received, shares=shares, traits=traits
     )
     reply = await answer_twice(RECONSIDER, view)
-    assert unresolved_figures(reply.answer.reason, reply.inputs) == ()
+    assert unresolved_figures(reply.answer.reason, [Facts(reply.inputs)]) == ()
     level = reply.answer.action.level
     assert abs(level - own.level) <= 1 or (not shares and own.level < 0 == level)
     assert shares or level >= 0

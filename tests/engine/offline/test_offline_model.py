@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.agents.agent import Report
 from engine.agents.chart import CHART, ChartReading, ChartView, Reading
 from engine.agents.decision import DECISION, DecisionView
-from engine.agents.evidence import unresolved_figures
+from engine.agents.figures import Facts, unresolved_figures
 from engine.agents.news import NEWS, NewsDigest, NewsLine, NewsView
 from engine.agents.reflections import (
     PERFORMANCE,
@@ -209,7 +209,7 @@ async def test_any_view_gets_a_decision_inside_the_rules(view: DecisionView) -> 
             assert view.holding.unrealized_fraction > SIZING.gain_over_cost
         if answer.rule is SizingRule.GAINS_IN_A_ROW:
             assert view.holding.gains_in_a_row >= SIZING.gains_in_a_row
-    assert unresolved_figures(answer.explanation, reply.inputs) == ()
+    assert unresolved_figures(answer.explanation, [Facts(reply.inputs)]) == ()
 
 
 def reading(trend: str, signal: str = "None", extra: str = "None") -> ChartReading:

@@ -39,7 +39,7 @@ async def test_real_filings_and_news_are_told_apart_by_weight(real_data: Path, s
         told = answer_with(view.types).model_validate(intelligence.judge(view))
         told.check(view)
         assert not told.missing(view)
-        kinds = {item.id: item.kind for item in view.items}
+        kinds = {item.number: item.kind for item in view.items}
         for item in told.items:
             weights[kinds[item.id]].append(item.weight)
             if kinds[item.id] != "news":

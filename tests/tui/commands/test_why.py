@@ -29,7 +29,7 @@ class Wayward(RulesExcept):
         if request.symbol == "ORVL":
             spoilt = {"symbol": "ORVL", "recommendation": "BUY", "position_size": 77, "rule": "reversal"}
             return replace(result, answer=spoilt, text="a \x1b[31mred\x1b[0m word", usage=Usage(1200, 0, 34))
-        words = "A dip in the rise; the target is 987654.32 by spring."
+        words = "A dip in the rise; the fair value is 987654.32 by spring."
         bold = {"symbol": "BXWD", "recommendation": "BUY", "position_size": 10, "explanation": words}
         return replace(result, answer={**bold, "rule": "dip in an uptrend"}, text="{}", notes=("temperature dropped",))
 
