@@ -20,7 +20,7 @@ from typing import Any
 from connectors.demo.listings import Company, Listing
 from connectors.demo.quarters import IN_LINE, Business, Quarter
 from connectors.demo.seeded_random import bell, shorts, stream
-from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, PriceHistory, Symbol
+from engine.domain.market import PRICES, UNKNOWN, ActionKind, CorporateAction, PriceHistory, Symbol
 
 DRIFTS = 6
 """Number of sessions for which the price continues in the direction of real news."""
@@ -176,10 +176,11 @@ def price_history(
     symbol: Symbol, sessions: Sequence[int], columns: Sequence[array[int]], volumes: Iterable[float]
 ) -> PriceHistory:
     """A history of open, high, low and close; adjusted closes would change with every later dividend."""
+    prices: dict[str, Any] = dict(zip(PRICES, columns, strict=True))
     return PriceHistory(
         symbol=symbol,
         sessions=array("q", sessions),
-        **dict(zip(("open", "high", "low", "close"), columns, strict=True)),
+        **prices,
         adj_close=array("q", [UNKNOWN]) * len(sessions),
         volume=array("d", volumes),
     )

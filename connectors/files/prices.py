@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 from connectors.files.rows import csv_items, iso_date, malformed, number
 from engine.domain.market import (
+    PRICES,
     UNKNOWN,
     ActionKind,
     CorporateAction,
@@ -19,7 +22,8 @@ from engine.domain.market import (
     from_nano,
     to_nano,
 )
-from engine.errors import MissingData
+from engine.errors import MalformedData, MissingData
+from engine.market.symbol_days import ImpossibleRows, bar_fault, without_noise
 
 PRICE_COLUMNS = ("date", "open", "high", "low", "close", "adj_close", "volume")
 ACTION_COLUMNS = ("ex_date", "kind", "value")
@@ -35,60 +39,100 @@ _LEAST, _MOST = Decimal("0.000001"), Decimal(1_000_000)  # around any split or d
 def read_prices(path: Path, symbol: Symbol) -> PriceHistory:
     """All bars of a price file, columns in nano-units.
 
-    Raises MalformedData at the first bad row, MissingData for a file without any.
+    Raises ImpossibleRows, which has the other bars, MalformedData for a file that is none, MissingData for one without
+    any bar.
     """
-    bars = read_bars(path)
-    if not bars:
+    rows = read_rows(path)
+    if not rows.bars and not rows.impossible:
         raise MissingData(f"{path} holds no bars; import some with `paperdesk import prices FILE --symbol {symbol}`")
-    return history_of(symbol, bars)
+    history = history_of(symbol, rows.bars) if rows.bars else PriceHistory.of(symbol, ())
+    history = replace(history, impossible=rows.impossible, rounded=tuple(rows.rounded))
+    if rows.impossible:
+        raise ImpossibleRows(history)
+    return history
 
 
 def history_of(symbol: Symbol, bars: Sequence[BarRow]) -> PriceHistory:
     """Rows in order of session, at least one, as a history."""
     sessions, *prices, volume = zip(*bars, strict=True)
-    columns = zip(PRICE_COLUMNS[1:-1], prices, strict=True)
-    return PriceHistory(
-        symbol=symbol,
-        sessions=array("q", sessions),
-        volume=array("d", volume),
-        **{name: array("q", column) for name, column in columns},
-    )
+    columns: dict[str, Any] = dict(zip(PRICE_COLUMNS[1:-1], (array("q", column) for column in prices), strict=True))
+    return PriceHistory(symbol=symbol, sessions=array("q", sessions), volume=array("d", volume), **columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PriceRows:
+    """The rows of a price file: its bars, the problem of each row that no market can have made, by session, and the
+    sessions whose prices were rounded."""
+
+    bars: list[BarRow] = field(default_factory=list)
+    impossible: dict[date, str] = field(default_factory=dict)
+    rounded: list[date] = field(default_factory=list)
 
 
 def read_bars(path: Path) -> list[BarRow]:
-    """Rows of a price file; none where it is missing or empty. Raises MalformedData at the first bad row."""
-    bars: list[BarRow] = []
-    before = 0
-    for line, bar in csv_items(path, PRICE_COLUMNS, bar_row) if path.exists() else ():
-        if bar[0] <= before:
-            day = date.fromordinal(bar[0])
-            problem = "stands twice" if bar[0] == before else f"comes after {date.fromordinal(before)}"
-            raise malformed(path, line, f"{day} {problem}; keep one row per date, in order of date")
-        before = bar[0]
-        bars.append(bar)
-    return bars
+    """Rows of a price file; none where it is missing or empty. Raises MalformedData for a bad row."""
+    rows = read_rows(path)
+    for problem in rows.impossible.values():
+        raise MalformedData(problem)
+    return rows.bars
+
+
+def read_rows(path: Path) -> PriceRows:
+    """All rows of a price file; none where it is missing or empty. Raises MalformedData for a row without a date of its
+    own, or of other cells."""
+    found, before = PriceRows(), 0
+    for line, (cells, bar, problem) in csv_items(path, PRICE_COLUMNS, _judged) if path.exists() else ():
+        ordinal = iso_date(cells[0]).toordinal() if bar is None else bar[0]
+        if ordinal <= before:
+            place = "stands twice" if ordinal == before else f"comes after {date.fromordinal(before)}"
+            problem = f"{date.fromordinal(ordinal)} {place}; keep one row per date, in order of date"
+            raise malformed(path, line, problem)
+        before = ordinal
+        if bar is None:
+            found.impossible[date.fromordinal(ordinal)] = str(malformed(path, line, f"{cells[0]}: {problem}"))
+            continue
+        found.bars.append(bar)
+        if is_rounded(bar, cells):
+            found.rounded.append(date.fromordinal(ordinal))
+    return found
+
+
+def _judged(cells: list[str]) -> tuple[list[str], BarRow | None, str]:
+    """The cells of a row, its bar, and the problem of one that cannot be. Raises ValueError for a row of no date."""
+    try:
+        return cells, bar_row(cells), ""
+    except ValueError as problem:
+        if len(cells) == len(PRICE_COLUMNS) and iso_date(cells[0]):
+            return cells, None, str(problem)
+        raise
 
 
 def bar_row(cells: Sequence[str]) -> BarRow:
-    """One checked bar from the texts of its cells, in the order of PRICE_COLUMNS.
+    """One checked bar from the texts of its cells, in the order of PRICE_COLUMNS; a price outside of the day's range by
+    rounding is put onto its bound.
 
     Raises ValueError with the problem and its remedy.
     """
     if len(cells) != len(PRICE_COLUMNS):
         raise ValueError(f"{len(cells)} cells where {len(PRICE_COLUMNS)} belong; leave a blank cell for an unknown")
-    day, open_text, high_text, low_text, close_text, adjusted_text, volume_text = cells
+    day, *texts, adjusted_text, volume_text = cells
     session = iso_date(day).toordinal()
-    open_ = _price("open", open_text)
-    high = _price("high", high_text)
-    low = _price("low", low_text)
-    close = _price("close", close_text)
-    if high < low:
-        raise ValueError(f"high {high_text} is below low {low_text}; correct the row")
-    for column, price, text in (("open", open_, open_text), ("close", close, close_text)):
-        if not low <= price <= high:
-            raise ValueError(f"{column} {text} is not between low {low_text} and high {high_text}; correct the row")
+    open_, high, low, close = (_price(name, text) for name, text in zip(PRICES, texts, strict=True))
+    if high < low or not low <= open_ <= high or not low <= close <= high:
+        if fault := bar_fault(open_, high, low, close):
+            raise ValueError(f"{fault}; correct the row")
+        open_, high, low, close = without_noise(open_, high, low, close)
     adjusted = _price("adj_close", adjusted_text) if adjusted_text else UNKNOWN
     return session, open_, high, low, close, adjusted, _volume(volume_text)
+
+
+def is_rounded(bar: BarRow, cells: Sequence[str]) -> bool:
+    """True where prices of a bar are not those of its cells, because they lay outside of the day's range by rounding:
+    its open or close is on a bound then."""
+    _, open_, high, low, close, _, _ = bar
+    if low < open_ < high and low < close < high:
+        return False
+    return any(to_nano(Decimal(text)) != price for text, price in zip(cells[1:5], bar[1:5], strict=True))
 
 
 def prices_text(bars: Iterable[BarRow]) -> str:

@@ -69,13 +69,13 @@ def desk_market(
 
 
 def _without(market: Market, frozen: Sequence[FrozenSymbol], context: DeskContext) -> Market:
-    """The market in which frozen symbols have ended. At a broker, where a split may have reached the position, the
-    lower one of the last close and the one from before counts: an order of the others must not rest on money that is
-    not there."""
+    """The market in which frozen symbols have ended; one that was not traded has its bar, over which its orders wait.
+    At a broker, where a split may have reached the position, the lower one of the last close and the one from before
+    counts: an order of the others must not rest on money that is not there."""
     ends: dict[Symbol, date] = {}
     for one in frozen:
         history = market.histories.get(one.symbol)
-        if history is None:
+        if history is None or (one.halted and history.index(context.session) is not None):
             continue
         first = next((fault.session for fault in market.faults if fault.symbol == one.symbol), context.session)
         end = one.since or first - timedelta(days=1)
@@ -139,7 +139,8 @@ class DeskMarket:
         if not points:
             return self.market.actions
         closed = points[-1].session
-        before = frozen_when_closed(self.reader, closed)
+        # What was not traded went through its actions on their days.
+        before = [one for one in frozen_when_closed(self.reader, closed) if not one.halted]
         return late_actions(self.market.actions, [one for one in before if one.symbol not in left_out], closed)
 
     def rules(self) -> tuple[ExecutionRules, Decimal]:

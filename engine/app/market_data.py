@@ -4,9 +4,9 @@ is asked for and nothing is lost."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -17,12 +17,13 @@ from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
 from engine.domain.market import CorporateAction, PriceHistory, Symbol, parse_symbol
 from engine.domain.run import DataSpec, RunSpec
-from engine.errors import MissingData, PaperdeskError, StaleData, UsageError
+from engine.errors import DataError, MalformedData, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
 from engine.market.coverage import check_coverage
 from engine.market.point_in_time import MarketAsOf
-from engine.market.price_faults import refuse_faults
+from engine.market.price_faults import PriceFault, refuse_faults
+from engine.market.symbol_days import DayState, ImpossibleRows, day_state
 from engine.market.trading_hours import LONGEST_REST
 from engine.ports import Calendar, Clock, MarketSource
 from engine.reports.documents.records import Records
@@ -79,31 +80,73 @@ async def load_desk(
     prices_only: bool = False,
 ) -> Market:
     """The data of a desk's symbols, and of those that it holds or has ordered beside them; of `late` symbols as far as
-    there is any. With `prices_only` without news, filings and macro series, which take most of the time. Raises
-    MissingData for a gap in the history that the session's decision needs."""
-    source = services.open_source(services.data, session)
-    symbols = [
-        one for one in dict.fromkeys((*services.symbols, *held)) if one not in late or await _bars_of(source, one)
-    ]
+    there is any. Its faults are, beside those of bars and actions, the desk's symbols whose data does not reach the
+    session where that of others does, has a gap that the session's decision would rest on, cannot be read, or says that
+    nothing was traded. With `prices_only` without news, filings and macro series, which take most of the time. Raises
+    MissingData and MalformedData where no symbol of the desk, or none of one that it holds, has bars."""
+    bars = _SoundBars(services.open_source(services.data, session))
+    source = bars.source
+    symbols = []
+    for one in dict.fromkeys((*services.symbols, *held)):
+        readable = len(await bars.history(one)) > 0
+        if readable:
+            symbols.append(one)
+        elif one not in late and (one not in services.symbols or len(bars.unread) == len(services.symbols)):
+            raise bars.unread[one]
     if prices_only:
-        market = await load_market(source, None, None, symbols, services.calendar_for)
+        market = await load_market(bars, None, None, symbols, services.calendar_for)
     else:
         macro, said = await load_macro(services, services.data, session), await source.commentary()
-        market = await load_market(source, source, source, symbols, services.calendar_for, macro=macro, commentary=said)
-    for symbol in services.symbols:
-        history = market.histories.get(symbol)
-        if history is not None and len(history):
-            first = max(session - HISTORY, min(history.session(0), session))
+        market = await load_market(bars, source, source, symbols, services.calendar_for, macro=macro, commentary=said)
+    unread = (PriceFault(one, session, str(error)) for one, error in bars.unread.items() if one not in late)
+    return replace(market, faults=(*market.faults, *unread, *_day_faults(services, market, session, late)))
+
+
+def _day_faults(services: Services, market: Market, session: date, late: Collection[Symbol]) -> Iterator[PriceFault]:
+    """The faults of a desk's symbols at a session, by what their data is on it and on the days before."""
+    own = {one: market.histories[one] for one in services.symbols if one in market.histories and one not in late}
+    states = {one: day_state(history, market.calendars[one], session) for one, history in own.items()}
+    for symbol, history in own.items():
+        first = max(session - HISTORY, min(history.session(0), session))
+        try:
             check_coverage(history, market.calendars[symbol], first, session)
-    return market
+        except (MissingData, MalformedData) as error:
+            yield PriceFault(symbol, session, str(error))
+        if states[symbol] is DayState.UNTRADED:
+            text = f"{symbol} was not traded in the session of {session} (its volume is 0): its orders wait, and "
+            yield PriceFault(symbol, session, text + "nothing is decided on it", halted=True)
+        elif states[symbol] is DayState.LATE and not set(states.values()) <= {DayState.LATE, None}:
+            text = f"{symbol}: its bars end on {history.session(-1)}, and {session} is to be decided: fetch newer ones"
+            yield PriceFault(symbol, session, f"{text} and run again")
 
 
-async def _bars_of(source: MarketSource, symbol: Symbol) -> bool:
-    """True where a symbol has bars."""
-    try:
-        return len(await source.history(symbol)) > 0
-    except MissingData:
-        return False
+@dataclass(frozen=True, slots=True)
+class _SoundBars:
+    """Bars of a source without their impossible rows; none of a symbol whose bars cannot be read, which is in
+    `unread` with the reason."""
+
+    source: MarketSource
+    unread: dict[Symbol, DataError] = field(default_factory=dict)
+    _read: dict[Symbol, PriceHistory] = field(default_factory=dict)
+
+    async def symbols(self) -> Sequence[Symbol]:
+        """As the source has them."""
+        return await self.source.symbols()
+
+    async def history(self, symbol: Symbol) -> PriceHistory:
+        """The possible bars of a symbol."""
+        if symbol not in self._read:
+            try:
+                self._read[symbol] = await self.source.history(symbol)
+            except ImpossibleRows as error:
+                self._read[symbol] = error.history
+            except (MissingData, MalformedData) as error:
+                self.unread[symbol], self._read[symbol] = error, PriceHistory.of(symbol, ())
+        return self._read[symbol]
+
+    async def actions(self, symbol: Symbol) -> Sequence[CorporateAction] | None:
+        """As the source has them."""
+        return await self.source.actions(symbol)
 
 
 def known_closes(services: Services, records: Records, symbols: Sequence[Symbol]) -> MarketAsOf | None:

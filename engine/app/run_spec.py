@@ -143,9 +143,11 @@ def _costs_of(spec: RunSpec, config: Config) -> tuple[ExecutionRules, Decimal]:
 def settled(services: Services, spec: RunSpec) -> RunSpec:
     """The spec of a run, completed by the configuration so that it can be run again without it. Raises UsageError for
     symbols that cannot be in one portfolio, and as `configured_briefing` does."""
-    services.config.exchanges.of_portfolio(spec.symbols)
+    sessions = services.desk_calendar(spec.symbols).sessions(spec.first, spec.last)
     rules, cash = with_costs(spec, services.config)
-    spec = replace(spec, rules=rules, cash=cash, version=version("paperdesk"))
+    # A window ends with a session of its calendar, whatever day is named for it.
+    last = sessions[-1] if sessions else spec.last
+    spec = replace(spec, last=last, rules=rules, cash=cash, version=version("paperdesk"))
     if spec.preset is None:
         return replace(spec, params=_all_params(spec))
     briefing = spec.briefing

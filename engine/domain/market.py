@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from enum import StrEnum
@@ -72,6 +72,8 @@ class PriceHistory:
     open, high, low, close: nano-units.
     adj_close: nano-units, UNKNOWN where not known.
     volume: shares; NaN where not known.
+    impossible: rows of its file that are left out because no market can have made them, each with the reason.
+    rounded: sessions whose prices lay outside of the day's range by rounding, and were put onto its bounds.
     """
 
     symbol: Symbol
@@ -82,15 +84,18 @@ class PriceHistory:
     close: array[int]
     adj_close: array[int]
     volume: array[float]
+    impossible: Mapping[date, str] = field(default_factory=dict)
+    rounded: tuple[date, ...] = ()
 
     @classmethod
     def of(cls, symbol: Symbol, bars: Iterable[Bar]) -> PriceHistory:
         """Build columns from bars in order; the caller has checked them (see connectors.files)."""
         rows = list(bars)
+        prices: dict[str, Any] = {name: array("q", [to_nano(getattr(b, name)) for b in rows]) for name in PRICES}
         return cls(
             symbol=symbol,
             sessions=array("q", (b.session.toordinal() for b in rows)),
-            **{name: array("q", [to_nano(getattr(b, name)) for b in rows]) for name in PRICES},
+            **prices,
             adj_close=array("q", (UNKNOWN if b.adj_close is None else to_nano(b.adj_close) for b in rows)),
             volume=array("d", (float("nan") if b.volume is None else float(b.volume) for b in rows)),
         )

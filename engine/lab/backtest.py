@@ -15,6 +15,7 @@ from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol, from_nano
+from engine.domain.order import Order
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
@@ -133,12 +134,14 @@ def windows(spec: RunSpec, calendar: Calendar) -> tuple[Sequence[date], Sequence
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """The state of a run between two sessions of its test, to go on from: the books at the last closed session, what
-    the last fills at a decision's own close wait for, the run's state, and a copy of its memory."""
+    the last fills at a decision's own close wait for, the run's state, a copy of its memory, and the orders that wait
+    for a trade."""
 
     books: EquityPoint | None
     awaited: Awaited | None
     state: RunState
     memory: TradingMemory | None = None
+    waiting: tuple[Order, ...] = ()
 
 
 async def play_to(
@@ -228,6 +231,8 @@ class _Part:
             mark=self._mark,
             awaited=None if start is None else start.awaited,
         )
+        if start is not None and start.waiting:
+            self.venue.take_over(start.waiting, sessions[0])
         self._session_context = SessionContext(
             run=context.spec.run,
             desk=context.desk,
@@ -252,7 +257,10 @@ class _Part:
                 self.stopped = True
                 break
             state = await self._decide(read, trades, state)
-        return await self._close(state, final=self._name == TEST and not self.stopped)
+        state = await self._close(state, final=self._name == TEST and not self.stopped)
+        if not self.stopped:
+            self.venue.expire_waiting()
+        return state
 
     async def play_to(self, read: date, state: RunState) -> Checkpoint:
         """Play until the decision that reads a session has been taken."""
@@ -355,4 +363,5 @@ class _Part:
 
     def _checkpoint(self, state: RunState) -> Checkpoint:
         memory = self._context.memory
-        return Checkpoint(self.venue.books, self.venue.awaited, state, None if memory is None else memory.copy())
+        copied = None if memory is None else memory.copy()
+        return Checkpoint(self.venue.books, self.venue.awaited, state, copied, self.venue.waiting)

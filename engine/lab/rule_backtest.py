@@ -146,7 +146,8 @@ class RuleRun:
         session on."""
         priced = on_convention(self.spec, market)
         actions = market.actions if self.convention.price_basis is PriceBasis.RAW else None
-        return Prices(histories=priced.histories, actions=actions, last=self.spec.last)
+        last = self.calendar.sessions(self.sessions[0], self.spec.last)[-1]
+        return Prices(histories=priced.histories, actions=actions, last=last)
 
     def play(self, strategy: Strategy, seen: Market, prices: Prices, sessions: Sequence[date]) -> Played:
         """Fit a strategy on the warm-up where it can be, or let it trade the warm-up, then trade these sessions of the
@@ -197,6 +198,7 @@ class RuleRun:
                 wanted |= {symbol: float(target.weight) for symbol, target in due}
                 for symbol, weights in asked.items():
                     weights.append(wanted[symbol])
+        broker.expire_waiting()
         test = Stretch(
             initial_value=self.cash,
             equity=tuple(equity),

@@ -203,7 +203,8 @@ class RuleOrders:
         """Submit the orders of one decision. Cash that an order may use is reserved; sells free none yet."""
         wanted = self._with_unfilled(targets)
         self.unfilled, self._ordered = {}, {}
-        free = self._broker.portfolio.cash
+        others = (order for order in self._broker.waiting if order.symbol not in wanted)
+        free = self._broker.portfolio.cash - sum((order.notional or ZERO for order in others), ZERO)
         balanced: dict[Symbol, Target] = {}
         for symbol, target in wanted.items():
             held = self._broker.portfolio.quantity(symbol)

@@ -83,6 +83,10 @@ def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]
         names = ", ".join(without)
         yield f"no file of corporate actions for {names}: closes are taken as traded and no dividends are paid"
     for symbol, covers in covered.items():
+        rounded = [day for day in market.histories[symbol].rounded if day <= spec.last]
+        if rounded:
+            days = f"{rounded[0]}" + (f" and {len(rounded) - 1} more" if len(rounded) > 1 else "")
+            yield f"{symbol}: prices outside of the day's range by rounding were put onto its bounds: {days}"
         if covers.starts_late:
             yield f"{symbol} begins to trade on {covers.first}, inside the window"
         if covers.ends_early:

@@ -13,6 +13,7 @@ from decimal import ROUND_HALF_EVEN, Context
 
 from engine.domain.market import NANO, PRICES, ActionKind, CorporateAction, PriceHistory, Symbol, is_crypto
 from engine.errors import MalformedData
+from engine.market.symbol_days import is_sparse
 
 USUAL_RATIOS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 150, 200)
 """Ratios of splits (new shares for an old one, or old ones for a new), near which a jump is taken for one."""
@@ -49,11 +50,16 @@ class PriceFault:
 
 
 def price_faults(history: PriceHistory, actions: Sequence[CorporateAction] | None) -> tuple[PriceFault, ...]:
-    """All faults of a symbol, in order of session. Crypto has no splits, so its jumps are moves.
+    """All faults of a symbol, in order of session, its impossible rows and bars that are not daily among them. Crypto
+    has no splits, so its jumps are moves.
 
     A move that was real is no fault where an action of the kind `confirmed` has it as its value, within TOLERANCE.
     """
-    return tuple(_faults(history, actions or ()))
+    left_out = [PriceFault(history.symbol, day, text) for day, text in history.impossible.items()]
+    if is_sparse(history):
+        text = f"{history.symbol}: weekly or monthly bars, no two within four days of each other: bring daily ones"
+        left_out.append(PriceFault(history.symbol, history.session(0), text))
+    return tuple(sorted((*left_out, *_faults(history, actions or ())), key=lambda fault: fault.session))
 
 
 def refuse_faults(faults: Sequence[PriceFault], last: date) -> None:

@@ -73,14 +73,19 @@ class SimulatedVenue:
 
     @property
     def buying_power(self) -> BuyingPower:
-        """Cash and shares, less what the orders placed since settling may take."""
+        """Cash and shares, less what the orders placed since settling, and those that wait for a trade, may take."""
         reserved, queued = ZERO, dict[Symbol, Decimal]()
-        for order in self._placed.values():
+        for order in ({order.id: order for order in self.waiting} | self._placed).values():
             reserved += order.notional or ZERO
             if order.side is Side.SELL:
                 queued[order.symbol] = queued.get(order.symbol, ZERO) + (order.quantity or ZERO)
         held = {symbol: position.quantity for symbol, position in self.portfolio.positions.items()}
         return BuyingPower(self.portfolio.cash, reserved, held, queued)
+
+    @property
+    def waiting(self) -> tuple[Order, ...]:
+        """The orders that wait for a trade."""
+        return () if self._broker is None else self._broker.waiting
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -126,6 +131,11 @@ class SimulatedVenue:
     def finish(self) -> Settlement:
         """Close a session that is still open at its close."""
         return Settlement() if self._open is None else Settlement((self._close_open(),))
+
+    def expire_waiting(self) -> None:
+        """End the orders that wait for a trade: the window is over."""
+        for update in () if self._broker is None else self._broker.expire_waiting():
+            self.recorder.ordered(update)
 
     def take_over(self, waiting: Iterable[Order], session: date) -> None:
         """Take orders that an earlier run has placed: those of `session` count against the buying power."""

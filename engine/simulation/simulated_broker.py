@@ -22,6 +22,7 @@ from engine.domain.order_id import closing_order_id
 from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import InvariantBroken, MissingData
+from engine.market.symbol_days import is_untraded
 from engine.simulation.fill_models import FillModel
 
 DIVIDEND = "dividend"
@@ -66,10 +67,14 @@ class _Tape:
             self.row = row
         return row
 
-    def trades(self, ordinal: int) -> bool:
+    def has_bar(self, ordinal: int) -> bool:
         """True where there is a bar for a session, which becomes the row reached."""
         row = self.seek(ordinal)
         return row >= 0 and self.sessions[row] == ordinal
+
+    def trades(self, ordinal: int) -> bool:
+        """True where something was traded in a session, whose bar becomes the row reached."""
+        return self.has_bar(ordinal) and not is_untraded(self.history, self.row)
 
 
 class SimulatedBroker:
@@ -82,10 +87,11 @@ class SimulatedBroker:
     is rounded to the rules' money step. Raises MissingData for a position without prices, UsageError for impossible
     rules.
 
-    Orders are day orders: one that cannot fill in its session, or fills in part, expires. Cash never goes below
-    zero, except to cover a short position or to pay its dividends and what it costs to borrow. Short positions that
-    are worth more than the equity at a close, or more than the cash, are bought back at the next open, whatever was
-    decided.
+    Orders are day orders: one that cannot fill in its session, or fills in part, expires. Only one whose symbol has a
+    bar without a trade waits for a later session, unless another order of the symbol takes its place. Cash never goes
+    below zero, except to cover a short position or to pay its dividends and what it costs to borrow. Short positions
+    that are worth more than the equity at a close, or more than the cash, are bought back at the next open, whatever
+    was decided.
     """
 
     def __init__(
@@ -109,6 +115,8 @@ class SimulatedBroker:
         self._actions = _by_ex_date(actions or {})
         self._next_action = 0
         self._closed = closed
+        self._waited: dict[str, date] = {}
+        self._waits: list[str] = []
         self._opened: date | None = None
         self._pending: list[Order] = []
         self._reported: dict[str, OrderUpdate] = {}
@@ -129,9 +137,15 @@ class SimulatedBroker:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Remarks for a reader: the positions that were closed because their symbol stopped trading, and the shorts
-        that were bought back because the book could not carry them."""
-        return tuple(_note(fill) for fill in self.fills if fill.reason in (STOPPED_TRADING, FORCED_COVER))
+        """Remarks for a reader: the positions that were closed because their symbol stopped trading, the shorts that
+        were bought back because the book could not carry them, and the orders that had to wait for a trade."""
+        closed = (_note(fill) for fill in self.fills if fill.reason in (STOPPED_TRADING, FORCED_COVER))
+        return (*closed, *self._waits)
+
+    @property
+    def waiting(self) -> tuple[Order, ...]:
+        """The orders that wait because nothing was traded in their symbol."""
+        return tuple(order for order in self._pending if self._waits_for_a_trade(order))
 
     def submit(self, order: Order) -> OrderUpdate:
         """Take an order that is intended or being submitted. An id is taken once: a later order of the same id does
@@ -160,6 +174,12 @@ class SimulatedBroker:
     def update_of(self, order_id: str) -> OrderUpdate | None:
         """The state of an order, or None for an id that was never seen. The broker of docs/extending.md asks for it."""
         return self._reported.get(order_id)
+
+    def expire_waiting(self) -> Sequence[OrderUpdate]:
+        """End the orders that wait for a trade: the window is over."""
+        waiting = self.waiting
+        self._pending = [order for order in self._pending if order not in waiting]
+        return [self._end(order, OrderState.EXPIRED, "the window ended before a trade") for order in waiting]
 
     def open_session(self, session: date) -> MarketActivity:
         """Book what shorts cost since the last close, apply corporate actions with an ex-date up to this session, and
@@ -307,7 +327,7 @@ class SimulatedBroker:
     def _price_after(self, action: CorporateAction, session: date) -> Decimal:
         """The open of the ex-date, or the last close on its basis where the symbol does not trade that day."""
         tape = self._tapes[action.symbol]
-        trades = tape.trades(session.toordinal())
+        trades = tape.has_bar(session.toordinal())
         if tape.row < 0:
             raise MissingData(f"{action.symbol} splits on {action.ex_date} and has no price by then")
         return from_nano(tape.open[tape.row]) if trades else from_nano(tape.close[tape.row]) / action.value
@@ -322,19 +342,36 @@ class SimulatedBroker:
         ordinal = session.toordinal()
         at_open = self.rules.fill_at is FillAt.NEXT_OPEN
         same = self.rules.fill_at is FillAt.SAME_CLOSE
-        pending, self._pending = self._pending, []
+        waiting, pending, self._pending = self.waiting, self._pending, []
+        replaced = {order.symbol for order in pending if order not in waiting} if waiting else ()
         for order in pending:
-            if order.session > session or (order.session == session) is not same:
+            waited = order in waiting
+            if order.session > session or ((order.session == session) is not same and not waited):
                 raise InvariantBroken(
                     f"order {order.id}, decided on {order.session}, cannot fill on {session} at the "
                     f"{self.rules.fill_at}"
                 )
             tape = self._tapes[order.symbol]
-            if not tape.trades(ordinal):
+            if waited and order.symbol in replaced:
+                self._end(order, OrderState.EXPIRED, f"a later order of {order.symbol} took its place")
+                continue
+            if tape.has_bar(ordinal) and is_untraded(tape.history, tape.row):
+                self._waited.setdefault(order.id, session)
+                self._pending.append(order)
+                continue
+            if not tape.has_bar(ordinal):
                 self._end(order, OrderState.EXPIRED, f"{order.symbol} did not trade on {session}; day orders expire")
                 continue
             quoted = from_nano(tape.open[tape.row] if at_open else tape.close[tape.row])
             self._execute(order, session, tape, quoted)
+
+    def _waits_for_a_trade(self, order: Order) -> bool:
+        """True for an order that could have filled in a session that is closed."""
+        if self._closed is None:
+            return False
+        return order.session < self._closed or (
+            order.session == self._closed and self.rules.fill_at is FillAt.SAME_CLOSE
+        )
 
     def _execute(self, order: Order, session: date, tape: _Tape, quoted: Decimal) -> None:
         model, symbol, side = self._model, order.symbol, order.side
@@ -391,6 +428,10 @@ class SimulatedBroker:
 
     def _end(self, order: Order, state: OrderState, detail: str, filled: Decimal = ZERO) -> OrderUpdate:
         update = OrderUpdate(order.id, order.moved(state).state, filled, detail)
+        if since := self._waited.pop(order.id, None):
+            end = f"{state} on {self._opened}" if self._opened else str(state)
+            why = f" ({detail})" if detail else ""
+            self._waits.append(f"{order.symbol} was not traded on {since} (volume 0): its order waited, and {end}{why}")
         self._reported[order.id] = update
         self._updates.append(update)
         return update

@@ -142,11 +142,18 @@ def play(world: World) -> Played:
         played.flows.append(opened.cash_flows + closed.cash_flows)
         played.updates.append(opened.updates + closed.updates)
         played.points.append(point)
-        for n in range(len(wishes)):
-            last = broker.cancel(f"{session}-{n}")
-            assert last is not None and last.state is not OrderState.CANCELED, "a day order outlived its session"
+        for n, wish in enumerate(wishes):
+            last = broker.update_of(f"{session}-{n}")
+            lives = last is not None and last.state is OrderState.ACKNOWLEDGED
+            assert not lives or is_untraded(world, wish.symbol, session), "a day order outlived its session"
         decided = session
     return played
+
+
+def is_untraded(world: World, symbol: str, session: date) -> bool:
+    """True where the bar of a session says that nothing was traded, and another one that something was."""
+    bar = world.bars[symbol].get(session)
+    return bar is not None and not bar.volume and any(one.volume for one in world.bars[symbol].values())
 
 
 def cents(amount: Fraction) -> Fraction:
@@ -263,6 +270,7 @@ def test_an_order_never_takes_more_than_it_may(world: World) -> None:
                 quoted = bar.open if rules.fill_at is FillAt.NEXT_OPEN else bar.close
                 assert fill.price >= quoted if fill.side is Side.BUY else fill.price <= quoted
                 assert bar.volume is not None
+                assert not is_untraded(world, fill.symbol, session)
                 assert rules.volume_cap is None or fill.quantity <= bar.volume * rules.volume_cap
                 assert rules.fractional or fill.quantity % 1 == 0
                 wish = played.ordered[fill.order_id]

@@ -90,6 +90,73 @@ def test_a_backtest_and_an_audit_refuse_it(run: Run, fresh: Path, tmp_path: Path
             assert word in said.err, said.err
 
 
+def changed_rows(text: str, change: Callable[[int, list[str]], list[str]]) -> str:
+    """A price file with the cells of its rows, counted from 1, changed; a row without cells goes."""
+    rows = [line.split(",") for line in text.splitlines()]
+    kept = [rows[0], *(change(row, cells) for row, cells in enumerate(rows[1:], 1))]
+    return "\n".join(",".join(cells) for cells in kept if cells) + "\n"
+
+
+def without(*rows: int) -> str:
+    return changed_rows(prices(), lambda row, cells: [] if row in rows else cells)
+
+
+def with_close(close: str, row: int = 61) -> str:
+    return changed_rows(prices(), lambda n, cells: [*cells[:4], close, *cells[5:]] if n == row else cells)
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        (without(61), [EX_DATE]),
+        (without(41, 81), [DAYS[40], DAYS[80]]),
+        (with_close("0"), [EX_DATE]),
+        (with_close("150"), [EX_DATE]),
+        (
+            changed_rows(with_close("150"), lambda row, cells: [*cells[:2], "x", *cells[3:]] if row == 63 else cells),
+            [EX_DATE, DAYS[62]],
+        ),
+    ],
+    ids=["hole", "hole at both ends", "zero", "above the high", "two rows"],
+)
+def test_missing_and_impossible_rows_are_named(
+    run: Run, fresh: Path, tmp_path: Path, text: str, days: Sequence[date]
+) -> None:
+    folder = write(tmp_path / "data", text)
+    for command in ("backtest", "audit"):
+        said = run(command, "--symbols", "AAA", *WINDOW, "--strategy", "buy-and-hold", "--data", str(folder))
+        assert (said.code, said.out, said.err.count("\n")) == (CODE, "", 1), said
+        assert all(str(day) in said.err for day in days) and "AAA" in said.err, said.err
+
+
+@pytest.mark.parametrize("every", [5, 21])
+def test_weekly_and_monthly_bars_are_no_daily_ones(run: Run, fresh: Path, tmp_path: Path, every: int) -> None:
+    days = calendar_for("AAA").sessions(date(2023, 1, 3), date(2024, 6, 28))[::every]
+    folder = write(tmp_path / "data", prices(days=days))
+    at = ("--symbols", "AAA", "--from", str(days[3]), "--to", str(days[-3]), "--strategy", "buy-and-hold")
+    for command in ("backtest", "audit"):
+        said = run(command, *at, "--data", str(folder))
+        assert (said.code, "weekly or monthly" in said.err) == (CODE, True), said
+    said = run("import", "prices", str(folder / "prices" / "AAA.csv"), "--symbol", "BBB", "--data", str(folder))
+    assert (said.code, "weekly or monthly" in said.err) == (CODE, True), said
+    assert not (folder / "prices" / "BBB.csv").exists()
+    few = write(tmp_path / "few", prices(days=days[:7]), symbol="CCC")
+    assert run("import", "prices", str(few / "prices" / "CCC.csv"), "--symbol", "CCC", "--data", str(folder)).code == 0
+
+
+def test_rounding_is_no_fault_and_is_said(run: Run, fresh: Path, tmp_path: Path) -> None:
+    def above(row: int, cells: list[str]) -> list[str]:
+        return [*cells[:4], f"{float(cells[2]) * (1 + 0.9e-5):.6f}", *cells[5:]] if row == 61 else cells
+
+    folder = write(tmp_path / "data", changed_rows(prices(), above))
+    at = ("--symbols", "AAA", *WINDOW, "--strategy", "buy-and-hold", "--data", str(folder), "--json")
+    said = run("backtest", *at)
+    assert said.code == 0, said.err
+    assert [note for note in said.json["notes"] if "rounding" in note and str(EX_DATE) in note], said.json["notes"]
+    high = changed_rows(prices(), lambda row, cells: cells).splitlines()[61].split(",")[2]
+    assert read_prices(folder / "prices" / "AAA.csv", "AAA").bar(60).close == Decimal(high)
+
+
 @pytest.mark.parametrize("problem", WRONG)
 def test_what_lies_after_the_window_is_left_alone(run: Run, fresh: Path, tmp_path: Path, problem: str) -> None:
     folder = write(tmp_path / "data", *WRONG[problem])
@@ -275,7 +342,39 @@ def spike(folder: Path) -> None:
     changed(folder, 100, WEDNESDAY, WEDNESDAY)
 
 
-@pytest.mark.parametrize("fault", [adjusted_already, missing, spike])
+def row_of(folder: Path, day: date, change: Callable[[list[str]], list[str]]) -> None:
+    """Change the cells of AAA's row of a day; without cells the row goes."""
+    path = folder / "prices" / "AAA.csv"
+    rows = [line.split(",") for line in path.read_text().splitlines()]
+    rows = [change(cells) if cells[0] == str(day) else cells for cells in rows]
+    path.write_text("\n".join(",".join(cells) for cells in rows if cells) + "\n")
+
+
+def a_cent_above_its_high(folder: Path) -> None:
+    row_of(folder, WEDNESDAY, lambda cells: [*cells[:4], str(Decimal(cells[2]) + Decimal("0.01")), "", cells[6]])
+
+
+def zeros(folder: Path) -> None:
+    row_of(folder, WEDNESDAY, lambda cells: [cells[0], "0", "0", "0", "0", "", "0"])
+
+
+def no_number(folder: Path) -> None:
+    row_of(folder, WEDNESDAY, lambda cells: [*cells[:4], "n/a", *cells[5:]])
+
+
+def hole(folder: Path) -> None:
+    row_of(folder, WEDNESDAY, lambda cells: [])
+
+
+def late(folder: Path) -> None:
+    path = folder / "prices" / "AAA.csv"
+    header, *rows = path.read_text().splitlines()
+    path.write_text("\n".join((header, *(row for row in rows if row < str(WEDNESDAY)))) + "\n")
+
+
+@pytest.mark.parametrize(
+    "fault", [adjusted_already, missing, spike, a_cent_above_its_high, zeros, no_number, hole, late]
+)
 def test_a_daily_run_freezes_the_symbol_and_goes_on_with_the_others(
     run: Run, desk_folder: Path, fault: Callable[[Path], None]
 ) -> None:
@@ -297,6 +396,43 @@ def test_a_daily_run_freezes_the_symbol_and_goes_on_with_the_others(
     again = run("--daily", "--session", str(WEDNESDAY), "--json")
     assert (again.code, again.json["outcome"], again.json["orders"]) == (CODE, "nothing to do", said.json["orders"])
     assert "AAA is frozen" in again.err
+
+
+def untraded(folder: Path, day: date) -> None:
+    """A day of AAA on which nothing was traded: the close before, and no volume."""
+    path = folder / "prices" / "AAA.csv"
+    before = [row for row in path.read_text().splitlines()[1:] if row < str(day)][-1].split(",")[4]
+    row_of(folder, day, lambda cells: [cells[0], *[before] * 4, "", "0"])
+
+
+def test_an_order_waits_over_sessions_without_a_trade_and_nothing_is_decided_on_them(
+    run: Run, desk_folder: Path
+) -> None:
+    """What AAA's run of Tuesday ordered fills on the first day that has a trade."""
+    bought = [order for order in run("orders", "--json").json["orders"] if order["state"] == "acknowledged"]
+    assert "AAA" in {order["symbol"] for order in bought}
+    for day in (WEDNESDAY, THURSDAY):
+        untraded(desk_folder, day)
+    for session, state in ((WEDNESDAY, "acknowledged"), (THURSDAY, "acknowledged"), (FRIDAY, "filled")):
+        said = run("--daily", "--session", str(session), "--json")
+        assert (said.code, said.json["outcome"]) == (0, "done"), said.err
+        decided = {made["symbol"] for made in said.json["decisions"]}
+        assert decided == ({"AAA", "BBB"} if session == FRIDAY else {"BBB"})
+        assert ("volume is 0" in said.err) is (session != FRIDAY)
+        after = {order["id"]: order for order in run("orders", "--json").json["orders"]}
+        waited = [after[order["id"]] for order in bought if order["symbol"] == "AAA"]
+        assert [order["state"] for order in waited] == [state], said.err
+    assert {fill["session"] for order in waited for fill in order["fills"]} == {str(FRIDAY)}
+    assert run("journal", "check").code == 0
+
+
+def test_no_symbol_up_to_date_is_told_as_before(run: Run, desk_folder: Path) -> None:
+    for symbol in ("AAA", "BBB"):
+        path = desk_folder / "prices" / f"{symbol}.csv"
+        header, *rows = path.read_text().splitlines()
+        path.write_text("\n".join((header, *(row for row in rows if row < str(WEDNESDAY)))) + "\n")
+    said = run("--daily", "--session", str(WEDNESDAY))
+    assert (said.code, said.out) == (CODE, "") and "fetch newer ones" in said.err
 
 
 def mended_by_the_split(folder: Path) -> None:
