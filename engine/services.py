@@ -20,7 +20,7 @@ from engine import ports
 from engine.broker_registration import BrokerService
 from engine.config import BudgetConfig, Config
 from engine.domain.exchanges import Exchange
-from engine.domain.fetched import Fetched, FileImport, Imported
+from engine.domain.fetched import Fetched, FileImport, ImportResult
 from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult, RecordedAnswer
 from engine.domain.model_price import PriceTable
@@ -303,7 +303,7 @@ class Services:
     models: ModelService
     broker: BrokerService | None
     fetch: FetchService
-    import_file: Callable[[FileImport], Sequence[Imported]]
+    import_file: Callable[[FileImport], ImportResult]
     open_cuts: Callable[[Path, Sequence[Symbol]], FolderCuts]
     open_embedder: OpenEmbedder
     open_notifiers: Callable[[], Sequence[ports.Notifier]]

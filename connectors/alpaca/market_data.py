@@ -5,13 +5,11 @@ Bars are as traded: shares by the exchange's day, crypto by the UTC day, whateve
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
-from html import unescape
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -21,6 +19,7 @@ from connectors.alpaca.failures import code_and_message
 from connectors.alpaca.json_fields import by_wire, compact, positive, to_wire, utc, utc_text
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
+from connectors.text import plain
 from engine.domain.live import LastTrade, MinuteBar, Quote
 from engine.domain.market import (
     CORRECT_SYMBOLS,
@@ -61,8 +60,6 @@ _OTHERWISE = {
 """Unsupported actions that change the value of a share, with the field that names the share."""
 
 _MIDNIGHT = time(0)
-_UNSEEN = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class AlpacaData:
@@ -322,11 +319,6 @@ def _summary(symbol: Symbol, rows: Sequence[_ActionRow]) -> SymbolActions:
             values[key] *= one.value
     actions = (CorporateAction(symbol, day, kind, value) for (day, kind), value in sorted(values.items()))
     return SymbolActions(tuple(actions), tuple(sorted(unsupported)))
-
-
-def plain(text: str) -> str:
-    """Text without tags, entities and line breaks."""
-    return " ".join(unescape(_TAG.sub(" ", _UNSEEN.sub(" ", text))).split())
 
 
 def _news_items(page: Row, *, names: Mapping[str, Symbol]) -> list[NewsItem]:

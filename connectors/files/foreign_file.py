@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
-from connectors.files.foreign_rows import Row, column_names, foreign_rows
+from connectors.files.columns import DATES, KNOWN, MONEY, NUMBERS, column_names, plain_name
+from connectors.files.foreign_rows import ForeignRows, Row, foreign_rows, unit_of
+from connectors.files.foreign_symbols import foreign_symbol, is_same_number, symbol_names
+from connectors.files.foreign_tables import NoHeader
+from connectors.files.numerals import COMMA, POINT, Numerals, currency_sign
 from connectors.files.prices import BarRow
+from connectors.files.reading import Reading
 from connectors.files.rows import append_lines, malformed, write_text
-from engine.domain.fetched import Imported
-from engine.domain.market import CorporateAction, Dropped, Symbol, parse_symbol
+from connectors.files.stamps import day_by_order, iso_stamp
+from engine.domain.fetched import FileImport, Imported, TakenFor
+from engine.domain.market import CorporateAction, Dropped, Symbol, is_crypto, parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 
 _SHOWN = 3  # how many bad rows the one line of an error lists
+_LISTED = 12
+"""Columns that are listed where none of a file's rows could be used."""
+_OF_SHARES = ("prices", "actions", "news", "filings")
+"""Kinds whose rows are about shares and coins, not about series and funds."""
+_SIZES = ("volume", "lots", "turnover")
+"""Numbers that are whole, so that a comma in them parts thousands."""
+_NAME, _TICKER = "name", re.compile(r"[A-Z0-9.^-]{1,8}")
+_PRICES = frozenset(("open", "high", "low", "close", "adj_close"))
+_FOR_ALL = frozenset(("symbol", "currency", *DATES))
+OTHER_SYMBOL, NO_SYMBOL = "another symbol", "no symbol"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,65 +55,241 @@ class Planned:
 
 
 class ForeignFile:
-    """Rows of one foreign file by symbol: good rows are passed on, bad ones collected, dropped ones counted."""
+    """Rows of one foreign file by symbol: good rows are passed on, bad ones collected, dropped ones counted.
 
-    def __init__(self, source: Path, kind: str, wanted: Sequence[Symbol], columns: Mapping[str, str]) -> None:
+    notes: what was passed over, and what the import should know.
+    """
+
+    def __init__(self, request: FileImport, kind: str, wanted: Sequence[Symbol], reading: Reading) -> None:
         self.kind = kind
-        self.names = column_names(kind, columns)
-        self._source = source
+        self.names = dict(column_names(kind, request.columns))
+        self.notes: list[str] = []
+        self._source = request.file
         self._wanted = wanted
-        self._unit = "record" if source.suffix.lower() in (".json", ".parquet", ".pq") else "line"
-        self._columns = {ours: theirs for ours, theirs in columns.items() if theirs and ours in self.names}
+        self._unit = unit_of(request.file)
+        self._chosen = {ours: theirs for ours, theirs in request.columns.items() if theirs and ours in self.names}
+        self._reading = reading
+        self._orders = request.dates
         self._counts: dict[Symbol, Counter[str]] = {}
-        self._others = 0
+        self._others: Counter[str] = Counter()
+        self._file = self._read(request)
+        self._names_symbols = any(row.values.get("symbol") for row in self._file.rows)
+        self.taken = self._taken_for(request)
 
     def each(self, take: Callable[[Symbol, Row], str | None]) -> Sequence[Symbol]:
-        """Pass every row of a symbol to `take`, which returns the reason for dropping it, or raises ValueError for a
-        bad one; the symbols that have rows.
+        """Pass every row of a symbol to `take`, with its dates as ISO 8601 and its numbers as Decimal reads them; it
+        returns the reason for dropping the row, or raises ValueError for a bad one. The symbols that have rows.
 
-        Raises MalformedData over all bad rows, MissingData for a file without rows of a wanted symbol.
+        Raises MalformedData over all bad rows, and where every row was dropped; MissingData for a file without rows of
+        a wanted symbol.
         """
-        bad: list[MalformedData] = []
-        unseen = set(self._columns)
-        for row in foreign_rows(self._source, self.names, bad):
-            unseen -= row.values.keys()
+        bad = list(self._file.read.bad)
+        used = 0
+        for row in self._file.rows:
             for symbol in self._symbols_of(row):
                 counts = self._counts.setdefault(symbol, Counter())
                 try:
-                    why = take(symbol, row)
+                    why = take(symbol, self._plain(row, symbol))
                 except (ValueError, OverflowError) as problem:
                     bad.append(malformed(self._source, row.line, str(problem), self._unit))
                 else:
                     counts.update([why] if why else [])
-        for ours in sorted(unseen):
-            raise UsageError(f"--map {ours}={self._columns[ours]}: {self._source} has no such column")
-        self._refuse(bad)
+                    used += not why
+        self._refuse(sorted(bad, key=_line))
         missing = [symbol for symbol in self._wanted if symbol not in self._counts]
         if missing or not self._counts:
             of = f" for {', '.join(missing)}" if missing else ""
-            raise MissingData(f"{self._source} has no row{of}; check the file and --symbol")
+            has = ", ".join(list(self._others)[:_LISTED])
+            raise MissingData(
+                f"{self._source} has no row{of}{f' (it has {has})' if has else ''}; check the file and --symbol"
+            )
+        if not used:
+            why = ", ".join(dict.fromkeys(why for counts in self._counts.values() for why in counts))
+            columns = ", ".join(self._theirs()[:_LISTED])
+            raise MalformedData(
+                f"{self._source}: every row was dropped ({why}); its columns are {columns}: name them with --map "
+                "FIELD=COLUMN"
+            )
         return list(self._counts)
 
     def dropped(self, symbol: Symbol) -> tuple[Dropped, ...]:
         """Dropped rows by reason; rows of other symbols count with the first one."""
         counts = self._counts[symbol]
-        if self._others and symbol == next(iter(self._counts)):
-            counts = counts + Counter({"another symbol": self._others})
+        if symbol == next(iter(self._counts)):
+            nobody = self._others[""]
+            counts = counts + Counter({OTHER_SYMBOL: self._others.total() - nobody, NO_SYMBOL: nobody})
         return tuple(Dropped(self._source.name, why, count) for why, count in sorted(counts.items()))
 
+    def unread_money(self, read: Collection[str]) -> Iterator[str]:
+        """Notes on columns with amounts other than zero that may be money, of which none is among those `read`."""
+        for column in self._theirs():
+            name = plain_name(column)
+            if column in read or name in KNOWN or name.endswith("date"):
+                continue
+            texts = [self._numerals.plain(str(row.theirs.get(column) or "0")) for row in self._all]
+            amounts = [_amount(text or "0") for text in texts]
+            paid = [at for at, amount in enumerate(amounts) if amount and not (amount == 1 and "split" in name)]
+            rare = len(paid) <= len(amounts) // 2 and None not in amounts
+            if paid and (rare or any(word in name for word in MONEY)):
+                where = f"{self._unit} {self._all[paid[0]].line}: {texts[paid[0]][:20]}"
+                yield (
+                    f"the column {column} was not read; it is not zero in {len(paid)} of {len(amounts)} rows "
+                    f"({where}): import actions from the file too, or name the column with --map dividend={column}"
+                )
+
+    def need(self, fields: Sequence[str], what: str) -> None:
+        """Raise MissingData where a file has none of some fields."""
+        if self._theirs() and not any(ours in self._file.columns for ours in fields):
+            columns = ", ".join(self._theirs()[:_LISTED])
+            raise MissingData(
+                f"{self._source} has no column of {what}; its columns are {columns}: name them with --map FIELD=COLUMN"
+            )
+
+    @property
+    def read_columns(self) -> Sequence[str]:
+        """The file's columns that are read."""
+        return tuple(self._file.columns.values())
+
+    def _read(self, request: FileImport) -> ForeignRows:
+        """The file's rows under our names. Raises as foreign_rows, UsageError for a chosen column that is not there,
+        MissingData where there is no row of the kind, with what there is instead."""
+        self.names = dict(column_names(self.kind, request.columns))
+        if self.kind == "prices" and "volume" not in self._chosen:
+            coins = [one.partition("-")[0].lower() for one in self._wanted if is_crypto(one)]
+            self.names["volume"] = (*self.names["volume"], *(f"volume_{coin}" for coin in coins))
+        try:
+            file = foreign_rows(self._source, self.names, header=request.header)
+        except NoHeader:
+            if not (self._chosen and all(map(str.isdigit, self._chosen.values()))):
+                raise
+            file = foreign_rows(self._source, self.names, header=False)
+        for ours in sorted(self._chosen.keys() - file.columns.keys()):
+            if file.rows:
+                raise UsageError(f"--map {ours}={self._chosen[ours]}: {self._source} has no such column")
+        if "symbol" not in self._chosen and _has_names_of_companies(file):
+            return self._read(replace(request, columns={**request.columns, "symbol": ""}))
+        self.notes += file.read.notes
+        self._all = file.rows
+        known = [row for row in file.rows if row.values.keys() & _PRICES or self.kind != "prices"]
+        if not any(row.values.keys() - _FOR_ALL for row in known) and not file.read.bad:
+            raise MissingData(f"{self._source} has no row of {self.kind}{_instead(file)}")
+        return replace(file, rows=known)  # a record without a price says something else (Yahoo's dividends)
+
+    def _taken_for(self, request: FileImport) -> TakenFor:
+        """How the file is read. Raises MalformedData where that cannot be told."""
+        cells = {
+            ours: [text for row in self._file.rows if (text := row.values.get(ours))]
+            for ours in self._file.columns
+            if ours in DATES or ours in NUMBERS
+        }
+        exact = (text for ours, texts in cells.items() if ours in NUMBERS and ours not in _SIZES for text in texts)
+        self._numerals = Numerals.of(exact, comma_likely=self._file.read.semicolons)
+        if request.decimal is not None:
+            self._numerals = Numerals(POINT if request.decimal == "point" else COMMA)
+        if self._numerals.doubt:
+            raise MalformedData(
+                f"{self._source}: {self._numerals.doubt!r} may have thousands or decimals behind its comma; say which "
+                "with --decimal point or --decimal comma"
+            )
+        self._order = request.dates or self._told_order()
+        return TakenFor(
+            kind=self.kind,
+            rows=len(self._file.rows),
+            header=self._file.read.header,
+            columns=self._file.columns,
+            unread=tuple(one for one in self._theirs() if one not in self.read_columns),
+            dates=self._order,
+            decimal="point" if self._numerals.decimal == POINT else "comma",
+            zone=request.zone,
+        )
+
+    def _theirs(self) -> list[str]:
+        return list(dict.fromkeys(column for row in self._all for column in row.theirs))
+
+    def _told_order(self) -> str | None:
+        """The order of year, month and day that fits all rows: there is such a day, and the market of the symbol was
+        open and is over on it. None where no date needs one. Raises MalformedData where two fit."""
+        stamps: dict[str, tuple[Row, dict[str, date]]] = {}
+        for row in self._file.rows:
+            for ours in DATES:
+                if (text := row.values.get(ours)) and text not in stamps and (days := day_by_order(text)):
+                    stamps[text] = row, days
+        if not stamps:
+            return None
+        fit = [order for order in ("mdy", "dmy", "ymd") if all(order in days for _, days in stamps.values())]
+        if self.kind == "holdings" and "mdy" in fit:
+            return "mdy"  # as funds in the United States publish them
+        if len(fit) > 1:
+            fit = [one for one in fit if all(self._can_be(row, days[one]) for row, days in stamps.values())] or fit
+        if len({tuple(days[one] for _, days in stamps.values()) for one in fit}) > 1:
+            text, (row, days) = next((text, it) for text, it in stamps.items() if len({it[1][one] for one in fit}) > 1)
+            either = " or ".join(str(days[one]) for one in fit)
+            raise MalformedData(
+                f"{self._source}, {self._unit} {row.line}: {text!r} may be {either}, as all dates of the file; say in "
+                f"which order they are with --dates {' or --dates '.join(fit)}"
+            )
+        return fit[0] if fit else None
+
+    def _can_be(self, row: Row, day: date) -> bool:
+        if day > self._reading.now.date():
+            return False
+        if self.kind not in ("prices", "actions"):
+            return True
+        try:
+            return all(self._reading.was_open(day, symbol) for symbol in self._named(row))
+        except UsageError:
+            return True
+
+    def _plain(self, row: Row, symbol: Symbol) -> Row:
+        values = dict(row.values)
+        for ours, text in row.values.items():
+            if text and ours in NUMBERS:
+                values[ours] = self._numerals.plain(text) or None
+                if sign := currency_sign(text):
+                    values["currency"] = values.get("currency") or sign
+            elif text and ours in DATES:
+                values[ours] = iso_stamp(text, self._order)
+        own = next((label for name, label in row.sentiments.items() if self._is(name, symbol)), None)
+        return replace(row, values=values | ({"sentiment": own} if own else {}))
+
     def _symbols_of(self, row: Row) -> Sequence[Symbol]:
-        """The symbols that a row is about, of those that are wanted. Files may hold several, told apart by a column."""
+        """The symbols that a row is about, of those that are wanted; the others are counted."""
+        found = self._named(row)
+        if not found:
+            names = symbol_names(row.values.get("symbol") or "")
+            self._others.update([names[0] if names else ""])
+        return found
+
+    def _named(self, row: Row) -> Sequence[Symbol]:
+        """The wanted symbols that a row names, all that it names where none is said to be wanted. Files may hold
+        several, told apart by a column. Raises UsageError where there is none and nobody says whose row it is."""
         named = row.values.get("symbol")
-        if named is None:
+        if named is None and ("symbol" not in row.values or not self._names_symbols):
             if len(self._wanted) != 1:
                 raise UsageError(
                     f"{self._source}, {self._unit} {row.line} names no symbol: say whose rows they are (--symbol)"
                 )
             return self._wanted
-        found = dict.fromkeys(map(_folder_symbol, named.split(",")))
-        wanted = [symbol for symbol in found if symbol and (not self._wanted or symbol in self._wanted)]
-        self._others += not wanted
-        return wanted
+        names = symbol_names(named or "")
+        if self._wanted:
+            return [symbol for symbol in self._wanted if any(self._is(name, symbol) for name in names)]
+        return [symbol for symbol in dict.fromkeys(map(self._symbol, names)) if symbol is not None]
+
+    def _is(self, name: str, symbol: Symbol) -> bool:
+        """True where a name in the file is a symbol of ours; digits without a suffix are whose the one wanted says."""
+        if self.kind not in _OF_SHARES:
+            return self._symbol(name) == symbol
+        if len(self._wanted) == 1 and is_same_number(name, symbol):
+            return True
+        return foreign_symbol(name) in (symbol, foreign_symbol(symbol))
+
+    def _symbol(self, name: str) -> Symbol | None:
+        if self.kind in _OF_SHARES:
+            return foreign_symbol(name)
+        try:
+            return parse_symbol(name)
+        except UsageError:
+            return None
 
     def _refuse(self, bad: Sequence[MalformedData]) -> None:
         if len(bad) == 1:
@@ -108,15 +303,6 @@ class ForeignFile:
             )
 
 
-def _folder_symbol(text: str) -> Symbol | None:
-    """A symbol as the data folder has it; Shanghai is .SS here and .SH at some vendors. None for what cannot be one."""
-    try:
-        symbol = parse_symbol(text)
-    except UsageError:
-        return None
-    return f"{symbol.removesuffix('.SH')}.SS" if symbol.endswith(".SH") else symbol
-
-
 def writing(path: Path, text: str, *, needed: bool) -> Callable[[], None]:
     """Replace a file by a text, where that is needed."""
     return lambda: write_text(path, text) if needed else None
@@ -125,6 +311,37 @@ def writing(path: Path, text: str, *, needed: bool) -> Callable[[], None]:
 def appending(path: Path, lines: Sequence[str]) -> Callable[[], None]:
     """Append lines to a file."""
     return lambda: append_lines(path, lines)
+
+
+def _has_names_of_companies(file: ForeignRows) -> bool:
+    """True where a column called name would be that of symbols, and has others."""
+    if plain_name(file.columns.get("symbol", "")) != _NAME:
+        return False
+    return not all(_TICKER.fullmatch(row.values.get("symbol") or "") for row in file.rows)
+
+
+def _instead(file: ForeignRows) -> str:
+    """What a file has, or says, that has no rows of a kind."""
+    said = file.read.said or "; ".join(file.read.notes)
+    words = f"; it says: {said!r}" if said else ""
+    if not file.rows:
+        return words
+    return (
+        f" (its columns are {', '.join(list(file.rows[0].theirs)[:_LISTED])}: name them with --map FIELD=COLUMN){words}"
+    )
+
+
+def _amount(text: str) -> Decimal | None:
+    """A number as Decimal; None for other text."""
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        return None
+
+
+def _line(error: MalformedData) -> int:
+    found = re.search(r", (?:line|record) (\d+):", str(error))
+    return int(found[1]) if found else 0
 
 
 def cell(row: Row, name: str) -> str:

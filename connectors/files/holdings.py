@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -37,17 +36,6 @@ def holding_row(cells: Sequence[str]) -> FundHolding:
     if not 0 <= weight <= 100:
         raise ValueError(f"weight {weight} is no percentage of the fund; write 0 to 100")
     return FundHolding(iso_date(cells[0]), symbol, shares, weight)
-
-
-def month_first(text: str) -> str:
-    """A date as funds in the United States publish it, month/day/year, as YYYY-MM-DD; anything else as it is."""
-    found = re.fullmatch(r"(\d\d?)/(\d\d?)/(\d{4})", text.strip())
-    return text if found is None else f"{found[3]}-{int(found[1]):02d}-{int(found[2]):02d}"
-
-
-def without_separators(text: str) -> str:
-    """A number whose thousands are parted by commas, without them; anything else as it is."""
-    return text.replace(",", "") if re.fullmatch(r"\s*\d{1,3}(,\d{3})+(\.\d+)?\s*", text) else text
 
 
 def holdings_text(holdings: Iterable[FundHolding]) -> str:

@@ -20,17 +20,18 @@ from connectors.files.prices import history_of, read_actions, read_bars
 from connectors.files.reading import Reading
 from connectors.files.stamps import zone_named
 from engine.domain.exchanges import LISTED, Exchanges
-from engine.domain.fetched import FileImport, Imported
+from engine.domain.fetched import FileImport, ImportResult
 from engine.domain.market import Symbol, parse_symbol
 from engine.market.price_faults import price_faults, refuse_faults
 from engine.ports import Calendar
 
+_PAYING = ("prices", "actions")
 CalendarFor = Callable[[Symbol], Calendar]
 
 
 def import_file(
     request: FileImport, calendar_for: CalendarFor, now: datetime, exchanges: Exchanges = LISTED
-) -> Sequence[Imported]:
+) -> ImportResult:
     """Bring the kinds of data of one file into the folder, a file for each kind and symbol.
 
     Raises MalformedData over all bad rows, and where bars and actions contradict each other; MissingData for a file
@@ -40,13 +41,21 @@ def import_file(
     wanted = tuple(map(parse_symbol, request.symbols))
     reading = Reading(calendar_for=calendar_for, exchanges=exchanges, now=now, zone=zone, currency=request.currency)
     planned: list[Planned] = []
-    for kind in request.kinds:
-        foreign = ForeignFile(request.file, kind, wanted, request.columns)
-        planned += _PLANS[kind](foreign, request.folder, reading)
+    files = [ForeignFile(request, kind, wanted, reading) for kind in request.kinds]
+    for foreign in files:
+        planned += _PLANS[foreign.kind](foreign, request.folder, reading)
     _refuse_faults(request.folder, planned)
-    for plan in planned:
-        plan.write()
-    return [plan.imported for plan in planned]
+    read = [column for foreign in files for column in foreign.read_columns]
+    notes = [note for foreign in files for note in foreign.notes]
+    notes += [note for foreign in files if foreign.kind in _PAYING for note in foreign.unread_money(read)]
+    if request.write:
+        for plan in planned:
+            plan.write()
+    return ImportResult(
+        tuple(plan.imported for plan in planned),
+        tuple(foreign.taken for foreign in files),
+        tuple(dict.fromkeys(notes)),
+    )
 
 
 def _refuse_faults(folder: Path, planned: Sequence[Planned]) -> None:

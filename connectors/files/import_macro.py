@@ -8,7 +8,7 @@ from pathlib import Path
 
 from connectors.files.foreign_file import ForeignFile, Planned, cell, writing
 from connectors.files.foreign_rows import Row
-from connectors.files.holdings import holding_row, holdings_text, month_first, read_holdings, without_separators
+from connectors.files.holdings import holding_row, holdings_text, read_holdings
 from connectors.files.macro import MACRO_COLUMNS, macro_row, merged_macro
 from connectors.files.reading import Reading
 from connectors.files.stamps import stamp_text
@@ -51,9 +51,8 @@ def plan_holdings(foreign: ForeignFile, folder: Path, reading: Reading) -> Itera
     def add(fund: Symbol, row: Row) -> str | None:
         if not cell(row, "holding"):
             return NO_HOLDING
-        day = stamp_text(month_first(cell(row, "date")), reading.zone)
-        shares = without_separators(cell(row, "shares"))
-        held = holding_row([day, cell(row, "holding"), shares, cell(row, "weight")])
+        day = stamp_text(cell(row, "date"), reading.zone)
+        held = holding_row([day, cell(row, "holding"), cell(row, "shares"), cell(row, "weight")])
         if new.setdefault(fund, {}).setdefault((held.date, held.symbol), held) is not held:
             raise ValueError(f"{held.symbol} stands twice on {held.date}; keep one row")
         return None

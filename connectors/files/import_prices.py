@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 
 from connectors.files.foreign_file import ForeignFile, Planned, cell, writing
@@ -21,33 +20,54 @@ from connectors.files.prices import (
 from connectors.files.reading import Reading
 from connectors.files.rows import number
 from engine.domain.fetched import Imported
-from engine.domain.market import ActionKind, CorporateAction, Symbol
-from engine.market.trading_hours import FIRST_SESSION
-from engine.ports import Calendar
+from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol
 
 _LOT = 100
 """Shares of a lot in which Chinese exchanges count the volume."""
+_LOTS_OF_TUSHARE = "vol"
+"""The column of lots by its exact name; `Vol.` of others is in shares."""
 _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
 
+_PAID = ("dividend", "gains", "special")
+_ACTION_CELLS = ("kind", *_PAID, "split", "new_shares", "bonus")
+_ROWS = ("amount",)
+"""Columns of rows that each are an action; of a bar the amount is what was paid for all shares."""
+_NAMED = 3  # how many days a note lists
+
+NO_PRICES = "a row without prices"
+TWICE = "a row that stands there already"
 NO_ACTION = "no ex-date"
 NO_KIND = "neither a split nor a cash dividend"
 
 
 def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterator[Planned]:
-    """Daily bars; rows may be in any order."""
+    """Daily bars; rows may be in any order, equal ones count once, and those without any price are left out."""
     new: dict[Symbol, dict[int, BarRow]] = {}
-    sessions: dict[Symbol, _Sessions] = {}
+    left_out: dict[str, list[date]] = {}
+    lots: set[str] = set()
+    in_lots = foreign.taken.columns.get("lots") == _LOTS_OF_TUSHARE
 
-    def add(symbol: Symbol, row: Row) -> None:
+    def add(symbol: Symbol, row: Row) -> str | None:
         day = reading.day(cell(row, "date"), symbol)
-        sessions.setdefault(symbol, _Sessions(reading.calendar_for(symbol), reading.now)).check(day)
+        if not any(cell(row, name) for name in _PRICE_CELLS[:-1]):
+            left_out.setdefault(NO_PRICES, []).append(day)
+            return NO_PRICES
+        reading.check_session(day, symbol)
         prices = [reading.price(name, row, symbol) for name in _PRICE_CELLS[:-1]]
-        bar = bar_row([str(day), *prices, _volume(row, symbol)])
-        if new.setdefault(symbol, {}).setdefault(bar[0], bar) is not bar:
-            raise ValueError(f"{date.fromordinal(bar[0])} stands twice; keep one row per date")
+        bar = bar_row([str(day), *prices, _volume(row, symbol, lots, in_lots=in_lots)])
+        known = new.setdefault(symbol, {}).get(bar[0])
+        if known is not None and prices_text([known]) != prices_text([bar]):
+            raise ValueError(f"{day} stands twice; keep one row per date")
+        if known is not None:
+            left_out.setdefault(TWICE, []).append(day)
+        new[symbol][bar[0]] = bar
+        return None
 
-    for symbol in foreign.each(add):
-        path, added = folder / "prices" / f"{symbol}.csv", new[symbol]
+    symbols = foreign.each(add)
+    foreign.notes += [f"{len(days)} left out: {why} ({_days(days)})" for why, days in left_out.items()]
+    foreign.notes += sorted(lots)
+    for symbol in symbols:
+        path, added = folder / "prices" / f"{symbol}.csv", new.get(symbol, {})
         old = {bar[0]: bar for bar in read_bars(path)}
         merged = old | added
         bars = [merged[day] for day in sorted(merged)]
@@ -62,68 +82,67 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
         )
 
 
-@dataclass(slots=True)
-class _Sessions:
-    """The sessions of a symbol's calendar that are over."""
-
-    calendar: Calendar
-    now: datetime
-    _known: dict[int, frozenset[date]] = field(default_factory=dict)
-
-    def check(self, day: date) -> None:
-        """Raise ValueError for a day on which the market was closed, or that is not over."""
-        if day > self.calendar.last_closed(self.now):
-            raise ValueError(f"{day} is not over on {self.calendar.name}; import it afterwards, without the row now")
-        if day < FIRST_SESSION:
-            return  # before the calendar begins
-        if day.year not in self._known:
-            whole_year = date(day.year, 1, 1), date(day.year, 12, 31)
-            self._known[day.year] = frozenset(self.calendar.sessions(*whole_year))
-        if day not in self._known[day.year]:
-            raise ValueError(
-                f"{day} is no session of {self.calendar.name}; remove the row, or correct --tz or --symbol"
-            )
+def _days(days: Sequence[date]) -> str:
+    more = f" and {len(days) - _NAMED} more" if len(days) > _NAMED else ""
+    return f"{', '.join(map(str, days[:_NAMED]))}{more}"
 
 
-def _volume(row: Row, symbol: Symbol) -> str:
-    """The volume in shares, where it may be in lots."""
-    lots = cell(row, "lots")
-    if not lots or cell(row, "volume"):
-        return cell(row, "volume")
-    return str(number("volume", lots) * _LOT) if symbol.endswith((".SS", ".SZ", ".BJ")) else lots
+def _volume(row: Row, symbol: Symbol, notes: set[str], *, in_lots: bool) -> str:
+    """The volume in shares, where it may be in lots: by the column's name, or by what was paid for it."""
+    volume, lots, paid = cell(row, "volume"), cell(row, "lots"), cell(row, "turnover")
+    if not symbol.endswith((".SS", ".SZ", ".BJ")) or not (volume or lots):
+        return volume or lots
+    if volume and paid:
+        shares = number("volume", volume) * number("close", cell(row, "close"))
+        paid_for_lots = shares > 0 and _LOT / 2 < number("turnover", paid) / shares < _LOT * 2
+        if paid_for_lots:
+            notes.add(f"the volume of {symbol} is in lots of {_LOT} shares, by what was paid for them")
+        return str(number("volume", volume) * _LOT) if paid_for_lots else volume
+    return volume or (str(number("volume", lots) * _LOT) if in_lots else lots)
 
 
 def plan_actions(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterator[Planned]:
     """Splits and dividends, of rows with ex_date, kind and value or with columns for dividends and splits."""
     new: dict[Symbol, dict[tuple[date, ActionKind], CorporateAction]] = {}
+    foreign.need((*_ACTION_CELLS, *(() if "close" in foreign.taken.columns else _ROWS)), "dividends or splits")
 
     def add(symbol: Symbol, row: Row) -> str | None:
         known = new.setdefault(symbol, {})
         if not cell(row, "ex_date"):
             return NO_ACTION
         day = reading.day(cell(row, "ex_date"), symbol)
-        if not any(name in row.values for name in ("kind", "dividend", "split", "new_shares", "bonus")):
-            if "symbol" in row.values:
-                return NO_KIND
-            raise ValueError("neither kind and value nor dividend or split; name the columns so")
+        cells = _ACTION_CELLS if "close" in row.values else (*_ACTION_CELLS, *_ROWS)
+        if not any(name in row.values for name in cells):
+            return None if "close" in row.values else NO_KIND
         for action in _actions_in(row, symbol, str(day), reading):
-            if known.setdefault((action.ex_date, action.kind), action) is not action:
+            if known.setdefault((action.ex_date, action.kind), action) != action:
                 raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
         return None
 
     for symbol in foreign.each(add):
-        path, added = folder / "actions" / f"{symbol}.csv", new[symbol]
-        old = {(act.ex_date, act.kind): act for act in read_actions(path, symbol)}
-        same = sum(old.get(key) == action for key, action in added.items())
-        merged, more = tuple((old | added).values()), len(added.keys() - old.keys())
-        # A file without a single action still says something: that there were none.
-        needed = same < len(added) or not path.exists()
-        yield Planned(
-            symbol=symbol,
-            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol)),
-            write=writing(path, actions_text(merged), needed=needed),
-            actions=merged,
-        )
+        yield planned_actions(folder, symbol, new.get(symbol, {}).values(), foreign.dropped(symbol))
+
+
+def planned_actions(
+    folder: Path,
+    symbol: Symbol,
+    actions: Iterable[CorporateAction],
+    dropped: tuple[Dropped, ...] = (),
+    derived: tuple[CorporateAction, ...] = (),
+) -> Planned:
+    """The file of a symbol's actions with some more; one of the same day and kind is replaced."""
+    path, added = folder / "actions" / f"{symbol}.csv", {(act.ex_date, act.kind): act for act in actions}
+    old = {(act.ex_date, act.kind): act for act in read_actions(path, symbol)}
+    same = sum(old.get(key) == action for key, action in added.items())
+    merged, more = tuple((old | added).values()), len(added.keys() - old.keys())
+    # A file without a single action still says something: that there were none.
+    needed = same < len(added) or not path.exists()
+    return Planned(
+        symbol=symbol,
+        imported=Imported(path, more, len(added) - more - same, same, dropped, derived),
+        write=writing(path, actions_text(merged), needed=needed),
+        actions=merged,
+    )
 
 
 def _actions_in(row: Row, symbol: Symbol, day: str, reading: Reading) -> Iterator[CorporateAction]:
@@ -133,9 +152,10 @@ def _actions_in(row: Row, symbol: Symbol, day: str, reading: Reading) -> Iterato
         yield action_row(symbol, [day, kind, value])
         return
     # A price file says zero, or nothing, on the days without a dividend, and zero or one on those without a split.
-    dividend = cell(row, "dividend")
-    if dividend and number("dividend", dividend) != 0:
-        yield action_row(symbol, [day, ActionKind.DIVIDEND, reading.price("dividend", row, symbol)])
+    amount = () if "close" in row.values or cell(row, "dividend") else ("amount",)  # a bar's is what all shares cost
+    paid = sum(number(name, reading.price(name, row, symbol)) for name in (*_PAID, *amount) if cell(row, name))
+    if paid:
+        yield action_row(symbol, [day, ActionKind.DIVIDEND, str(paid)])
     split = _split_in(row)
     if split and number("split", split) not in (0, 1):
         yield action_row(symbol, [day, ActionKind.SPLIT, split])

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time, tzinfo
 from pathlib import Path
 
+from connectors.files.columns import column_names
 from connectors.files.foreign_file import ForeignFile, Planned, appending
-from connectors.files.foreign_rows import Row, column_names, foreign_rows
+from connectors.files.foreign_rows import Row, foreign_rows
 from connectors.files.reading import Reading
 from connectors.files.rows import json_line
 from connectors.files.stamps import read_stamp, stamp_text
 from connectors.files.texts import COMMENTARY, FILINGS, NEWS, TextKind, form_of
 from engine.domain.fetched import Imported
 from engine.domain.market import Symbol
-from engine.errors import MalformedData
 
 
 def plan_news(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterator[Planned]:
@@ -74,12 +74,12 @@ def plan_commentary(foreign: ForeignFile, folder: Path, reading: Reading) -> Ite
 
 def _stored(path: Path, kind: str, names: Sequence[str]) -> Counter[tuple[str | None, ...]]:
     """The items of a file of the data folder, by content. Raises MalformedData."""
-    bad: list[MalformedData] = []
-    rows = foreign_rows(path, column_names(kind, {}), bad) if path.exists() else ()
-    found = Counter(tuple(row.values.get(name) for name in names) for row in rows)
-    if bad:
-        raise bad[0]
-    return found
+    if not path.exists():
+        return Counter()
+    stored = foreign_rows(path, column_names(kind, {}))
+    if stored.read.bad:
+        raise stored.read.bad[0]
+    return Counter(tuple(row.values.get(name) for name in names) for row in stored.rows)
 
 
 def _with_stamps(values: Mapping[str, str | None], kind: TextKind, zone: tzinfo | None) -> Mapping[str, str | None]:

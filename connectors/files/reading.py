@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ from connectors.files.stamps import read_stamp, session_of
 from engine.domain.exchanges import Exchanges
 from engine.domain.market import Symbol
 from engine.errors import UsageError
+from engine.market.trading_hours import FIRST_SESSION
 from engine.ports import Calendar
 
 _MINOR = 100
@@ -34,6 +35,25 @@ class Reading:
     now: datetime
     zone: tzinfo | None
     currency: str | None
+    _sessions: dict[tuple[str, int], set[date]] = field(default_factory=dict)
+
+    def check_session(self, day: date, symbol: Symbol) -> None:
+        """Raise ValueError for a day on which a symbol's market was closed, or that is not over."""
+        calendar = self.calendar_for(symbol)
+        if day > calendar.last_closed(self.now):
+            raise ValueError(f"{day} is not over on {calendar.name}; import it afterwards, without the row now")
+        if not self.was_open(day, symbol):
+            raise ValueError(f"{day} is no session of {calendar.name}; remove the row, or correct --tz or --symbol")
+
+    def was_open(self, day: date, symbol: Symbol) -> bool:
+        """False for a day on which a symbol's market was closed."""
+        if day < FIRST_SESSION:
+            return True  # before the calendar begins
+        calendar = self.calendar_for(symbol)
+        year = self._sessions.setdefault((calendar.name, day.year), set())
+        if not year:
+            year.update(calendar.sessions(date(day.year, 1, 1), date(day.year, 12, 31)))
+        return day in year
 
     def day(self, text: str, symbol: Symbol) -> date:
         """The day of a bar's or an action's stamp. Raises ValueError."""

@@ -14,7 +14,7 @@ from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
 from engine.config import Config
 from engine.domain.exchanges import Exchanges
-from engine.domain.fetched import FileImport, Imported
+from engine.domain.fetched import FileImport, ImportResult
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
@@ -77,7 +77,7 @@ def desk_symbols(config: Config, data: DataSpec) -> tuple[Symbol, ...]:
 
 def import_file(
     exchanges: Exchanges, calendar_for: Callable[[Symbol], Calendar], clock: Clock, request: FileImport
-) -> Sequence[Imported]:
+) -> ImportResult:
     """Bring a file into the data folder. Raises as connectors.files.import_files does."""
     from connectors.files import import_files
 

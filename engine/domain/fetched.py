@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.domain.market import Dropped, Symbol
+from engine.domain.market import CorporateAction, Dropped, Symbol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +35,48 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Changes that an import made to one file of the data folder; `unchanged` rows were there before."""
+    """Changes that an import made to one file of the data folder; `unchanged` rows were there before. `derived` are
+    the actions that adj_close implies."""
 
     path: Path
     added: int
     replaced: int
     unchanged: int
     dropped: tuple[Dropped, ...]
+    derived: tuple[CorporateAction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenFor:
+    """What a file was taken for.
+
+    kind: of data that was looked for.
+    rows: how many of them it has.
+    header: the line that names the columns; None without one.
+    columns: the file's column by our field.
+    unread: the file's other columns.
+    dates: the order of year, month and day in its dates, where that matters: ymd, mdy or dmy.
+    decimal: the mark of decimals: point or comma.
+    zone: of times that have none, where a person has said so.
+    """
+
+    kind: str
+    rows: int
+    header: int | None
+    columns: Mapping[str, str]
+    unread: tuple[str, ...]
+    dates: str | None
+    decimal: str
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """An import: its files, what its file was taken for by kind, and notes."""
+
+    files: tuple[Imported, ...]
+    taken: tuple[TakenFor, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +90,10 @@ class FileImport:
     columns: the file's column by our field, where a person has said so; an empty one leaves the field out.
     zone: the time zone of times that have none.
     currency: that prices are in, where a person has said so.
+    dates: the order of year, month and day (ymd, mdy, dmy), where a person has said so.
+    decimal: the mark of decimals (point, comma), where a person has said so.
+    header: False where no line of the file names its columns, which then are numbers.
+    write: False where nothing is to be written.
     """
 
     kinds: Sequence[str]
@@ -64,3 +103,7 @@ class FileImport:
     columns: Mapping[str, str] = field(default_factory=dict)
     zone: str | None = None
     currency: str | None = None
+    dates: str | None = None
+    decimal: str | None = None
+    header: bool = True
+    write: bool = True

@@ -302,6 +302,16 @@ def is_crypto(symbol: Symbol) -> bool:
     return bool(base) and (quote in (*_CURRENCIES, *_COINS) or (base in _COINS and quote.isalpha() and len(quote) > 2))
 
 
+def slashless_pair(name: str) -> Symbol | None:
+    """The pair that a name is where its dash may be missing, such as BTCUSD for BTC-USD; None for another symbol."""
+    if is_crypto(name):
+        return name.replace("/", "-")
+    for quote in (*_CURRENCIES, *_COINS):
+        if name.removesuffix(quote) in _COINS and name.removesuffix(quote) != name:
+            return f"{name.removesuffix(quote)}-{quote}"
+    return None
+
+
 def parse_symbol(text: str) -> Symbol:
     """Parse a symbol as the data folder writes it: upper case, a pair with a dash. Raises UsageError for what cannot
     be a symbol."""

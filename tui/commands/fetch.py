@@ -20,7 +20,7 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
-    from engine.domain.fetched import Fetched, Imported
+    from engine.domain.fetched import Fetched, FileImport, Imported, ImportResult
     from engine.services import Services
 
 IMPORTED = ("prices", "actions", "news", "filings", "macro", "holdings", "commentary")
@@ -116,6 +116,22 @@ def fetch_command(
 @click.option(
     "--currency", metavar="CODE", help="The currency of prices where the file has none: GBX for pence, or GBP."
 )
+@click.option(
+    "--dates",
+    type=click.Choice(("mdy", "dmy", "ymd")),
+    help="The order of month, day and year in dates of figures, where the file does not tell.",
+)
+@click.option(
+    "--decimal", type=click.Choice(("point", "comma")), help="The mark of decimals, where the file does not tell."
+)
+@click.option(
+    "--header",
+    type=click.BOOL,
+    default=True,
+    metavar="yes|no",
+    help="no: no line names the columns; --map open=2 then names the second one.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what the file is taken for, and write nothing.")
 @folder_option
 @json_option
 @desk_options
@@ -128,12 +144,17 @@ def import_command(
     columns: Sequence[str],
     zone: str | None,
     currency: str | None,
+    dates: str | None,
+    decimal: str | None,
+    header: bool,
+    dry_run: bool,
     folder: str | None,
     as_json: bool,
 ) -> None:
     """Brings a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings, in one call
     where a file holds several, and macro series, holdings and commentary of funds. Files of yfinance, Alpaca, Polygon,
-    Finnhub, Alpha Vantage, Tiingo and tushare are read as they come; --map names the columns of others.
+    Finnhub, Alpha Vantage, Tiingo, Stooq, Nasdaq and tushare are read as they come; --map names the columns of others,
+    and --dry-run shows what a file is taken for.
 
     Nothing is written unless every row is good and bars and splits agree; each bad one is named with its line. A row of
     the same date is replaced; importing a file again changes nothing.
@@ -147,6 +168,8 @@ def import_command(
       paperdesk import commentary letters.jsonl --symbol ARKK
       paperdesk import prices quotes.csv --symbol SAP.DE --map close=Schluss --map date=Datum
       paperdesk import prices vod.csv --symbol VOD.L --currency GBX
+      paperdesk import prices quotes.csv --symbol AAPL --dates dmy --dry-run
+      paperdesk import prices klines.csv --symbol BTC-USDT --header no --map date=1 --map open=2 --map close=5
     """
     from engine.domain.fetched import FileImport
     from engine.reports.documents.files import imported_document
@@ -163,11 +186,14 @@ def import_command(
         columns=dict(key_values(columns, "--map")),
         zone=zone,
         currency=currency,
+        dates=dates,
+        decimal=decimal,
+        header=header,
+        write=not dry_run,
     )
     done = services.import_file(request)
-    show_document(
-        imported_document(kinds, done), as_json, lambda: (line for one in done for line in _imported_lines(one))
-    )
+    document = imported_document(kinds, done, written=request.write)
+    show_document(document, as_json, lambda: _import_lines(done, request))
 
 
 def _folder(services: Services, given: str | None, action: str) -> Path:
@@ -216,6 +242,20 @@ def _fetched_lines(one: Fetched) -> Iterator[str]:
     if one.differing:
         yield f"  kept, but different now: {one.differing:,} (--again replaces them)"
     yield from (f"  left out: {drop.count:,} ({drop.reason})" for drop in one.dropped)
+
+
+def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:
+    for taken in () if request.write else result.taken:
+        columns = ", ".join(f"{ours} = {theirs}" for ours, theirs in taken.columns.items())
+        yield f"{request.file}: {taken.rows:,} rows of {taken.kind}; {columns}"
+        yield f"  not read: {', '.join(taken.unread) or 'no column'}"
+        yield f"  decimal {taken.decimal}; dates {taken.dates or 'ymd'}; times without a zone: {taken.zone or 'none'}"
+    for one in result.files:
+        yield from _imported_lines(one)
+        yield from (f"  {action.ex_date},{action.kind},{action.value:f}" for action in one.derived)
+    yield from (f"note: {note}" for note in result.notes)
+    if not request.write:
+        yield "nothing was written (--dry-run)"
 
 
 def _imported_lines(done: Imported) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.domain.fetched import Fetched, Imported
+from engine.domain.fetched import Fetched, Imported, ImportResult
 from engine.domain.model_call import ModelAnswers
 from engine.journal.verification import ChainState
 from engine.reports.documents import row_json
@@ -31,16 +31,26 @@ def journal_head(desk: str, run: str | None, path: Path) -> Row:
     return {"schema": SCHEMA, "desk": desk, "run": run, "journal": str(path)}
 
 
-def imported_document(kind: str, done: Sequence[Imported]) -> Row:
-    """An import into files of the data folder: the counts of all together, and each; `path` where it is one."""
+def imported_document(kind: str, result: ImportResult, *, written: bool) -> Row:
+    """An import into files of the data folder: the counts of all together, and each; `path` where it is one. `written`
+    is False where it was only shown; `taken_for` says how the file was read, `derived` which actions adj_close
+    implies."""
     counts = ("added", "replaced", "unchanged")
+    done = result.files
     return {
         "schema": SCHEMA,
         "kind": kind,
+        "written": written,
         "path": str(done[0].path) if len(done) == 1 else None,
         **{name: sum(getattr(one, name) for one in done) for name in counts},
         "dropped": [drop for one in done for drop in _dropped(one)],
         "files": [{"path": str(one.path), **row_json.fields(one, *counts), "dropped": _dropped(one)} for one in done],
+        "derived": [row_json.fields(act, "symbol", "ex_date", "kind", "value") for one in done for act in one.derived],
+        "taken_for": [
+            row_json.fields(one, "kind", "rows", "header", "columns", "unread", "dates", "decimal", "zone")
+            for one in result.taken
+        ],
+        "notes": list(result.notes),
     }
 
 

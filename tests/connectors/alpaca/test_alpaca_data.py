@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.market_data import AlpacaData, plain
+from connectors.alpaca.market_data import AlpacaData
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.text import plain
 from engine.domain.live import MinuteBar
 from engine.domain.market import ActionKind, Bar
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, TryAgainLater

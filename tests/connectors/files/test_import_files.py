@@ -37,7 +37,7 @@ NOW = datetime(2026, 11, 23, tzinfo=UTC)
 def imported(kind: str, file: Path, folder: Path, symbol: str) -> Imported:
     """One kind of data of one symbol, imported."""
     request = FileImport(kinds=(kind,), file=file, folder=folder, symbols=(symbol,))
-    [done] = import_file(request, trading_hours.calendar_for, NOW)
+    [done] = import_file(request, trading_hours.calendar_for, NOW).files
     return done
 
 
@@ -117,9 +117,9 @@ def test_every_bad_row_is_counted_and_the_folder_stays_as_it_was(tmp_path: Path)
     with pytest.raises(MalformedData) as caught:
         import_prices(bad, tmp_path / "data", "ABC")
     message = str(caught.value)
-    assert message.startswith(f"{bad}: 5 bad rows, nothing was imported: line 3: high 10 is below low 11")
+    assert message.startswith(f"{bad}: 4 bad rows, nothing was imported: line 3: high 10 is below low 11")
     assert "line 4: 'yesterday' is no date" in message
-    assert message.endswith("; and 2 more")
+    assert message.endswith("; and 1 more")
     assert message.count("line ") == 3
     assert done.path.read_bytes() == before
     assert [path.name for path in done.path.parent.iterdir()] == ["ABC.csv"]

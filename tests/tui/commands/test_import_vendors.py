@@ -477,7 +477,8 @@ def test_a_time_of_day_without_a_zone_is_asked_for(bring: Import, folder: Path) 
         ("2024-01-06", "no session"),
         ("2024-01-01", "no session"),
         ("2024-01-02 16:00:00", "--tz ZONE"),
-        ("01/02/2024", "is no date"),
+        ("01/02/2024", "--dates mdy"),
+        ("21/22/2024", "is no date"),
     ],
 )
 def test_a_bar_of_a_day_that_cannot_be_is_refused(bring: Import, folder: Path, day: str, word: str) -> None:

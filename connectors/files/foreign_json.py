@@ -1,0 +1,181 @@
+"""Records of JSON answers as services give them, and what an answer without records says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from connectors.files.foreign_tables import Foreign
+from connectors.files.rows import json_object, malformed
+from engine.errors import MalformedData
+
+Record = Mapping[str, Any]
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{8,13}")
+SYMBOL = re.compile(r"(?=.*[A-Z])[A-Z0-9.:^=/-]{1,16}")
+"""A key that is a symbol."""
+_OF_A_KIND = ("cash_dividends", "stock_dividends", "dividends", "splits")
+"""Keys that say what the `rate` or `amount` of their records is."""
+_SYMBOL_KEYS = ("symbol", "ticker", "2. Symbol")
+_QUOTED = 240
+"""Characters of an answer without data that are told."""
+_TOLD = ("error", "message", "detail", "description", "information", "note", "reason", "msg")
+"""Words in the keys under which a service says why there is no answer."""
+
+
+def records(path: Path, text: str, *, one_per_line: bool) -> Foreign:
+    """The records of a JSON document, or of an object on each line. Raises MalformedData."""
+    # Numbers stay the text that stands in the file: a price loses no digit on its way.
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)
+    found = Foreign()
+    document = None if one_per_line else _document(path, text, decoder)
+    if document is None:
+        document = _lines(path, text, decoder, found)
+    else:
+        try:
+            found.records = list(enumerate(_records(document), 1))
+        except RecursionError:
+            raise malformed(path, 1, "this is nested too deeply; save the answer as it came") from None
+    if len(found.records) < 2:
+        found.said = " ".join(" ".join(list(words_of(document)) or [text]).split())[:_QUOTED]
+    return found
+
+
+def _document(path: Path, text: str, decoder: json.JSONDecoder) -> Any:
+    """The document of a text; None where it has an object on each line."""
+    try:
+        return decoder.decode(text.strip())
+    except (ValueError, RecursionError) as error:
+        first, *more = text.strip().splitlines() or [""]
+        if more and first.lstrip().startswith("{") and first.rstrip().endswith("}"):
+            return None
+        problem = f"this is no JSON ({str(error)[:80]}); it says: {' '.join(text.split())[:_QUOTED]!r}"
+        raise malformed(path, 1, f"{problem}; save the answer as it came") from None
+
+
+def _lines(path: Path, text: str, decoder: json.JSONDecoder, found: Foreign) -> Any:
+    for line, raw in enumerate(text.split("\n"), 1):
+        if raw.strip():
+            try:
+                found.records.append((line, json_object(path, line, raw.encode("utf-8", "surrogatepass"), decoder)))
+            except MalformedData as error:
+                found.bad.append(error)
+    return [record for _, record in found.records]
+
+
+def words_of(value: Any, key: str = "") -> Iterator[str]:
+    """What a document without data says: texts under a key for that."""
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield from words_of(child, name)
+    elif isinstance(value, list):
+        for child in value[:10]:
+            yield from words_of(child, key)
+    elif isinstance(value, str) and any(word in key.casefold() for word in _TOLD):
+        yield value
+
+
+def _records(value: Any, around: Record | None = None, group: str = "") -> Iterator[Record]:
+    """The records of an answer: a list of them, columns of equal length, fields and items, records by day or by symbol,
+    and any of these under a key.
+
+    What stands around them (the symbol) counts for each; the key they stand under leads a copy of their names, so that
+    a `rate` under cash_dividends can be told from one under stock_dividends.
+    """
+    around = around or {}
+    if isinstance(value, list):
+        for one in filter(lambda one: isinstance(one, dict), value):
+            columns = _columns(one)
+            if len(value) == 1 and len(columns) > 1:
+                yield from _rows(one, columns, around)
+            else:
+                yield {**around, **_grouped(one, group), **one}
+        return
+    if not isinstance(value, dict):
+        return
+    columns = _columns(value)
+    if "fields" in columns and isinstance(value.get("items"), list):
+        for cells in filter(_is_column, value["items"]):
+            yield {**around, **dict(zip(columns["fields"], cells, strict=False))}
+    elif len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
+        yield from _rows(value, columns, around)
+    else:
+        yield from _inside(value, around, group)
+
+
+def _rows(value: Record, columns: Mapping[str, list[Any]], around: Record) -> Iterator[Record]:
+    """The rows of columns, and the records that stand beside them."""
+    around = {**around, **_symbol_around(value)}
+    for cells in zip(*columns.values(), strict=True):
+        yield {**around, **dict(zip(columns, cells, strict=True))}
+    events = value.get("events")
+    for group, children in events.items() if isinstance(events, dict) else ():
+        yield from _records(children, around, group)
+
+
+def _inside(value: Record, around: Record, group: str) -> Iterator[Record]:
+    if _by_day(value):
+        for day, cells in value.items():
+            if isinstance(cells, dict):
+                yield {**around, "date": day, **_grouped(cells, group), **cells}
+        return
+    if value and all(map(_by_day, value.values())):
+        # Columns by day, as pandas writes a frame.
+        for day in next(iter(value.values())):
+            yield {**around, "date": day, **{name: column.get(day) for name, column in value.items()}}
+        return
+    around = {**around, **_symbol_around(value)}
+    by_symbol = bool(value) and all(
+        SYMBOL.fullmatch(key) and isinstance(child, dict | list) for key, child in value.items()
+    )
+    for key, child in value.items():
+        yield from _records(child, {**around, **({"symbol": key} if by_symbol else {})}, group if by_symbol else key)
+
+
+def _grouped(record: Record, group: str) -> Record:
+    return {f"{group}_{key}": field for key, field in record.items()} if group in _OF_A_KIND else {}
+
+
+def _columns(value: Record) -> dict[str, list[Any]]:
+    """Lists of an object without objects in them; where there is one alone, with those of its length that stand deeper
+    (Yahoo's timestamp, and its prices under indicators)."""
+    own = {key: column for key, column in value.items() if _is_column(column)}
+    if len(own) != 1:
+        return own
+    length = len(next(iter(own.values())))
+    deeper = {name: column for child in value.values() for name, column in _deeper(child) if len(column) == length}
+    return own | deeper
+
+
+def _deeper(value: Any) -> Iterator[tuple[str, list[Any]]]:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, dict):
+        for key, child in value.items():
+            if _is_column(child):
+                yield key, child
+            else:
+                yield from _deeper(child)
+
+
+def _by_day(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_DAY.match, value))
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, list) and not any(isinstance(one, dict | list) for one in value)
+
+
+def _symbol_around(value: Record) -> dict[str, str]:
+    """The symbol and the currency that an answer names beside its records, or in its description of them."""
+    described = (value, *(child for child in value.values() if isinstance(child, dict)))
+    found: dict[str, str] = {}
+    for one in described:
+        for ours, keys in (("symbol", _SYMBOL_KEYS), ("currency", ("currency",))):
+            for key in keys:
+                if isinstance(one.get(key), str):
+                    found.setdefault(ours, one[key])
+    return found
