@@ -63,7 +63,7 @@ def _tried(alternatives: Sequence[str]) -> list[str]:
 
 
 _PAID = ("dividend", "gains", "special", "split")
-KNOWN = frozenset(
+NO_MONEY = frozenset(
     plain_name(name)
     for kind in ("prices", "actions")
     for ours, names in _TABLES[kind].items()

@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
-from connectors.files.columns import DATES, KNOWN, MONEY, NUMBERS, column_names, plain_name
+from connectors.files.columns import DATES, MONEY, NO_MONEY, NUMBERS, column_names, plain_name
 from connectors.files.foreign_rows import ForeignRows, Row, foreign_rows, unit_of
 from connectors.files.foreign_symbols import foreign_symbol, is_same_number, symbol_names
 from connectors.files.foreign_tables import NoHeader
@@ -19,7 +19,7 @@ from connectors.files.prices import BarRow
 from connectors.files.reading import Reading
 from connectors.files.rows import append_lines, malformed, write_text
 from connectors.files.stamps import day_by_order, iso_stamp
-from engine.domain.fetched import FileImport, Imported, TakenFor
+from engine.domain.fetched import FileFormat, FileImport, Imported
 from engine.domain.market import CorporateAction, Dropped, Symbol, is_crypto, parse_symbol
 from engine.errors import MalformedData, MissingData, UsageError
 
@@ -57,7 +57,7 @@ class Planned:
 class ForeignFile:
     """Rows of one foreign file by symbol: good rows are passed on, bad ones collected, dropped ones counted.
 
-    notes: what was passed over, and what the import should know.
+    notes: what was passed over, and what a person should know.
     """
 
     def __init__(self, request: FileImport, kind: str, wanted: Sequence[Symbol], reading: Reading) -> None:
@@ -124,7 +124,7 @@ class ForeignFile:
         """Notes on columns with amounts other than zero that may be money, of which none is among those `read`."""
         for column in self._theirs():
             name = plain_name(column)
-            if column in read or name in KNOWN or name.endswith("date"):
+            if column in read or name in NO_MONEY or name.endswith("date"):
                 continue
             texts = [self._numerals.plain(str(row.theirs.get(column) or "0")) for row in self._all]
             amounts = [_amount(text or "0") for text in texts]
@@ -175,8 +175,8 @@ class ForeignFile:
             raise MissingData(f"{self._source} has no row of {self.kind}{_instead(file)}")
         return replace(file, rows=known)  # a record without a price says something else (Yahoo's dividends)
 
-    def _taken_for(self, request: FileImport) -> TakenFor:
-        """How the file is read. Raises MalformedData where that cannot be told."""
+    def _taken_for(self, request: FileImport) -> FileFormat:
+        """The reading of the file. Raises MalformedData where that cannot be told."""
         cells = {
             ours: [text for row in self._file.rows if (text := row.values.get(ours))]
             for ours in self._file.columns
@@ -192,7 +192,7 @@ class ForeignFile:
                 "with --decimal point or --decimal comma"
             )
         self._order = request.dates or self._told_order()
-        return TakenFor(
+        return FileFormat(
             kind=self.kind,
             rows=len(self._file.rows),
             header=self._file.read.header,
@@ -321,8 +321,8 @@ def _has_names_of_companies(file: ForeignRows) -> bool:
 
 
 def _instead(file: ForeignRows) -> str:
-    """What a file has, or says, that has no rows of a kind."""
-    said = file.read.said or "; ".join(file.read.notes)
+    """Columns and message of a file without rows of a kind."""
+    said = file.read.message or "; ".join(file.read.notes)
     words = f"; it says: {said!r}" if said else ""
     if not file.rows:
         return words

@@ -40,7 +40,7 @@ def records(path: Path, text: str, *, one_per_line: bool) -> Foreign:
         except RecursionError:
             raise malformed(path, 1, "this is nested too deeply; save the answer as it came") from None
     if len(found.records) < 2:
-        found.said = " ".join(" ".join(list(words_of(document)) or [text]).split())[:_QUOTED]
+        found.message = " ".join(" ".join(list(words_of(document)) or [text]).split())[:_QUOTED]
     return found
 
 
@@ -67,7 +67,7 @@ def _lines(path: Path, text: str, decoder: json.JSONDecoder, found: Foreign) -> 
 
 
 def words_of(value: Any, key: str = "") -> Iterator[str]:
-    """What a document without data says: texts under a key for that."""
+    """Message of a document without data: texts under a key for that."""
     if isinstance(value, dict):
         for name, child in value.items():
             yield from words_of(child, name)

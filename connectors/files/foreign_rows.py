@@ -75,7 +75,7 @@ def foreign_rows(path: Path, names: Names, *, header: bool = True) -> ForeignRow
 
 
 def unit_of(path: Path) -> str:
-    """What is counted in a file: lines or records."""
+    """The unit that is counted in a file: lines or records."""
     return "record" if path.suffix.lower() in (_JSON[0], *_PARQUET) else "line"
 
 

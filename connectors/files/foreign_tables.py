@@ -31,20 +31,20 @@ _PAGE = re.compile(r"\s*<(!doctype html|html|head|body|table|\?xml)", re.IGNOREC
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _DECLARED = re.compile(r"<[!?][^>]*>")
 _PAID = re.compile(r"([\d.]+)\s+Dividend|([\d.]+\s*[:/]\s*[\d.]+)\s+Stock Splits?", re.IGNORECASE)
-"""What a row without prices says among those of a page of Yahoo."""
+"""A row without prices among those of a page of Yahoo."""
 _FIGURE = re.compile(r"\d")
 
 
 @dataclass(slots=True)
 class Foreign:
-    """What a file holds.
+    """The content of a file.
 
     records: its records with the line of each (for JSON and Parquet their number).
     notes: what was passed over.
     bad: rows that cannot be read.
     semicolons: True where they part its cells, as in countries with a decimal comma.
     header: the line of the names of columns, where there is one.
-    said: what an answer says that has no records.
+    message: of an answer without records.
     """
 
     records: list[tuple[int, Mapping[str, object]]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Foreign:
     bad: list[MalformedData] = field(default_factory=list)
     semicolons: bool = False
     header: int | None = None
-    said: str = ""
+    message: str = ""
 
 
 def decoded(path: Path) -> str:

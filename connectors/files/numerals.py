@@ -38,7 +38,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Numerals:
-    """How a file writes numbers.
+    """The writing of numbers in a file.
 
     decimal: POINT or COMMA.
     doubt: a cell that may be read in two ways, where none of the file tells in which; empty without one.

@@ -47,8 +47,8 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenFor:
-    """What a file was taken for.
+class FileFormat:
+    """The reading of a file: its columns, and the writing of its dates and numbers.
 
     kind: of data that was looked for.
     rows: how many of them it has.
@@ -75,7 +75,7 @@ class ImportResult:
     """An import: its files, what its file was taken for by kind, and notes."""
 
     files: tuple[Imported, ...]
-    taken: tuple[TakenFor, ...] = ()
+    taken: tuple[FileFormat, ...] = ()
     notes: tuple[str, ...] = ()
 
 
