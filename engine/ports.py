@@ -181,8 +181,12 @@ class Orders(Protocol):
         the keys are refused.
         """
 
-    async def lookup(self, order_id: str) -> BrokerOrder | None:
-        """The order of an id, or None where the broker has never seen it."""
+    async def lookup(self, order_id: str, broker_id: str = "") -> BrokerOrder | None:
+        """The order of an id of ours, else of the broker's where that is given; None where the broker does not find
+        it."""
+
+    async def orders_since(self, after: datetime) -> Sequence[BrokerOrder]:
+        """All orders that were entered after a moment (UTC), of any origin, whatever has become of them, all pages."""
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
         """All orders that are not final, of any origin, all pages."""

@@ -7,7 +7,7 @@ Tested against the sandbox. The live service could not be tested: a person with 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
@@ -36,6 +36,8 @@ from engine.errors import CredentialsRefused, MalformedData, NetworkError, Paper
 _ORDERS_A_PAGE, _ACTIVITIES_A_PAGE = 500, 100
 _LATE = timedelta(days=7)
 """Longest delay with which a dividend or a fee is entered: activities are requested from so much earlier on."""
+_FIRST = datetime(2010, 1, 1, tzinfo=UTC)
+"""Before any order of the service."""
 _NOT_TAKEN = frozenset({400, 403, 404, 422})
 """Statuses that refuse an order, with a message."""
 _SNAPSHOTS = 3
@@ -132,26 +134,35 @@ class AlpacaBroker:
             raise outcome_unknown(self.settings, order.id, "the answer is about another order")
         return update_of(taken)
 
-    async def lookup(self, order_id: str) -> BrokerOrder | None:
+    async def lookup(self, order_id: str, broker_id: str = "") -> BrokerOrder | None:
         """Implement the port."""
-        raw = await self._trading.query(
-            f"order {order_id}", lambda client: client.get_order_by_client_id(order_id), may_miss=True
-        )
+        what = f"order {order_id}"
+        raw = await self._trading.query(what, lambda client: client.get_order_by_client_id(order_id), may_miss=True)
+        if raw is None and broker_id:
+            raw = await self._trading.query(what, lambda client: client.get_order_by_id(broker_id), may_miss=True)
         return None if raw is None else broker_order(json_object(raw, f"the broker's order {order_id}"))
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
         """All orders that are not final, oldest first, all pages."""
+        return [one for one in await self._orders({"status": "open"}) if not is_final(one.state)]
+
+    async def orders_since(self, after: datetime) -> Sequence[BrokerOrder]:
+        """Implement the port, oldest first."""
+        return await self._orders({"status": "all", "after": f"{max(after, _FIRST):%Y-%m-%dT%H:%M:%S}Z"})
+
+    async def _orders(self, which: Mapping[str, str]) -> list[BrokerOrder]:
         found: dict[str, BrokerOrder] = {}
-        query: dict[str, Any] = {"status": "open", "direction": "asc", "limit": _ORDERS_A_PAGE}
+        query: dict[str, Any] = {**which, "direction": "asc", "limit": _ORDERS_A_PAGE}
         while True:
-            document = await self._trading.query("open orders", lambda client: client.get("/orders", query))
-            page = json_objects(document, "the broker's open orders")
+            document = await self._trading.query("orders", lambda client: client.get("/orders", query))
+            page = json_objects(document, "the broker's orders")
             fresh = [one for one in map(broker_order, page) if one.broker_id not in found]
             found |= {one.broker_id: one for one in fresh}
             if len(page) < _ORDERS_A_PAGE:
-                return [one for one in found.values() if not is_final(one.state)]
+                return list(found.values())
             if not fresh:
-                raise NetworkError(f"{self.settings.trading_url} repeats a page of open orders: try again later")
+                raise NetworkError(f"{self.settings.trading_url} repeats a page of orders: try again later")
+            query.pop("after", None)  # the two cannot be combined
             query["after_order_id"] = page[-1]["id"]
 
     async def last_orders(self) -> Sequence[BrokerOrder]:

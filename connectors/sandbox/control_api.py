@@ -13,7 +13,7 @@ from connectors.sandbox.market import next_session, session_open
 from connectors.sandbox.protocol import Request, invalid, moment_of, not_found, route, stamp
 from connectors.sandbox.streams import Streams
 from engine.domain.decimal_text import plain
-from engine.domain.portfolio import CENT, ZERO
+from engine.domain.portfolio import CENT, SHARE_STEP, ZERO
 
 PREFIX = "/sandbox/"
 FASTEST = 100_000.0
@@ -95,18 +95,22 @@ class ControlApi:
 
     @route("POST", "/sandbox/transfers")
     def transfer(self, request: Request) -> dict[str, Any]:
-        """Deposit cash, or (an amount below zero) withdraw it; `part` is `cash` where the history has no entry for it
-        yet, and `entry` for that entry without the cash."""
+        """Deposit cash, or with `symbol` shares, or (an amount below zero) withdraw them; `part` is `cash` (or
+        `shares`) where the history has no entry of it yet, and `entry` for that entry alone."""
+        document = request.json()
+        symbol, step = str(document.get("symbol") or ""), CENT
+        if symbol:
+            symbol, step = self._exchange.market.require(symbol, "symbol").symbol, SHARE_STEP
         try:
-            amount = Decimal(str(request.json().get("amount"))).quantize(CENT)
+            amount = Decimal(str(document.get("amount"))).quantize(step)
         except InvalidOperation:
             amount = ZERO
         if not amount:
-            raise invalid('give {"amount": USD}, above or below zero')
-        part = request.json().get("part", "both")
-        if part not in ("both", "cash", "entry"):
-            raise invalid(f"invalid part: {str(part)[:40]!r}; cash, entry, or both")
-        self._exchange.transfer(amount, cash=part != "entry", entry=part != "cash")
+            raise invalid('give {"amount": USD or shares}, above or below zero')
+        part = document.get("part", "both")
+        if part not in ("both", "cash", "shares", "entry"):
+            raise invalid(f"invalid part: {str(part)[:40]!r}; cash or shares, entry, or both")
+        self._exchange.transfer(amount, symbol, moved=part != "entry", entry=part in ("both", "entry"))
         return self.state(request)
 
     def target(self, request: Request) -> datetime | None:

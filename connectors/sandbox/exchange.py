@@ -18,9 +18,11 @@ from connectors.sandbox.orders import SandboxOrder, Ticket, good_for
 from connectors.sandbox.protocol import ApiError, forbidden, invalid, stable_id, stamp
 from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
-from engine.domain.market import ActionKind, CorporateAction, is_crypto
+from engine.domain.ledger import carried_forward
+from engine.domain.market import ActionKind, CorporateAction, Symbol, is_crypto
 from engine.domain.order import Side
 from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO
+from engine.domain.run import CashFlow
 
 _MINIMUM = {False: Decimal(1), True: Decimal(10)}
 """Smallest amount of a purchase in USD, of shares and of crypto."""
@@ -94,11 +96,18 @@ class Exchange(MatchingEngine):
         self.end(order, "canceled")
         self.commit()
 
-    def transfer(self, amount: Decimal, *, cash: bool = True, entry: bool = True) -> None:
-        """Deposit cash, or withdraw it: the cash itself, its entry in the history, or both."""
-        if cash:
-            self.book.portfolio = replace(self.book.portfolio, cash=self.book.portfolio.cash + amount)
-        if entry:
+    def transfer(self, amount: Decimal, symbol: Symbol = "", *, moved: bool = True, entry: bool = True) -> None:
+        """Deposit cash, or shares of a symbol, or withdraw them: themselves, their entry in the history, or both."""
+        book = self.book
+        if moved and symbol:
+            shares = CashFlow(session=self.now.date(), symbol=symbol, kind="", amount=ZERO, quantity=amount)
+            book.portfolio = carried_forward(book.portfolio, flows=[shares])
+        elif moved:
+            book.portfolio = replace(book.portfolio, cash=book.portfolio.cash + amount)
+        if entry and symbol:
+            listing = self.market.listing(symbol)
+            self.book.record("JNLS", self.now, {"symbol": listing.wire, "qty": plain(amount), "net_amount": "0"})
+        elif entry:
             self.book.record("CSD" if amount > 0 else "CSW", self.now, {"net_amount": plain(amount)})
         self.commit()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from connectors.sandbox.faults import Fault
@@ -52,7 +53,7 @@ def changed_answer(fault: Fault, answer: Answer) -> Answer:
         case "drip":
             return replace(answer, drip=fault.seconds)
         case "list":
-            return replace(answer, body=to_json(_listed(json.loads(answer.body), fault.then)))
+            return replace(answer, body=to_json(_listed(json.loads(answer.body), fault)))
     kind = fault.then if "/" in fault.then else answer.content_type
     return replace(answer, body=to_json(_edited(json.loads(answer.body), fault.change)), content_type=kind)
 
@@ -67,8 +68,11 @@ def _edited(document: Any, change: Mapping[str, Any]) -> Any:
     return {name: value for name, value in changed.items() if f"-{name}" not in change}
 
 
-def _listed(document: Any, how: str) -> Any:
-    """A list with its entries twice, or in reverse order."""
+def _listed(document: Any, fault: Fault) -> Any:
+    """A list with its entries twice, in reverse order, or without those of a type."""
+    how = fault.then
     if not isinstance(document, list) or how == "repeat":
         return document
+    if how == "without":
+        return [one for one in document if not fnmatchcase(str(one.get("activity_type")), fault.event)]
     return document[::-1] if how == "reverse" else [one for one in document for _ in range(2)]

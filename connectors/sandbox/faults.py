@@ -12,7 +12,7 @@
     of right     cut, drip          half of the answer and the end; a byte every `seconds`
     answers      edit               the fields of `change` in an object, or in every one of a list; `then`: content type
                  list               its entries twice, in reverse order, or the first page again (`then`: double,
-                                    reverse, repeat)
+                                    reverse, repeat); without entries of a history whose type fits `event` (without)
     of orders    partial_fill       `fraction` fills; the rest fills a minute later, is canceled, or waits (`then`)
                  reject             accepted, and rejected right away
                  refuse             403 with `message`
@@ -61,7 +61,7 @@ _STATUS = {
     "redirect": 302,
     "body": 200,
 }
-LISTS = ("double", "reverse", "repeat")
+LISTS = ("double", "reverse", "repeat", "without")
 _LONG = 3600.0
 _HALF = Decimal("0.5")
 _OWN = ("id", "since", "matched", "used")

@@ -6,8 +6,8 @@ already: what comes late is counted in the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from engine.domain.brokerage import Activity, ActivityKind
@@ -22,10 +22,11 @@ WITHIN = timedelta(days=14)
 @dataclass(frozen=True, slots=True)
 class ActivityEntry:
     """One entry of the account's history with the journal's entry for it; None where it is not the desk's: a trade of
-    none of its orders, or a note without an amount."""
+    none of its orders, or a note without an amount. `reversals` take back what was adopted in its place."""
 
     activity: Activity
     entry: Fill | CashFlow | None
+    reversals: tuple[CashFlow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,14 @@ class AccountActivity:
 
     @property
     def flows(self) -> tuple[CashFlow, ...]:
-        """Cash and shares that moved without a trade."""
-        return tuple(line.entry for line in self.all if isinstance(line.entry, CashFlow))
+        """Cash and shares that moved without a trade, and adoptions that are taken back."""
+        moved = (line.entry for line in self.all if isinstance(line.entry, CashFlow))
+        return (*moved, *(reversal for line in self.all for reversal in line.reversals))
 
-    def without(self, left_out: Collection[ActivityEntry]) -> AccountActivity:
-        """The same history, of which some entries are known and not booked."""
-        return AccountActivity(tuple(replace(one, entry=None) if one in left_out else one for one in self.all))
+    @property
+    def booked(self) -> tuple[ActivityEntry, ...]:
+        """The entries that are the desk's."""
+        return tuple(line for line in self.all if line.entry is not None)
 
 
 def session_of(calendar: Calendar, time: datetime, first_open: date | None) -> date:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.account.activity import WITHIN
-from engine.account.disagreement import CASH, disagreement, unexplained
+from engine.account.disagreement import CASH, disagreement
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
-from engine.domain.brokerage import BrokerOrder, Difference
+from engine.account.time_weighted import ADOPTED_SPLIT
+from engine.domain.brokerage import Activity, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
-from engine.domain.portfolio import CENT, ZERO, Portfolio
+from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.errors import ConfigError, MissingData
 from engine.execution.venue import SettledSession
@@ -58,15 +59,9 @@ class Booking:
     def require_agreement(self, report: ReconciliationReport, desk: str, patience: timedelta) -> None:
         """Raises BooksDisagree where both sides differ, EntryAwaited where an entry of the account's history may still
         explain it within `patience`."""
-        if report.differences:
-            raise unexplained(
-                desk,
-                report.differences,
-                report.unbooked,
-                since=self.reader.awaited_since(),
-                now=self.clock.now(),
-                patience=patience,
-            )
+        error = report.error(desk, since=self.reader.awaited_since(), now=self.clock.now(), patience=patience)
+        if error is not None:
+            raise error
 
     def orders(self, report: ReconciliationReport, session: date) -> None:
         """Write the states of our orders; one that never arrived expires once its session is not the latest."""
@@ -88,8 +83,17 @@ class Booking:
     def opened(self, report: ReconciliationReport, session: date, adopted: str = "") -> tuple[Adoption, ...]:
         """Open the desk's books with what the broker has: cash alone, or positions too that a person has `adopted`,
         giving a reason. The account's history up to now comes before them."""
-        account, now = report.account, self.clock.now()
-        portfolio = Portfolio(report.account.cash.quantize(CENT), dict(account.positions))
+        account = report.account
+        portfolio = Portfolio(account.cash.quantize(CENT), dict(account.positions))
+        before = [line.activity for line in report.activity.all]
+        bound = BoundAccount(self.kind, account.id, self.clock.now())
+        return self.opened_with(portfolio, session, bound, before, adopted)
+
+    def opened_with(
+        self, portfolio: Portfolio, session: date, bound: BoundAccount, before: Iterable[Activity], reason: str
+    ) -> tuple[Adoption, ...]:
+        """Open the desk's books at a session's close; positions are adopted for a reason, and what was `before` is not
+        booked. Raises MissingData for a position without a price."""
         point = self._point(session, portfolio)
         taken = tuple(
             Adoption(
@@ -98,34 +102,38 @@ class Booking:
                 before=ZERO,
                 after=held.quantity,
                 price=held.average_cost,
-                reason=adopted,
+                reason=reason,
             )
-            for symbol, held in sorted(account.positions.items())
+            for symbol, held in sorted(portfolio.positions.items())
         )
         with self.journal.together():
-            self.journal.account_bound(BoundAccount(self.kind, account.id, now))
-            for line in report.activity.all:
-                self.journal.activity(self.run, line.activity, booked=False)
-            for one in taken:
-                self.journal.adopted(self.run, one, now)
+            self.journal.account_bound(bound)
+            for one in before:
+                self.journal.activity(self.run, one, booked=False)
+            for adopted in taken:
+                self._enter(adopted)
             self.journal.session_settled(self.run, point)
         return taken
 
     def book(
-        self, report: ReconciliationReport, adoptions: Sequence[Adoption] = (), events: Sequence[Event] = ()
+        self,
+        report: ReconciliationReport,
+        adoptions: Sequence[Adoption | CashFlow] = (),
+        events: Sequence[Event] = (),
     ) -> None:
         """Book new activity, with the rest that rounding left, what a person has adopted, and the events of it."""
-        now, journal = self.clock.now(), self.journal
+        journal = self.journal
         entered_by = NO_RUN if self.ahead else self.run
         with journal.together():
             for line in report.activity.all:
                 journal.activity(entered_by, line.activity, booked=line.entry is not None)
-                if isinstance(line.entry, Fill):
-                    journal.fill(self.run, line.entry, line.activity.id)
-                elif line.entry is not None:
-                    journal.cash_flow(self.run, line.entry, line.activity.id)
+                if line.entry is not None:
+                    self._enter(line.entry, line.activity.id)
+                for reversal in line.reversals:
+                    self._enter(reversal)
             if report.rounding:
-                session = max(line.entry.session for line in report.activity.all if line.entry is not None)
+                sessions = [line.entry.session for line in report.activity.booked if line.entry is not None]
+                session = max(*sessions, report.journal.first_open or date.min)
                 description = "parts of a cent that the broker counts and the journal does not"
                 journal.cash_flow(
                     self.run,
@@ -134,9 +142,17 @@ class Booking:
                     ),
                 )
             for adopted in adoptions:
-                journal.adopted(self.run, adopted, now)
+                self._enter(adopted)
             for event in events:
                 journal.event(event)
+
+    def _enter(self, entry: Fill | CashFlow | Adoption, execution: str | None = None) -> None:
+        if isinstance(entry, Fill):
+            self.journal.fill(self.run, entry, execution)
+        elif isinstance(entry, CashFlow):
+            self.journal.cash_flow(self.run, entry, execution)
+        else:
+            self.journal.adopted(self.run, entry, self.clock.now())
 
     def due(self, books: EquityPoint, session: date) -> list[SettledSession]:
         """The books of every session after the last closed one, out of what the journal holds; nothing is written."""
@@ -215,26 +231,67 @@ async def cancel_ended_orders(
     return await reconciler.reconcile() if ghosts else report
 
 
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The broker's side as it is taken: what is `taken`, and how it is `booked`: what a split brought as a cash
+    flow, all else as it is taken."""
+
+    taken: tuple[Adoption, ...]
+    booked: tuple[Adoption | CashFlow, ...]
+
+
+def adoptions(report: ReconciliationReport, calendar: Calendar, session: date, reason: str) -> Adopted:
+    """The broker's side in every difference as it would be taken; nothing is written. `session` is the last completed
+    one. An adoption belongs to the first session that is open where the difference is explained, since it came about in
+    it, else to the last completed one. A desk without books opens them with what the account holds."""
+    if report.journal.bound is None:
+        held = sorted(report.account.positions.items())
+        taken = [Difference(symbol, ZERO, one.quantity) for symbol, one in held]
+        first = session
+    else:
+        books = report.journal.books
+        assert books is not None  # a bound desk has books
+        first = calendar.sessions(books.session + timedelta(days=1), books.session + WITHIN)[0]
+        taken = [one for one in report.differences if one.amount is not None]
+    explained = all(one.what in report.explanations for one in taken)
+    due = first if explained else max(first, session)
+    every = tuple(_adoption(one, report, due, reason) for one in taken)
+    booked = list[Adoption | CashFlow]()
+    for one in every:
+        why = report.explanations.get(one.symbol)
+        if why is None or why.ex_date is None:
+            booked.append(one)
+            continue
+        booked.append(
+            CashFlow(
+                session=calendar.sessions(max(first, why.ex_date), max(first, why.ex_date) + WITHIN)[0],
+                symbol=one.symbol,
+                kind=ADOPTED_SPLIT,
+                amount=ZERO,
+                quantity=why.split,
+                description=reason,
+            )
+        )
+        if why.traded:
+            booked.append(replace(one, before=EXACT.add(one.before, why.split)))
+    return Adopted(every, tuple(booked))
+
+
 def adopt(
     report: ReconciliationReport, booking: Booking, calendar: Calendar, session: date, reason: str
 ) -> tuple[Adoption, ...]:
-    """Take the broker's side in every difference and books what else is new: adoption rows say what was before and
+    """Take the broker's side in every difference and book what else is new: adoption rows say what was before and
     after. `session` is the last completed one. A desk without books opens them with what the account holds. Raises
     ConfigError without a reason."""
     if not reason.strip():
         raise ConfigError("an adoption needs its reason, for whoever reads the books later")
     booking.orders(report, session)
     booking.lost(report)
+    found = adoptions(report, calendar, session, reason)
     if report.journal.bound is None:
         return booking.opened(report, session, reason)
-    books = report.journal.books
-    assert books is not None  # a bound desk has books
-    due = session
-    if due <= books.session:
-        due = calendar.sessions(books.session + timedelta(days=1), books.session + timedelta(days=14))[0]
-    adoptions = tuple(_adoption(one, report, due, reason) for one in report.differences if one.amount is not None)
-    booking.book(report, adoptions)
-    return adoptions
+    booking.book(report, found.booked)
+    return found.taken
 
 
 def _adoption(one: Difference, report: ReconciliationReport, session: date, reason: str) -> Adoption:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from engine.domain.brokerage import Difference
-from engine.domain.market import Symbol
 from engine.errors import DeskHalted, TryAgainLater
 
 CASH = "cash"
+REBUILD = "recover what the journal lacks with `paperdesk reconcile --rebuild`"
 TAKE_ITS_SIDE = "see `paperdesk reconcile`, and take the broker's side with `paperdesk reconcile --adopt`"
 
 
@@ -23,11 +22,16 @@ class BooksDisagree(DeskHalted):
 
 
 class EntryAwaited(TryAgainLater):
-    """Cash or shares have moved at the broker, and the entries of the account's history that say why may still come."""
+    """Cash or shares have moved at the broker, and the entries of the account's history that say why may still come:
+    `awaited` says of what by difference, `until` when (UTC) it is overdue."""
 
-    def __init__(self, message: str, differences: Sequence[Difference]) -> None:
+    def __init__(
+        self, message: str, differences: Sequence[Difference], awaited: Mapping[str, str], until: datetime
+    ) -> None:
         super().__init__(message)
         self.differences = tuple(differences)
+        self.awaited = dict(awaited)
+        self.until = until
 
 
 def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAKE_ITS_SIDE) -> BooksDisagree:
@@ -38,30 +42,33 @@ def disagreement(desk: str, differences: Sequence[Difference], advice: str = TAK
 def unexplained(
     desk: str,
     differences: Sequence[Difference],
-    unbooked: Mapping[Symbol, Decimal],
+    awaited: Mapping[str, str],
     *,
     since: datetime | None,
     now: datetime,
     patience: timedelta,
 ) -> BooksDisagree | EntryAwaited:
     """The error of a reconciliation that found differences. Those that entries of the account's history can explain
-    wait for them for `patience`, counted from `since`, when a run saw them first (UTC; None: this one does): a
-    difference in cash, and one in shares by the trades of the desk's orders that have no entry yet (`unbooked`)."""
-    if any(one.what != CASH and (one.amount is None or unbooked.get(one.what) != one.amount) for one in differences):
+    wait for them for `patience`, counted from `since`, when a run saw them first (UTC; None: this one does); `awaited`
+    says of what an entry is awaited, by difference."""
+    if any(one.what not in awaited for one in differences):
         return disagreement(desk, differences)
     due = (since or now) + patience
     if now < due:
         moved = ", ".join(_moved(one) for one in differences)
         return EntryAwaited(
             f"at the broker {moved} beside the journal of {desk}, and the account's history has no entry for it yet: "
-            f"one is awaited until {due:%Y-%m-%d %H:%M} UTC, without a trade before; run again later",
+            f"one is awaited until {due:%Y-%m-%d %H:%M} UTC ({'; '.join(awaited.values())}), without a trade before; "
+            "run again later",
             differences,
+            awaited,
+            due,
         )
-    awaited = f" since {since:%Y-%m-%d %H:%M} UTC" if since is not None and patience else ""
+    waited = f" since {since:%Y-%m-%d %H:%M} UTC" if since is not None and patience else ""
     return _halting(
         desk,
         differences,
-        f"no entry of the account's history explains it{awaited}; one that comes late still can, else {TAKE_ITS_SIDE}",
+        f"no entry of the account's history explains it{waited}; one that comes late still can, else {TAKE_ITS_SIDE}",
     )
 
 

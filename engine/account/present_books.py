@@ -7,8 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import date
 from decimal import Decimal
 
-from engine.account.time_weighted import net_deposits
-from engine.domain.brokerage import ActivityKind
+from engine.account.time_weighted import SPLITS, net_deposits
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol
 from engine.domain.order import Fill
@@ -56,7 +55,7 @@ def _restated(last: EquityPoint, flows: Sequence[CashFlow]) -> dict[Symbol, Deci
     """The closes in the shares of now: a split changes what a share is."""
     prices = dict(last.prices)
     for symbol, held in last.portfolio.positions.items():
-        split = sum((one.quantity for one in flows if one.symbol == symbol and one.kind == ActivityKind.SPLIT), ZERO)
+        split = sum((one.quantity for one in flows if one.symbol == symbol and one.kind in SPLITS), ZERO)
         if split and held.quantity + split and symbol in prices:
             prices[symbol] = prices[symbol] * held.quantity / (held.quantity + split)
     return prices

@@ -4,19 +4,23 @@ Nothing is written here: the report is a value, which booking.py writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from datetime import date, datetime, timedelta
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Protocol
 
 from engine.account.activity import AccountActivity, read_activity
 from engine.account.crypto_fees import DUE_WITHIN, expected_fees
-from engine.account.disagreement import CASH
-from engine.domain.brokerage import BrokerAccount, BrokerOrder, Difference
+from engine.account.disagreement import CASH, REBUILD, BooksDisagree, EntryAwaited, disagreement, unexplained
+from engine.account.explanations import Actions, Explanation, explained
+from engine.account.netting import OpenAdoption, netted, open_adoptions
+from engine.account.time_weighted import SPLITS
+from engine.domain.brokerage import ActivityKind, BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, Side, is_final
+from engine.domain.order_id import read_order_id
 from engine.domain.portfolio import CENT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.errors import ConfigError
@@ -44,37 +48,24 @@ def compare(
     return (*found, *foreign), rest
 
 
-def adopted_before(snapshot: JournalSnapshot, activity: AccountActivity, account: BrokerAccount) -> AccountActivity:
-    """The new entries without those that come after a person has adopted the very cash that they explain: booked too,
-    they would count twice. Both sides have to agree without them, and only without them."""
-    whole = snapshot.portfolio(activity)
-    if not snapshot.adopted_cash or not compare(whole, account, (), 0)[0]:
-        return activity
-    booked = [one for one in activity.all if one.entry is not None]
-    for late in (*([one] for one in booked), booked):
-        rest = activity.without(late)
-        portfolio = snapshot.portfolio(rest)
-        explained = (whole.cash - portfolio.cash).quantize(CENT)
-        fresh = len(rest.fills) + len(rest.flows)
-        if explained in snapshot.adopted_cash and not compare(portfolio, account, (), fresh)[0]:
-            return rest
-    return activity
-
-
 def foreign_orders(open_orders: Iterable[BrokerOrder], orders: Mapping[str, Order]) -> list[Difference]:
     """Orders that are open at the broker and should not be."""
     found = []
     for order in open_orders:
         ours = orders.get(order.order_id)
-        amount = f"{order.quantity} shares" if order.quantity is not None else f"{order.notional} of money"
         if ours is None:
-            note = f"open at the broker and not this desk's: {order.side} {order.symbol}, {amount}"
+            note = f"open at the broker and not this desk's: {_in_words(order)}"
         elif is_final(ours.state):
             note = f"open at the broker and {ours.state} in the journal"
         else:
             continue
         found.append(Difference(f"order {order.order_id}", None, None, note))
     return found
+
+
+def _in_words(order: BrokerOrder) -> str:
+    amount = f"{order.quantity} shares" if order.quantity is not None else f"{order.notional} of money"
+    return f"{order.side} {order.symbol}, {amount}"
 
 
 PAUSES = (0.5, 1.0, 2.0, 4.0)
@@ -85,6 +76,16 @@ come later reads back further by itself."""
 ID_UNKNOWN_WITHIN = timedelta(days=14)
 """Time before the latest order from which an order that has ended is still looked up, where the broker's id of it is
 not known yet."""
+
+
+ADOPTED_WITHIN = timedelta(days=30)
+"""Time after an adoption in which its entry is still looked for."""
+AskActions = Callable[[Sequence[Symbol]], Awaitable[Actions]]
+
+
+async def no_actions(symbols: Sequence[Symbol]) -> Actions:
+    """For data without corporate actions."""
+    return {}
 
 
 class AccountReader(Account, Orders, Protocol):
@@ -102,7 +103,8 @@ class JournalSnapshot:
     ids: our order ids by the broker's
     entries: the account's entries by id, and their time, UTC
     fills, flows, adoptions: after the last closed books
-    adopted_cash: every difference in cash that a person has adopted
+    adopted: adoptions that no entry of the account's history has taken back
+    splits: session of the last split in the journal by symbol
     crypto_fills: those whose fees may not be entered yet
     filled: shares, by its last known state, of each order whose trades may not be entered yet
     booked: shares of each order in the journal's trades
@@ -117,7 +119,8 @@ class JournalSnapshot:
     fills: tuple[Fill, ...] = ()
     flows: tuple[CashFlow, ...] = ()
     adoptions: tuple[Adoption, ...] = ()
-    adopted_cash: frozenset[Decimal] = frozenset()
+    adopted: tuple[OpenAdoption, ...] = ()
+    splits: Mapping[Symbol, date] = field(default_factory=dict)
     crypto_fills: tuple[Fill, ...] = ()
     filled: Mapping[str, Decimal] = field(default_factory=dict)
     booked: Mapping[str, Decimal] = field(default_factory=dict)
@@ -149,6 +152,9 @@ class ReconciliationReport:
     differences: empty where both sides agree, up to `rounding`
     rounding: cash in the quote currency that rounding explains
     expected: fees that are taken and not entered yet, which are no differences
+    explanations: of the differences that have one, by what differs: their entries may still come
+    recoverable: orders of this desk by their ids that its journal does not have as sent
+    strange: orders in the account that no desk has given, as far as they were looked for
     """
 
     journal: JournalSnapshot
@@ -159,6 +165,21 @@ class ReconciliationReport:
     differences: tuple[Difference, ...]
     rounding: Decimal = ZERO
     expected: tuple[Difference, ...] = ()
+    explanations: Mapping[str, Explanation] = field(default_factory=dict)
+    recoverable: tuple[BrokerOrder, ...] = ()
+    strange: tuple[BrokerOrder, ...] = ()
+
+    def error(
+        self, desk: str, *, since: datetime | None, now: datetime, patience: timedelta
+    ) -> BooksDisagree | EntryAwaited | None:
+        """The error of both sides that differ, None where they agree: EntryAwaited where entries of the account's
+        history may still explain all of it within `patience` of `since`, when a run saw it first (UTC)."""
+        if not self.differences:
+            return None
+        if self.recoverable:
+            return disagreement(desk, self.differences, REBUILD)
+        awaited = {what: one.awaited(what) for what, one in self.explanations.items()}
+        return unexplained(desk, self.differences, awaited, since=since, now=now, patience=patience)
 
     @property
     def unbooked(self) -> dict[Symbol, Decimal]:
@@ -183,6 +204,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     books = points[-1] if points else None
     closed = date.min if books is None else books.session
     adopted, fills = reader.adoptions(), reader.fills()
+    flows = reader.cash_flows()
     orders = {entry.order.id: entry.order for entry in reader.orders()}
     unentered = [order.id for order in orders.values() if _entry_may_be_due(order.session, closed)]
     booked: dict[str, Decimal] = {}
@@ -196,9 +218,10 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         ids=reader.broker_orders(),
         entries=reader.activities(),
         fills=tuple(fill for fill in fills if fill.session > closed),
-        flows=tuple(flow for flow in reader.cash_flows() if flow.session > closed),
+        flows=tuple(flow for flow in flows if flow.session > closed),
         adoptions=tuple(one for one in adopted if one.session > closed),
-        adopted_cash=frozenset(one.after - one.before for one in adopted if not one.symbol),
+        adopted=open_adoptions(adopted, flows),
+        splits={flow.symbol: flow.session for flow in flows if flow.kind in SPLITS},
         crypto_fills=tuple(
             fill for fill in fills if is_crypto(fill.symbol) and _entry_may_be_due(fill.session, closed)
         ),
@@ -222,6 +245,7 @@ class Reconciler:
     calendar: the desk's sessions
     clock: the time, UTC
     pause: waits so many seconds
+    actions: the corporate actions of some symbols, asked for where shares differ
     """
 
     broker: AccountReader
@@ -231,6 +255,7 @@ class Reconciler:
     calendar: Calendar
     clock: Clock
     pause: Pause
+    actions: AskActions = no_actions
 
     async def reconcile(self) -> ReconciliationReport:
         """Compare both sides. Raises ConfigError for an account that is not the journal's, and what the broker's ports
@@ -248,7 +273,7 @@ class Reconciler:
         snapshot, broker = journal_snapshot(self.journal), self.broker
         before = await broker.account()
         self._check_account(snapshot, before)
-        states = [(order, await broker.lookup(order.id)) for order in _sent(snapshot)]
+        states = await self._states(snapshot)
         activities = await broker.activities(self._since(snapshot))
         open_orders = tuple(await broker.open_orders())
         after = await broker.account()
@@ -258,17 +283,22 @@ class Reconciler:
             return snapshot.orders.get(ids.get(broker_id, ""))
 
         activity = read_activity(activities, order_of, snapshot.entries, self.calendar, snapshot.first_open)
+        recoverable, strange = await self._not_in_journal(snapshot, open_orders, activity, after)
         now = dict(snapshot.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in states}
-        foreign = [*foreign_orders(open_orders, now), *_lost(states)]
+        lost = {order.order_id for order in recoverable}
+        foreign = [
+            *foreign_orders([order for order in open_orders if order.order_id not in lost], now),
+            *map(_recoverable, recoverable),
+            *_lost(states),
+        ]
+        expected: tuple[Difference, ...] = ()
         if snapshot.bound is None:
             opening = Portfolio(after.cash.quantize(CENT))
             differences, rounding = compare(opening, after, foreign, 0)
-            expected: tuple[Difference, ...] = ()
         else:
-            activity = adopted_before(snapshot, activity, after)
-            differences, rounding = compare(
-                snapshot.portfolio(activity), after, foreign, len(activity.fills) + len(activity.flows)
-            )
+            theirs = Portfolio(after.cash, dict(after.positions))
+            activity = netted(activity, snapshot.adopted, snapshot.portfolio(activity), theirs)
+            differences, rounding = compare(snapshot.portfolio(activity), after, foreign, len(activity.booked))
             traded = (*snapshot.crypto_fills, *activity.fills)
             differences, expected = expected_fees(differences, traded, self.clock.now().date())
         report = ReconciliationReport(
@@ -280,8 +310,76 @@ class Reconciler:
             differences=differences,
             rounding=rounding,
             expected=expected,
+            recoverable=recoverable,
+            strange=strange,
         )
+        report = replace(report, explanations=await self._explanations(report))
         return report, _holdings(before) == _holdings(after)
+
+    async def _states(self, snapshot: JournalSnapshot) -> list[tuple[Order, BrokerOrder | None]]:
+        """Every order that was sent and may have moved, with the broker's state of it. A look-up by our id may fail for
+        ever: one that it does not find is asked for by the broker's id, and looked for among all orders."""
+        named = {ours: theirs for theirs, ours in snapshot.ids.items()}
+        states = [(order, await self.broker.lookup(order.id)) for order in _sent(snapshot)]
+        missing = [order for order, theirs in states if theirs is None]
+        if not missing:
+            return states
+        first = datetime.combine(min(order.session for order in missing), time(), UTC)
+        found = {one.order_id: one for one in await self.broker.orders_since(first)}
+        for order in missing:
+            if order.id not in found and order.id in named:
+                theirs = await self.broker.lookup(order.id, named[order.id])
+                found |= {} if theirs is None else {order.id: theirs}
+        return [(order, found.get(order.id) if theirs is None else theirs) for order, theirs in states]
+
+    async def _not_in_journal(
+        self,
+        snapshot: JournalSnapshot,
+        open_orders: Iterable[BrokerOrder],
+        activity: AccountActivity,
+        account: BrokerAccount,
+    ) -> tuple[tuple[BrokerOrder, ...], tuple[BrokerOrder, ...]]:
+        """Orders in the account that the journal does not have, or not as sent: this desk's by their ids, and those
+        that no desk has given. They are looked for where the journal has nothing of the account yet, or something there
+        is none of its orders. Raises ConfigError for an order of another desk."""
+        bound = snapshot.bound
+        known = {order.id for order in snapshot.orders.values() if order.state is not OrderState.INTENDED}
+        trades = any(one.entry is None and one.activity.kind is ActivityKind.FILL for one in activity.all)
+        if bound is not None and not trades and all(order.order_id in known for order in open_orders):
+            return (), ()
+        first = datetime.min.replace(tzinfo=UTC) if bound is None else bound.time - OVERLAP
+        recoverable, strange = list[BrokerOrder](), list[BrokerOrder]()
+        for order in await self.broker.orders_since(first):
+            name = read_order_id(order.order_id)
+            if name is None:
+                strange.append(order)
+            elif name.desk != self.desk:
+                raise ConfigError(
+                    f"the account {account.id} serves the desk {name.desk} already, whose order {order.order_id} is in "
+                    f"it, and {self.desk} needs one of its own: use the keys of another account (or desk.name "
+                    f"{name.desk} where that desk is this one)"
+                )
+            elif order.order_id not in known:
+                recoverable.append(order)
+        return tuple(recoverable), tuple(strange)
+
+    async def _explanations(self, report: ReconciliationReport) -> Mapping[str, Explanation]:
+        snapshot, differing = report.journal, [one for one in report.differences if one.amount is not None]
+        if snapshot.books is None:
+            return {}
+        shares = [one.what for one in differing if one.what != CASH]
+        known = all(report.unbooked.get(one.what) == one.amount for one in differing if one.what != CASH)
+        actions = {} if known else await self.actions(shares)
+        return explained(
+            differing,
+            report.unbooked,
+            actions,
+            snapshot.splits,
+            books=snapshot.books.portfolio,
+            journal=snapshot.portfolio(report.activity),
+            closed=snapshot.books.session,
+            today=self.clock.now().date(),
+        )
 
     def _check_account(self, snapshot: JournalSnapshot, account: BrokerAccount) -> None:
         if snapshot.bound is None and snapshot.books is not None:
@@ -296,10 +394,13 @@ class Reconciler:
             )
 
     def _since(self, snapshot: JournalSnapshot) -> datetime:
-        """The time from which the history is read: never before the desk's first run."""
+        """The time from which the history is read: never before the desk's first run, and since the last adoptions that
+        an entry may still take back."""
         if snapshot.bound is None:
             return self.clock.now() - OVERLAP
-        return max((snapshot.bound.time, *snapshot.entries.values())) - OVERLAP
+        latest = max((snapshot.bound.time, *snapshot.entries.values()))
+        adopted = [datetime.combine(one.session, time(), UTC) for one in snapshot.adopted]
+        return min((latest, *(one for one in adopted if latest - one < ADOPTED_WITHIN))) - OVERLAP
 
 
 def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpdate | None]:
@@ -331,6 +432,12 @@ def _lost(states: Sequence[tuple[Order, BrokerOrder | None]]) -> list[Difference
         for order, theirs in states
         if theirs is None and order.state in had
     ]
+
+
+def _recoverable(order: BrokerOrder) -> Difference:
+    """An order of this desk that its journal does not have."""
+    note = f"this desk's by its id, {order.state} at the broker and not in the journal: {_in_words(order)}"
+    return Difference(f"order {order.order_id}", None, None, note)
 
 
 def _holdings(account: BrokerAccount) -> tuple[object, ...]:

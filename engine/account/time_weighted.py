@@ -13,13 +13,22 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from engine.domain.brokerage import ActivityKind
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.portfolio import CENT, EXACT, ZERO
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 EXTERNAL = "transfer"
 """The kind of cash flow of deposits and withdrawals."""
+ADOPTED_TRANSFER = "adopted transfer"
+"""The kind of a deposit or withdrawal whose entry came after its cash or shares were adopted."""
+REVERSED = "reversed adoption"
+"""The kind of what takes an adoption back, in its own session: the entry that it stood for has come."""
+ADOPTED_SPLIT = "adopted split"
+"""The kind of shares that a split brought and that were adopted before their entry came; it takes them back as well."""
 ONE = Decimal(1)
+
+SPLITS = (ActivityKind.SPLIT, ADOPTED_SPLIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,11 @@ class Measured:
     fall: Decimal
 
 
+def is_external(flow: CashFlow) -> bool:
+    """True for a deposit or a withdrawal, which is no profit."""
+    return flow.kind in (EXTERNAL, ADOPTED_TRANSFER, REVERSED)
+
+
 def net_deposits(
     points: Sequence[EquityPoint], flows: Iterable[CashFlow], adoptions: Iterable[Adoption] = ()
 ) -> tuple[NetDeposit, ...]:
@@ -52,7 +66,7 @@ def net_deposits(
     has a price of count at what they were adopted at, else at nothing."""
     found: list[NetDeposit] = []
     for flow in flows:
-        if flow.kind != EXTERNAL:
+        if not is_external(flow):
             continue
         place = _place(points, flow.session)
         if place is not None:

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
-from engine.account.time_weighted import EXTERNAL, measured, net_deposits
+from engine.account.time_weighted import is_external, measured, net_deposits
 from engine.conventions.metrics.track import Floats, Track, floats
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
@@ -57,8 +57,9 @@ def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_y
     were deposited count as bought, those that were withdrawn as sold.
     """
     earned, held, values, invested = share, ZERO, [share], []
-    trades = [fill for fill in stretch.fills if fill.symbol == symbol]
-    flows = [flow for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
+    trades = sorted((fill for fill in stretch.fills if fill.symbol == symbol), key=lambda one: one.session)
+    earnings = [flow for flow in stretch.cash_flows if flow.symbol == symbol and not is_external(flow)]
+    flows = sorted(earnings, key=lambda one: one.session)  # what came late is in the session that it was adopted in
     all_brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
     brought = sorted((one for one in all_brought if one.symbol == symbol), key=lambda one: one.session)
     for point in stretch.equity:

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 from engine.account.booking import Booking
 from engine.account.reconciliation import Reconciler
 from engine.app.desk_journal import DeskJournal
+from engine.app.market_data import known_actions
 from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.clock import OffsetClock, SyncedClock
 from engine.domain.exchanges import Exchanges
@@ -96,6 +98,7 @@ class DeskContext:
             calendar=self.calendar,
             clock=account.clock,
             pause=asyncio.sleep,
+            actions=partial(known_actions, self.services, self.session),
         )
 
     def booking(self, account: DeskAccount, run: str, market: Market, *, ahead: bool = False) -> Booking:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from engine.account.explanations import Actions
 from engine.account.reconciliation import journal_snapshot
 from engine.app.run_spec import preset_of
 from engine.clock import OffsetClock
@@ -182,6 +183,15 @@ def load_prices(services: Services, data: DataSpec, symbols: Sequence[Symbol], t
         filings={},
         calendars={symbol: services.calendar_for(symbol) for symbol in symbols},
     )
+
+
+async def known_actions(services: Services, through: date, symbols: Sequence[Symbol]) -> Actions:
+    """The corporate actions of symbols by the desk's data; a symbol of which it has none is left out."""
+    source, found = services.open_source(services.data, through), dict[Symbol, Sequence[CorporateAction] | None]()
+    for symbol in symbols:
+        with suppress(MissingData):
+            found[symbol] = await source.actions(symbol)
+    return found
 
 
 async def broker_closes(services: Services, symbols: Sequence[Symbol], day: date) -> Mapping[Symbol, Decimal]:

@@ -1,23 +1,29 @@
-"""Reconciliation of the configured desk's account with its journal: compared, and adopted on request."""
+"""Reconciliation of the configured desk's account with its journal: compared, adopted or recovered on request."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from engine import places
-from engine.account.booking import adopt, cancel_ended_orders
+from engine.account.booking import Booking, adopt, adoptions, cancel_ended_orders
 from engine.account.claim import claim_account
+from engine.account.disagreement import BooksDisagree, EntryAwaited
+from engine.account.rebuilding import RECOVERED, Beginning, beginning, name_of, recovered_order
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import fetch, held_symbols, load_desk
+from engine.domain.brokerage import BrokerOrder
 from engine.domain.market import Symbol
-from engine.domain.run import Adoption
+from engine.domain.order import OrderState
+from engine.domain.order_id import NO_CYCLE, YOU, is_own
+from engine.domain.run import Adoption, RunKind, RunOutcome
 from engine.errors import ConfigError
+from engine.journal.entries import BoundAccount, OrderEntry, RunEntry
 from engine.market.as_of import Market
 from engine.services import FetchOptions, Services
 from engine.session.context import run_id
@@ -28,57 +34,147 @@ ATTEMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """The comparison of both sides (`report.differences` is empty where they agree), and the `adopted` differences."""
+    """The comparison of both sides, and the error that a run would end with, None where they agree; the differences
+    that were `adopted`, and the orders that were `recovered` from the account, or would be."""
 
     desk: str
     report: ReconciliationReport
+    error: BooksDisagree | EntryAwaited | None = None
     adopted: tuple[Adoption, ...] = ()
+    recovered: tuple[BrokerOrder, ...] = ()
 
 
 async def reconcile(services: Services) -> Reconciled:
-    """Compare journal and broker; nothing is written. Raises ConfigError for a desk without an account at a broker,
-    TryAgainLater while a run is at work, and what the broker raises."""
-    desk = services.desk
-    async with _account(services) as account:
-        with DeskJournal(desk) as journal:
-            context = desk_context(services, journal, account=account)
-            with journal.locked():
-                return Reconciled(desk, await context.reconciler(account).reconcile())
+    """Compare journal and broker; nothing is written. Raises ConfigError for a desk without an account at a broker, and
+    one whose account has orders of another desk, TryAgainLater while a run is at work, and what the broker raises."""
+    async with _opened(services) as (context, account):
+        return await _compared(context, account)
 
 
-async def adopt_account(services: Services, reason: str) -> Reconciled:
-    """Take the broker's side in every difference, recorded with its reason. Raises as `reconcile` does,
-    BooksDisagree while a stranger's order is open, MissingData for positions without prices where the desk's books are
-    opened with them."""
-    desk = services.desk
-    async with _account(services) as account:
-        with DeskJournal(desk) as journal:
-            context = desk_context(services, journal, account=account)
-            calendar, session = context.calendar, context.session
-            await check_calendar(account.broker, calendar, session)
-            with journal.locked():
-                return await _adopted(context, account, reason)
+async def adopt_account(services: Services, reason: str, *, dry_run: bool = False) -> Reconciled:
+    """Take the broker's side in every difference, recorded with its reason; nothing is written or canceled in a
+    `dry_run`. Raises as `reconcile` does, BooksDisagree while a stranger's order is open or the journal lacks orders of
+    this desk, EntryAwaited for trades of the desk's orders whose entries may still come, MissingData for positions
+    without prices where the desk's books are opened with them."""
+    async with _opened(services) as (context, account):
+        await check_calendar(account.broker, context.calendar, context.session)
+        found = await _compared(context, account)
+        report, desk = found.report, context.desk
+        own = any(one.traded for one in report.explanations.values())
+        if found.error is not None and (report.recoverable or (own and isinstance(found.error, EntryAwaited))):
+            raise found.error
+        if dry_run:
+            taken = adoptions(report, context.calendar, context.session, reason).taken
+            return Reconciled(desk, report, found.error, taken)
+        claim_account(places.account_file(report.account.id), desk, report.account.id)
+        report = await cancel_ended_orders(account.broker, context.reconciler(account), report, desk)
+        market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
+        if report.journal.bound is None:
+            market = await _market(context, tuple(report.account.positions))
+        booking = context.booking(account, run_id(desk, context.session), market)
+        taken = adopt(report, booking, context.calendar, context.session, reason)
+        after = await _compared(context, account)
+        return Reconciled(desk, after.report, after.error, taken)
 
 
-async def _adopted(context: DeskContext, account: DeskAccount, reason: str) -> Reconciled:
-    desk, calendar, session, journal = context.desk, context.calendar, context.session, context.journal
-    reconciler = context.reconciler(account)
-    report = await reconciler.reconcile()
-    claim_account(places.account_file(report.account.id), desk, report.account.id)
-    report = await cancel_ended_orders(account.broker, reconciler, report, desk)
-    market = Market(histories={}, actions={}, news={}, filings={}, calendars={})
-    if report.journal.bound is None:
-        await _fetch_held(context.services, tuple(report.account.positions))
-        market = await load_desk(context.services, session, (*held_symbols(journal.reader), *report.account.positions))
-    booking = context.booking(account, run_id(desk, session), market)
-    return Reconciled(desk, report, adopt(report, booking, calendar, session, reason))
+async def rebuild_account(services: Services, *, dry_run: bool = False) -> Reconciled:
+    """Recover what the journal lacks from the account: the orders of this desk by their ids, in runs that are done, so
+    that nothing is decided twice; a lost journal begins with the books before the first of them. Then both sides are
+    compared, and where they agree trades and cash flows are booked and the books closed. Nothing is written in a
+    `dry_run`. Raises as `adopt_account` does."""
+    async with _opened(services) as (context, account):
+        await check_calendar(account.broker, context.calendar, context.session)
+        found = await _compared(context, account)
+        report, lost = found.report, found.report.recoverable
+        if not lost or dry_run:
+            return Reconciled(context.desk, report, found.error, recovered=lost)
+        claim_account(places.account_file(report.account.id), context.desk, report.account.id)
+        held = {*report.account.positions, *(one.symbol for one in lost)}
+        market = await _market(context, tuple(sorted(held)))
+        booking = context.booking(account, run_id(context.desk, context.session), market)
+        begins = None
+        if report.journal.bound is None:
+            since = datetime.combine(min(name_of(one).session for one in lost), time(), UTC) - timedelta(days=1)
+            history = await account.broker.activities(since)
+            begins = beginning(lost, report.account, history, context.calendar)
+        _recover(context, booking, lost, begins, report.account.id)
+        after = await _compared(context, account)
+        booking.orders(after.report, context.session)
+        if after.error is None:
+            booking.book(after.report)
+            books = after.report.journal.books
+            assert books is not None  # they were opened
+            booking.close(booking.due(books, context.session))
+            after = await _compared(context, account)
+        return Reconciled(context.desk, after.report, after.error, recovered=lost)
 
 
-async def _fetch_held(services: Services, held: Sequence[Symbol]) -> None:
-    """Fetch the prices of what an account holds, where the desk fetches from its broker."""
+def _recover(
+    context: DeskContext, booking: Booking, lost: Sequence[BrokerOrder], begins: Beginning | None, account: str
+) -> None:
+    """Write the orders that the journal lacks, and before them the books that a lost one began with."""
+    journal, now = booking.journal, booking.clock.now()
+    with journal.together():
+        if begins is not None:
+            bound = BoundAccount(booking.kind, account, context.calendar.closes_at(begins.session))
+            booking.opened_with(begins.portfolio, begins.session, bound, begins.before, RECOVERED)
+        for theirs in lost:
+            order, name, own = recovered_order(theirs), name_of(theirs), is_own(theirs.order_id)
+            run = f"{RunKind.ORDER}-{order.id}" if own else run_id(context.desk, name.session, max(name.cycle, 1))
+            before = booking.reader.order(order.id)
+            if before is None:
+                journal.order_intended(
+                    OrderEntry(
+                        order=order,
+                        run=run,
+                        desk=context.desk,
+                        cycle=name.cycle,
+                        time=theirs.submitted_at or now,
+                        owner=YOU if own else "",
+                    )
+                )
+            journal.order_moved((before or order).moved(OrderState.SUBMITTING), theirs.submitted_at or now)
+            journal.broker_order(order.id, theirs.broker_id)
+            _end_run(context, booking, run, theirs)
+
+
+def _end_run(context: DeskContext, booking: Booking, run: str, theirs: BrokerOrder) -> None:
+    """Have the run of a recovered order done, so that nothing is decided again in it."""
+    begun, name, now = booking.reader.find_run(run), name_of(theirs), booking.clock.now()
+    if begun is not None and begun.outcome in (RunOutcome.DONE, RunOutcome.SKIPPED):
+        return
+    kind = RunKind.DAILY if name.cycle == 1 else RunKind.ORDER if name.cycle == NO_CYCLE else RunKind.INTRADAY
+    if begun is None:
+        entry = RunEntry(
+            id=run,
+            kind=kind,
+            name=context.services.config.desk.preset,
+            started=theirs.submitted_at or now,
+            label=RECOVERED,
+            symbols=context.symbols,
+            session=name.session,
+            cycle=name.cycle,
+        )
+        booking.journal.run_started(entry)
+    booking.journal.run_finished(run, RunOutcome.DONE, now, detail=RECOVERED)
+
+
+async def _compared(context: DeskContext, account: DeskAccount) -> Reconciled:
+    """Both sides as they are now, and the error of a run that found them so."""
+    report, reader = await context.reconciler(account).reconcile(), context.journal.reader
+    patience = timedelta(hours=context.services.config.broker.late_entry_hours)
+    since = None if reader is None else reader.awaited_since()
+    error = report.error(context.desk, since=since, now=account.clock.now(), patience=patience)
+    return Reconciled(context.desk, report, error)
+
+
+async def _market(context: DeskContext, held: Sequence[Symbol]) -> Market:
+    """The prices of what an account holds or has traded, fetched where the desk fetches from its broker."""
+    services = context.services
     brings = services.broker is not None and services.broker.registration.brings_data
     if held and brings and services.config.data.refresh and services.data_folder is not None:
         await fetch(services, "bars", FetchOptions(folder=services.data_folder), held)
+    return await load_desk(services, context.session, (*held_symbols(context.journal.reader), *held))
 
 
 async def broker_values(services: Services, first: date, last: date) -> Mapping[date, Decimal]:
@@ -90,10 +186,16 @@ async def broker_values(services: Services, first: date, last: date) -> Mapping[
         return await broker.equity_history(first, last)
 
 
-def _account(services: Services) -> AbstractAsyncContextManager[DeskAccount]:
+@asynccontextmanager
+async def _opened(services: Services) -> AsyncIterator[tuple[DeskContext, DeskAccount]]:
+    """The desk, under its lock, and its account."""
     if services.broker is None:
         raise ConfigError(
             f"the desk {services.desk} trades on the simulated market, whose books are the journal: nothing "
             "is to be reconciled (broker.kind)"
         )
-    return desk_account(services, services.broker)
+    async with desk_account(services, services.broker) as account:
+        with DeskJournal(services.desk) as journal:
+            context = desk_context(services, journal, account=account)
+            with journal.locked():
+                yield context, account

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from datetime import date
-
     from engine.domain.market import Symbol
     from engine.domain.order import Side
 
@@ -19,6 +19,32 @@ def order_id(
     whose book is traded, empty where the desk has one book only."""
     traded = f"{symbol.replace('/', '')}-{book}" if book else symbol.replace("/", "")
     return f"{desk}-{session:%Y%m%d}-{cycle}-{traded}-{side.value[0]}-{attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderName:
+    """The parts of an order's id: its desk, the decision's session, the number of its cycle, and what was traded, a
+    symbol with the owner whose book it is where there is one."""
+
+    desk: str
+    session: date
+    cycle: int
+    traded: str
+
+
+_NAME = re.compile(r"(.+)-(\d{8})-(\d+)-(.+)-[BS]-\d+")
+
+
+def read_order_id(order: str) -> OrderName | None:
+    """The parts of an id of `order_id`; None for one that no desk has given."""
+    found = _NAME.fullmatch(order)
+    if found is None:
+        return None
+    try:
+        session = date.fromisoformat(found[2])
+    except ValueError:
+        return None
+    return OrderName(found[1], session, int(found[3]), found[4])
 
 
 YOU = "you"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
-from engine.account.time_weighted import EXTERNAL, net_deposits
+from engine.account.time_weighted import is_external, net_deposits
 from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
@@ -107,7 +107,7 @@ def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
         if fill.symbol == symbol:
             amount = money(EXACT.multiply(fill.quantity, fill.price))
             earned += (amount if fill.side is Side.SELL else -amount) - money(fill.fee)
-    paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and flow.kind != EXTERNAL]
+    paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and not is_external(flow)]
     deposits = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
     return earned + sum(paid, ZERO) - sum((one.amount for one in deposits if one.symbol == symbol), ZERO)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.account.time_weighted import EXTERNAL, net_deposits
+from engine.account.time_weighted import EXTERNAL, is_external, net_deposits
 from engine.domain.decision import DIRECTIONS, Decision, Opinion, Outcome
 from engine.domain.market import Symbol
 from engine.domain.order import Side
@@ -181,7 +181,7 @@ def _earned(settled: SettledSession) -> list[CashFlow]:
         for one in deposits
         if one.symbol
     ]
-    return [*(flow for flow in settled.cash_flows if flow.kind != EXTERNAL), *paid]
+    return [*(flow for flow in settled.cash_flows if not is_external(flow)), *paid]
 
 
 def _with_closes(context: SessionContext, settled: SettledSession, market: MarketAsOf) -> SettledSession:

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.text import counted
-from engine.errors import DeskHalted
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show, show_document, show_records, standard_output
 from tui.invocation import Invocation, desk_options
 from tui.plain_text import of_all, table, wrapped
 
 if TYPE_CHECKING:
-    from engine.domain.run import Adoption
     from engine.reports.documents.account import BrokerValues
     from engine.reports.documents.records import At, Records
 
@@ -62,54 +60,77 @@ def equity_command(
 
 @click.command("reconcile")
 @click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
+@click.option("--rebuild", is_flag=True, help="Recover from the account what the journal lacks.")
+@click.option("--dry-run", is_flag=True, help="With --adopt or --rebuild: show what it would do, and write nothing.")
 @click.option("--reason", metavar="TEXT", default="", help="With --adopt: why, for whoever reads the books later.")
-@click.option("--yes", is_flag=True, help="With --adopt: do not ask.")
+@click.option("--yes", is_flag=True, help="With --adopt or --rebuild: do not ask.")
 @json_option
 @desk_options
-def reconcile_command(invocation: Invocation, adopt: bool, reason: str, yes: bool, as_json: bool) -> int:
+def reconcile_command(
+    *, invocation: Invocation, adopt: bool, rebuild: bool, dry_run: bool, reason: str, yes: bool, as_json: bool
+) -> int:
     """Compares the broker's account with the journal: cash, positions, open orders. Writes nothing by itself.
 
-    The exit code is 0 where they agree and 79 where they differ; a desk that differs trades nothing until they agree.
-    --adopt takes the broker's side once it is confirmed; on a terminal it asks, elsewhere it needs --yes.
+    The exit code is the daily run's: 0 where they agree, 75 where entries of the account's history are awaited that can
+    still explain it (cash, trades of the desk's own orders, a split), else 79. A desk that differs trades nothing until
+    they agree.
+
+    --adopt takes the broker's side once it is confirmed; on a terminal it asks, elsewhere it needs --yes. An entry that
+    comes later is not counted twice. Trades of the desk's own orders are not adopted while their entries are awaited.
+
+    --rebuild is for a journal that is lost, or older than the account: the desk's orders are recovered by their ids,
+    and trades and books from the account's history. What is not the desk's is listed. Opinions and memories are not at
+    the broker: for them restore a backup first.
 
     \b
     Examples:
       paperdesk reconcile
       paperdesk reconcile --adopt --reason "sold by hand at the broker"
       paperdesk reconcile --adopt --reason "a transfer" --yes --json
+      paperdesk reconcile --rebuild --dry-run
     """
-    if not adopt and (reason or yes):
-        raise click.UsageError("--reason and --yes belong to --adopt")
     why = " ".join(reason.split())
-    if adopt and not why:
-        raise click.UsageError("--adopt needs --reason TEXT: it stands in the books")
-    if adopt and not yes and (as_json or not sys.stdin.isatty()):
-        raise click.UsageError("nobody can be asked here: look with paperdesk reconcile, then say --adopt --yes")
+    _check_options(adopt, rebuild, dry_run=dry_run, why=why, yes=yes, asks=not as_json and sys.stdin.isatty())
     from engine.app.controls import controlled_journal
-    from engine.app.reconciliation import adopt_account, reconcile
+    from engine.app.reconciliation import adopt_account, rebuild_account, reconcile
     from engine.reports.documents.account import BrokerValues, reconciliation_document
 
     invocation.refuse_run()
     controlled_journal(invocation.desk_name)
     services = invocation.services()
-    done = asyncio.run(reconcile(services))
-    document = reconciliation_document(done.desk, done.report, (), BrokerValues())
-    adopted: tuple[Adoption, ...] = ()
+    done = asyncio.run(rebuild_account(services, dry_run=dry_run) if rebuild else reconcile(services))
+    document = reconciliation_document(done.desk, done.report, done.error, BrokerValues())
     if adopt and not (document["agree"] and document["begun"]):
-        if not as_json:
+        if not (as_json or dry_run):
             show("\n".join(_reconciliation_lines(document)))
-        if not yes and not click.confirm(f"PAPER: take the broker's side in the journal of {done.desk}?", err=True):
+        if not (yes or dry_run) and not click.confirm(
+            f"PAPER: take the broker's side in the journal of {done.desk}?", err=True
+        ):
             show("nothing was adopted")
-            return DeskHalted.exit_code
-        adopted = asyncio.run(adopt_account(services, why)).adopted
-        done = asyncio.run(reconcile(services))
+            return int(document["exit_code"])
+        done = asyncio.run(adopt_account(services, why, dry_run=dry_run))
     with invocation.records() as records:
         values = _broker_values(invocation, records)
-    document = reconciliation_document(done.desk, done.report, adopted, values)
-    show_document(
-        document, as_json, lambda: [*_adopted(document), *_reconciliation_lines(document), *_value_lines(values)]
+    document = reconciliation_document(
+        done.desk, done.report, done.error, values, adopted=done.adopted, recovered=done.recovered, dry_run=dry_run
     )
-    return 0 if document["agree"] else DeskHalted.exit_code
+    show_document(
+        document, as_json, lambda: [*_changed(document), *_reconciliation_lines(document), *_value_lines(values)]
+    )
+    return int(document["exit_code"])
+
+
+def _check_options(adopt: bool, rebuild: bool, *, dry_run: bool, why: str, yes: bool, asks: bool) -> None:
+    if adopt and rebuild:
+        raise click.UsageError("--adopt and --rebuild are two steps: recover first, adopt what is left")
+    if not adopt and why:
+        raise click.UsageError("--reason belongs to --adopt")
+    if not (adopt or rebuild) and (yes or dry_run):
+        raise click.UsageError("--yes and --dry-run belong to --adopt or --rebuild")
+    if adopt and not dry_run and not why:
+        raise click.UsageError("--adopt needs --reason TEXT: it stands in the books")
+    if adopt and not (dry_run or yes or asks):
+        raise click.UsageError("nobody can be asked here: look with paperdesk reconcile, then say --adopt --yes")
 
 
 def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
@@ -194,9 +215,12 @@ def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[st
     return table(head, [cells(row) for row in rows], set(head[1:]), standard_output().room, least=least)
 
 
-def _adopted(document: Document) -> Iterator[str]:
+def _changed(document: Document) -> Iterator[str]:
+    would = "would be " if document["dry_run"] else ""
     for one in document["adopted"]:
-        yield f"adopted {one['what']}: {_amount(one['before'])} became {_amount(one['after'])}"
+        yield f"{would}adopted {one['what']}: {_amount(one['before'])} became {_amount(one['after'])}"
+    for one in document["recovered"]:
+        yield f"{would}recovered {one['id']}: {one['side']} {one['symbol']}, {one['state']}"
 
 
 def _reconciliation_lines(document: Document) -> Iterator[str]:
@@ -214,9 +238,11 @@ def _reconciliation_lines(document: Document) -> Iterator[str]:
     yield from (f"{one['what']}: {one_line(one['note'] or '')}" for one in differences if one["difference"] is None)
     for one in document["expected"]:
         yield f"{one['what']}: {one['difference']} at the broker, a fee of a crypto trade that is not entered yet"
+    for one in document["strange"]:
+        yield f"not this desk's: order {one['id']}, {one['side']} {one['symbol']}, {one['state']}"
     if differences:
-        points = counted(len(differences), "point")
-        yield f"they differ in {points}: nothing is traded until they agree (--adopt takes the broker's side)"
+        yield f"they differ in {counted(len(differences), 'point')}: nothing is traded until they agree"
+        yield from wrapped(document["detail"], console.width)
     elif document["begun"]:
         yield "they agree"
     if not document["begun"]:

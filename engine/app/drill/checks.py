@@ -102,7 +102,7 @@ def check_end(practice: Practice) -> None:
     held(not unknown, f"orders at the broker that the journal did not send: {', '.join(unknown)}")
     lost = [entry.order.id for entry in entries if entry.order.id not in there and _counts(entry, sent)]
     held(not lost, f"orders lost: {', '.join(lost)}")
-    differences = practice.differences()
+    differences = practice.reconcile().report.differences
     held(not differences, f"the books differ in {', '.join(one.what for one in differences)}")
 
 

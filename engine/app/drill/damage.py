@@ -69,6 +69,21 @@ class Damage:
         other.execute("BEGIN IMMEDIATE")
         self._undo.append(other.close)
 
+    def _journal_lost(self) -> None:
+        shutil.rmtree(places.desk_journal(DESK).parent)
+
+    def _backup_taken(self) -> None:
+        shutil.copytree(places.desk_journal(DESK).parent, self._home / "backup")
+
+    def _backup_restored(self) -> None:
+        self._journal_lost()
+        shutil.copytree(self._home / "backup", places.desk_journal(DESK).parent)
+
+    def _another_home(self) -> None:
+        before = os.environ[places.HOME]
+        os.environ[places.HOME] = str(self._home / "another")
+        self._undo.append(lambda: os.environ.update({places.HOME: before}))
+
     def _keys_readable(self) -> None:
         file = places.keys_file()
         file.write_text("APCA_API_KEY_ID=readable-by-all\n", encoding="utf-8")

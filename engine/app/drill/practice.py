@@ -18,9 +18,8 @@ from engine import places
 from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import ALL, fetch
 from engine.app.notification import run_and_notify
-from engine.app.reconciliation import adopt_account, reconcile
+from engine.app.reconciliation import Reconciled, adopt_account, rebuild_account, reconcile
 from engine.config import Config, load_config
-from engine.domain.brokerage import Difference
 from engine.domain.market import Symbol
 from engine.errors import PaperdeskError
 from engine.execution.frozen_symbols import frozen_error, reasons
@@ -142,8 +141,9 @@ class Practice:
 
         code, line = 0, ""
         try:
-            with DeskJournal(DESK) as journal:
-                done = asyncio.run(run_and_notify(self.services(), publish=publish, journal=journal))
+            services = self.services()
+            with DeskJournal(services.desk) as journal:
+                done = asyncio.run(run_and_notify(services, publish=publish, journal=journal))
             if to_mend := reasons(done.frozen):
                 raise frozen_error(to_mend)
         except PaperdeskError as error:
@@ -170,13 +170,17 @@ class Practice:
         self.codes += sorted(one.code for one in ended)
         return ended
 
-    def differences(self) -> tuple[Difference, ...]:
-        """The points in which journal and account differ. Raises as `reconcile` does."""
-        return asyncio.run(reconcile(self.services())).report.differences
+    def reconcile(self) -> Reconciled:
+        """Both sides compared. Raises as `reconcile` does."""
+        return asyncio.run(reconcile(self.services()))
 
     def adopt(self, reason: str) -> None:
         """Take the broker's side. Raises as `adopt_account` does."""
         asyncio.run(adopt_account(self.services(), reason))
+
+    def rebuild(self) -> Reconciled:
+        """Recover from the account what the journal lacks. Raises as `rebuild_account` does."""
+        return asyncio.run(rebuild_account(self.services()))
 
 
 def write_configuration(home: Path, symbols: Sequence[Symbol], folder: Path | None) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from engine.app.drill.checks import DoesNotHold, check_run, held
+from engine.app.drill.checks import check_run, held
 from engine.app.drill.damage import Damage
 from engine.app.drill.fault_table import Step
 from engine.app.drill.practice import Practice
+from engine.app.reconciliation import Reconciled
 from engine.errors import PaperdeskError
 
 ORDERS = "/v2/orders"
@@ -32,12 +33,14 @@ class Steps:
             "runs": self._runs,
             "advance": self._advance,
             "order": self._order,
-            "adopt": lambda step: practice.adopt(step["adopt"]),
-            "cash": lambda step: self._transfer(step["cash"], "cash"),
-            "entry": lambda step: self._transfer(step["entry"], "entry"),
+            "adopt": self._adopt,
+            "rebuild": lambda step: self._coded(step["rebuild"], "recovering", practice.rebuild),
+            "cash": lambda step: self._transfer(step, "cash"),
+            "entry": lambda step: self._transfer(step, "entry"),
+            "shares_of": lambda step: self._transfer(step, "shares"),
             "set": self._set,
             "damage": lambda step: self._damage.do(step["damage"]),
-            "reconcile": self._reconcile,
+            "reconcile": lambda step: self._coded(step["reconcile"], "reconciling", practice.reconcile),
         }
 
     def take(self, step: Step) -> None:
@@ -85,17 +88,26 @@ class Steps:
         ticket = {"symbol": step["order"], "qty": step["shares"], "side": step["side"], "type": "market"}
         self._account.control_request("POST", ORDERS, ticket | {"time_in_force": "day"})
 
-    def _transfer(self, amount: str, part: str) -> None:
-        self._account.control_request("POST", "/sandbox/transfers", {"amount": amount, "part": part})
+    def _transfer(self, step: Step, part: str) -> None:
+        moved = {"amount": step.get(part, ""), "symbol": step.get("shares_of", ""), "part": part}
+        self._account.control_request("POST", "/sandbox/transfers", moved)
 
     def _set(self, step: Step) -> None:
         for name, value in step["set"].items():
             os.environ[name if name.isupper() else f"PAPERDESK_{name.replace('.', '__').upper()}"] = value
 
-    def _reconcile(self, step: Step) -> None:
+    def _adopt(self, step: Step) -> None:
         try:
-            code = 79 if self._practice.differences() else 0
+            self._practice.adopt(step["adopt"])
         except PaperdeskError as error:
-            code = error.exit_code
-        if code != step["reconcile"]:
-            raise DoesNotHold(f"reconciling ended with {code}, not with {step['reconcile']}")
+            held(error.exit_code == step.get("refused"), f"adopting ended with {error.exit_code}: {error}")
+        else:
+            held("refused" not in step, "adopting was not refused")
+
+    def _coded(self, wanted: int, doing: str, act: Callable[[], Reconciled]) -> None:
+        try:
+            error: PaperdeskError | None = act().error
+        except PaperdeskError as raised:
+            error = raised
+        code = 0 if error is None else error.exit_code
+        held(code == wanted, f"{doing} ended with {code}, not with {wanted}: {error or 'both sides agree'}")

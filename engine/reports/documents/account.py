@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.account.present_books import Since, since_close
 from engine.account.reconciliation import ReconciliationReport
-from engine.account.time_weighted import EXTERNAL, CloseComparison, Measured, beside, measured, net_deposits
+from engine.account.time_weighted import CloseComparison, Measured, beside, is_external, measured, net_deposits
+from engine.domain.brokerage import BrokerOrder
 from engine.domain.decimal_text import money, plain
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.reports.documents import row_json
@@ -88,7 +90,7 @@ def measured_closes(records: Records, points: Sequence[EquityPoint]) -> tuple[li
     if records.is_backtest:
         cash = reader.stretches(records.run or "").get(records.part)
         return measured(points, began=cash), begins if cash is None else cash
-    flows, adoptions = [one for one in reader.cash_flows() if one.kind == EXTERNAL], reader.adoptions()
+    flows, adoptions = [one for one in reader.cash_flows() if is_external(one)], reader.adoptions()
     every = reader.equity() if flows or adoptions else ()  # all that a desk ever closed takes longest to read
     return measured(points, net_deposits(every, flows, adoptions)), begins
 
@@ -137,18 +139,29 @@ SCHEMA = 1
 
 
 def reconciliation_document(
-    desk: str, report: ReconciliationReport, adopted: Iterable[Adoption], values: BrokerValues
+    desk: str,
+    report: ReconciliationReport,
+    error: BooksDisagree | EntryAwaited | None,
+    values: BrokerValues,
+    *,
+    adopted: Iterable[Adoption] = (),
+    recovered: Iterable[BrokerOrder] = (),
+    dry_run: bool = False,
 ) -> Row:
-    """Both sides and their differences; `begun` is false for a journal that has nothing of the account yet."""
+    """Both sides and their differences; `begun` is false for a journal that has nothing of the account yet. `awaited`
+    says of what an entry may still come, by difference, and until when. `strange` are orders in the account that are
+    not this desk's."""
     ours, theirs = report.journal.portfolio(report.activity), report.account
     begun = report.journal.bound is not None
     held = {symbol: position.quantity for symbol, position in theirs.positions.items()}
+    awaited = error if isinstance(error, EntryAwaited) else None
     return {
         "schema": SCHEMA,
         "desk": desk,
         "account": theirs.id,
         "begun": begun,
-        "agree": not report.differences,
+        "agree": error is None,
+        "exit_code": 0 if error is None else error.exit_code,
         "cash": _sides(ours.cash if begun else None, theirs.cash),
         "positions": {
             symbol: _sides(ours.quantity(symbol) if begun else None, held.get(symbol))
@@ -156,9 +169,20 @@ def reconciliation_document(
         },
         "differences": [row_json.difference(one) for one in report.differences],
         "expected": [row_json.difference(one) for one in report.expected],
+        "awaited": {} if awaited is None else awaited.awaited,
+        "awaited_until": None if awaited is None else awaited.until.isoformat(),
+        "detail": None if error is None else str(error),
         "adopted": [{"what": one.symbol or "cash", **row_json.fields(one, "before", "after")} for one in adopted],
+        "recovered": [_order_row(one) for one in recovered],
+        "strange": [_order_row(one) for one in report.strange],
+        "dry_run": dry_run,
         "values": [{"session": str(one.session), **broker_row(one)} for one in values.differing],
     }
+
+
+def _order_row(one: BrokerOrder) -> Row:
+    names = ("symbol", "side", "quantity", "notional", "state", "filled_quantity")
+    return {"id": one.order_id, **row_json.fields(one, *names)}
 
 
 def _sides(journal: Decimal | None, broker: Decimal | None) -> Row:

@@ -84,13 +84,17 @@ class LocalAccount:
             return update_of(found)
         return OrderUpdate(order.id, OrderState.REJECTED, detail=answer["message"])
 
-    async def lookup(self, order_id: str) -> BrokerOrder | None:
+    async def lookup(self, order_id: str, broker_id: str = "") -> BrokerOrder | None:
         found = self._ask("lookup", "GET", "/v2/orders:by_client_order_id", {"client_order_id": order_id})
         return None if "message" in found else broker_order(found)
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
         found = self._ask("open_orders", "GET", "/v2/orders", {"status": "open", "limit": "500", "direction": "asc"})
         return [broker_order(raw) for raw in found]
+
+    async def orders_since(self, after: datetime) -> Sequence[BrokerOrder]:
+        found = self._ask("orders_since", "GET", "/v2/orders", {"status": "all", "limit": "500", "direction": "asc"})
+        return [broker_order(raw) for raw in found if raw["submitted_at"] > f"{after:%Y-%m-%dT%H:%M:%S}"]
 
     async def cancel(self, order_id: str) -> None:
         found = await self.lookup(order_id)

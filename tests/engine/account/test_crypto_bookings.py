@@ -93,8 +93,11 @@ class Account:
         known = [line for line in self.lines if line.time > after]
         return [*known, *known[-2:]]
 
-    async def lookup(self, order_id: str) -> BrokerOrder | None:
+    async def lookup(self, order_id: str, broker_id: str = "") -> BrokerOrder | None:
         return self.orders.get(order_id)
+
+    async def orders_since(self, after: datetime) -> Sequence[BrokerOrder]:
+        return [order for order in self.orders.values() if order.submitted_at and order.submitted_at > after]
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
         return [order for order in self.orders.values() if order.state is OrderState.PARTIALLY_FILLED]
