@@ -1,11 +1,16 @@
-"""Code of the user's: a name out of a Python file, given as `FILE:NAME`, and its failures by file and line."""
+"""Code of the user's: a name out of a Python file, given as `FILE:NAME`, its failures by file and line, its files and
+their hash. The program's own folders are closed to it: an earlier run's journal knows what came later."""
 
 from __future__ import annotations
 
+import ast
+import errno
 import hashlib
+import os
 import sys
+import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
@@ -13,9 +18,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from engine import places
 from engine.errors import ConfigError, PaperdeskError
 
 _PREFIX = "user_code_"
+OPENING = ("open", "sqlite3.connect")
+COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+"""Events of an audit hook that open a file, named by their first argument, or run a command."""
+SURROUNDINGS = frozenset({"argv", "orig_argv", "environ", "environb", "getenv", "getenvb"})
+"""Names by which code tells where it runs: how it was called, and the environment."""
 
 
 def load_name(
@@ -34,6 +45,7 @@ def load_name(
     path = ((folder or Path()) / Path(file).expanduser()).resolve()
     if not path.is_file():
         raise absent(f"{reference}: there is no file {path}")
+    _close_own_folders()
     try:
         module = _module(path)
     except Exception as error:  # anything may go wrong in code that others wrote
@@ -56,6 +68,72 @@ def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None
         raise
     except Exception as error:  # anything may go wrong in code that others wrote
         raise failed(_located(error, str(module.__file__))) from error
+
+
+def code_files(references: Iterable[str]) -> tuple[Path, ...]:
+    """The files of `FILE.py:NAME` references, and those beside them that were imported up to now, in order."""
+    files = {Path(file).expanduser().resolve() for one in references if (file := one.rpartition(":")[0])}
+    loaded = (vars(module).get("__file__") for module in tuple(sys.modules.values()))
+    sources = {Path(file).resolve() for file in loaded if isinstance(file, str) and file.endswith(".py")}
+    beside = (path for path in sources if any(path.is_relative_to(own.parent) for own in files))
+    return tuple(sorted(files.union(path for path in beside if not is_installed(path))))
+
+
+def code_hash(files: Iterable[Path]) -> str | None:
+    """SHA-256 (hex) over names and contents of files, wherever they lie; None of none."""
+    digest, known = hashlib.sha256(), tuple(files)
+    for path in known:
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest() if known else None
+
+
+def surroundings(files: Iterable[Path]) -> Iterator[str]:
+    """The places, FILE:LINE and name, at which code reads how it was called or its environment."""
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            name = node.attr if isinstance(node, ast.Attribute) else node.name if isinstance(node, ast.alias) else ""
+            if name in SURROUNDINGS:
+                yield f"{path}:{getattr(node, 'lineno', 0)}: {name}"
+
+
+def is_installed(path: Path) -> bool:
+    """True for a file of Python, of its packages or of the program."""
+    return any(path.is_relative_to(folder) for folder in _installed())
+
+
+@cache
+def _installed() -> tuple[Path, ...]:
+    program = [Path(__file__).resolve().parents[1] / name for name in ("tui", "engine", "connectors", "memory")]
+    python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    own = [sys.prefix] if sys.prefix != sys.base_prefix else []
+    return (*program, *(Path(folder).resolve() for folder in (*python, *own)))
+
+
+def own_folders() -> tuple[Path, ...]:
+    """The program's own folders that no code of the user's may read: journals, answers, logs, configuration, keys."""
+    return tuple(one.resolve() for one in (places.data_dir(), places.logs_dir(), places.keys_file()))
+
+
+@cache
+def _close_own_folders() -> None:
+    """Refuse the program's own folders to Python wherever code of the user's is at work, for the life of the
+    process."""
+    sys.addaudithook(_refuse_own)
+
+
+def _refuse_own(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in OPENING:
+        named = arguments[0]
+        words = os.path.realpath(os.fsdecode(named)) if isinstance(named, str | bytes | os.PathLike) else ""
+        closed = words and any(Path(words).is_relative_to(own) for own in own_folders())
+    elif event in COMMANDS:
+        words = repr(arguments)
+        closed = any(str(own) in words for own in own_folders())
+    else:
+        return
+    if closed and line_at_work():
+        raise PermissionError(errno.EACCES, "the program's own folders are closed to code of the user's", words)
 
 
 def line_at_work() -> str:

@@ -120,8 +120,8 @@ def _decided(stretch: Stretch, symbol: Symbol) -> tuple[Floats | None, Floats | 
     if any(symbol not in point.prices for point in points):
         return None, None
     prices = floats(point.prices[symbol] for point in points)
-    if stretch.asked is not None:
-        return prices, floats(stretch.asked[symbol])
+    if stretch.target_weights is not None:
+        return prices, floats(stretch.target_weights[symbol])
     actions = {made.key.session: made.proposal.action for made in stretch.decisions if made.key.symbol == symbol}
     sides, side = [], 0.0
     for point in points:

@@ -5,37 +5,67 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib.util import cache_from_source
 
 from engine.app.audit_copies import folder_copies
 from engine.app.audit_subjects import open_subject
 from engine.app.look_index import count_looks, spec_look
 from engine.app.market_data import load_run
 from engine.app.models import build_models
-from engine.app.run_spec import check_spec, preset_of, settled
+from engine.app.resumption import recorded_spec
+from engine.app.run_spec import check_spec, preset_of, settled, user_code
 from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec
 from engine.errors import UsageError
+from engine.journal.looks import spec_hash
 from engine.lab.audit import OnStep, audit
-from engine.lab.certificate import Certificate
+from engine.lab.backtest import windows
+from engine.lab.certificate import Bound, Certificate
 from engine.lab.foretold import foretold
-from engine.lab.opened_files import opened_files
+from engine.lab.opened_files import files_outside, opened_files
+from engine.market.as_of import data_fingerprint
+from engine.market.trading_hours import decision_time
 from engine.preset import Preset
+from engine.reports.documents.backtest import Document, fingerprint
+from engine.reports.stored import stored_document
 from engine.services import Services
+from engine.user_code import code_hash, surroundings
 
 
 def run_audit(
-    services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep = lambda done, steps: None
+    services: Services,
+    spec: RunSpec,
+    cuts: int | None,
+    on_step: OnStep = lambda done, steps: None,
+    *,
+    of: str | None = None,
 ) -> Certificate:
-    """Audit a run at so many cuts (None: at every session). Nothing is kept but the look at the window; `on_step` hears
-    how far it is.
+    """Audit a run at so many cuts (None: at every session), and say whether a recorded run (`of`) is the same. Nothing
+    is kept but the look at the window; `on_step` hears how far it is.
 
-    Raises what a backtest raises, and UsageError for live models, which answer equal prompts differently.
+    Raises what a backtest raises, UsageError for live models, which answer equal prompts differently, and MissingData
+    where there is no recorded run of that name.
     """
+    recorded = None if of is None else (recorded_spec(of), stored_document(of))
     check_spec(spec, services.clock.now())
     spec = settled(services, spec)
     certificate = asyncio.run(_audit(services, spec, cuts, on_step))
     count_looks([spec_look(LookKind.AUDIT, spec, services.clock.now())])
-    return certificate
+    if recorded is None:
+        return certificate
+    return replace(certificate, bound=_held_against(certificate.bound, spec, *recorded))
+
+
+def _held_against(bound: Bound, spec: RunSpec, recorded: RunSpec, document: Document) -> Bound:
+    """The certificate held against a recorded run: whether that is the same, and in what it differs."""
+    # What was interrupted has a part of a fingerprint alone.
+    then = {**document["settings"], "fingerprint": None if document["interrupted"] else document["fingerprint"]}
+    names = ("version", "data_fingerprint", "code", "fingerprint")
+    differs = [] if spec_hash(spec) == spec_hash(recorded) else ["settings"]
+    differs += [name for name in names if then.get(name) is not None and then[name] != getattr(bound, name)]
+    lacking = any(then.get(name) is None for name in names if getattr(bound, name))
+    same = False if differs else None if lacking else True
+    return replace(bound, run=recorded.run, same=same, differs=tuple(differs))
 
 
 async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep) -> Certificate:
@@ -46,6 +76,7 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
     market = await load_run(services, spec)
     with (
         folder_copies(services, spec, market) as copies,
+        files_outside() as outside,
         opened_files(spec.data.folder) as opened,
         open_subject(services, spec, market) as subject,
     ):
@@ -53,8 +84,20 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
     early: tuple[str, ...] = ()
     if copies is not None:
         opened, early = {**copies.opened, **opened}, copies.early if preset is not None else ()
+        outside |= copies.outside
+    code = user_code(spec)
+    last = decision_time(subject.calendar, windows(spec, subject.calendar)[1][-1])
+    bound = Bound(
+        version=spec.version,
+        data_fingerprint=data_fingerprint(market, last),
+        code=code_hash(code),
+        fingerprint="" if subject.test is None else fingerprint(subject.test),
+    )
+    hashed = {*map(str, code), *(cache_from_source(str(path)) for path in code)}
+    unseen = (*sorted(outside.keys() - hashed), *surroundings(code))
     told = () if preset is None else tuple(foretold(market, spec.warm_up_from or spec.first, spec.last))
     undated = () if preset is None else tuple(_undated(preset, spec.symbols))
+    certificate = replace(certificate, bound=bound, not_audited=unseen)
     return replace(certificate, opened=opened, undated=undated, foretold=told, early=early)
 
 

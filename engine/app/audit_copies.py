@@ -25,7 +25,8 @@ class FolderCopies:
 
     early: texts of the folder that are stamped before their release, in words.
     hidden: True where nothing that runs there can open the original, False where only Python cannot.
-    opened: files of the folder that were opened nevertheless, each with the line of the user's code that did it.
+    opened: files of the folder that were opened nevertheless, each with the line of the user's code that did it;
+        `outside` those beside it.
     """
 
     def __init__(self, connection: Connection, cuts: FolderCuts, task: LegsTask) -> None:
@@ -33,12 +34,14 @@ class FolderCopies:
         self.early = tuple(cuts.early)
         self.hidden: bool | None = None
         self.opened: dict[str, str] = {}
+        self.outside: dict[str, str] = {}
 
     async def leg(self, read: date, now: datetime) -> Trace | str:
         """The trace of the leg to the decision that reads a session, taken at `now`; or what went wrong."""
         self._cuts.write(self._task.copy, now)
         leg = await asyncio.to_thread(self._played, read)
         self.opened.update(leg.opened)
+        self.outside.update(leg.outside)
         return leg.trace
 
     def _played(self, read: date) -> CopiedLeg:

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from engine import places
 from engine.app.audit_subjects import open_subject
 from engine.app.hidden_folder import show_instead
 from engine.app.market_data import load_macro
@@ -19,7 +20,7 @@ from engine.domain.market import CorporateAction, PriceHistory, Symbol
 from engine.domain.run import RunSpec
 from engine.errors import MissingData, PaperdeskError
 from engine.lab.audit import Trace, failure
-from engine.lab.opened_files import opened_files, own_folders
+from engine.lab.opened_files import files_outside, opened_files, own_folders
 from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import decision_time
 from engine.ports import MarketSource
@@ -40,11 +41,12 @@ class LegsTask:
 
 @dataclass(frozen=True, slots=True)
 class CopiedLeg:
-    """One leg on a copy: its trace, or what went wrong, and the files of the folder that were opened so far, each with
-    the line of the user's code that did it."""
+    """One leg on a copy: its trace, or what went wrong, and the files of the folder, and `outside` of it, that were
+    opened so far, each with the line of the user's code that did it."""
 
     trace: Trace | str
     opened: Mapping[str, str]
+    outside: Mapping[str, str]
 
 
 def serve(connection: Connection, own_mounts: bool) -> None:
@@ -65,10 +67,13 @@ async def _serve(connection: Connection, task: LegsTask, own_mounts: bool) -> No
     # A folder that holds recorded answers as well cannot go out of sight.
     hidden = own_mounts and not own_folders(task.folder) and show_instead(task.folder, task.copy)
     connection.send(hidden)
+    if own_mounts:
+        _hide_earlier_runs(task.copy)
     copied = replace(spec, data=replace(spec.data, folder=str(task.copy)))
     start: Any = None
     # The user's code is first loaded here, so that what it reads then is seen as well.
     with (
+        files_outside() as outside,
         opened_files(str(task.folder), refuse=not hidden) as opened,
         open_subject(services, spec, market) as subject,
     ):
@@ -80,10 +85,18 @@ async def _serve(connection: Connection, task: LegsTask, own_mounts: bool) -> No
             try:
                 leg = await subject.leg(cut, read, start)
             except (LookupError, PaperdeskError) as error:
-                connection.send(CopiedLeg(failure(error), opened))
+                connection.send(CopiedLeg(failure(error), opened, outside))
             else:
                 start = leg.where
-                connection.send(CopiedLeg(leg.trace, opened))
+                connection.send(CopiedLeg(leg.trace, opened, outside))
+
+
+def _hide_earlier_runs(copy: Path) -> None:
+    """Show the copy in the place of the journals of desks and runs to whatever runs here; Python code of the user's is
+    refused all of the program's own folders besides."""
+    for folder in (places.desks_dir(), places.runs_dir(), places.arenas_dir()):
+        if folder.is_dir():
+            show_instead(folder, copy)
 
 
 def _adjusted_as(whole: Market, copy: Market) -> Market:

@@ -23,7 +23,7 @@ from engine.domain.decision import Decision
 from engine.domain.execution import PriceBasis
 from engine.domain.market import Symbol
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.run import RunSpec
+from engine.domain.run import RunSpec, Stretch
 from engine.errors import PaperdeskError
 from engine.lab.audit import Leg, Subject, Trace, venue
 from engine.lab.audit_rules import RuleSubject
@@ -72,6 +72,7 @@ class AgentSubject:
         self._run, self._spec, self._preset = run, spec, preset
         self._empty = memory
         self._whole: TrainedTexts | None = None
+        self.test: Stretch | None = None
         _, sessions = windows(spec, self.calendar)
         self._rules, _ = with_costs(spec, run.services.config)
         self.decided = decided_sessions(self.calendar, sessions, self._rules)
@@ -87,7 +88,7 @@ class AgentSubject:
             context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
         result = await run_agents(context)
         self.hindsight = 0 if memory is None else memory.written_with_hindsight()
-        self._whole = TrainedTexts(memory, records)
+        self._whole, self.test = TrainedTexts(memory, records), result.test
         warm_up = () if result.warm_up is None else result.warm_up.decisions
         return _trace((*warm_up, *result.test.decisions), records), watched.read
 

@@ -15,7 +15,7 @@ from engine.app.market_data import load_run
 from engine.app.model_notes import model_notes
 from engine.app.models import ModelSet, build_models
 from engine.app.resumption import FirstPart, resumed_journal, run_lock
-from engine.app.run_spec import check_spec, preset_of, settled, with_costs
+from engine.app.run_spec import check_spec, preset_of, settled, user_code, with_costs
 from engine.conventions.catalog import convention
 from engine.domain.run import LookKind, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
@@ -33,6 +33,7 @@ from engine.reports.performance import Measure, Report, unmeasured
 from engine.reports.stored import store_document
 from engine.services import Services
 from engine.session.recorder import begin_run
+from engine.user_code import code_hash
 
 BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
 """The strategies that every result is compared with."""
@@ -79,7 +80,8 @@ def run_backtest(
             journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail)
             publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
-        result = replace(result, notes=(*result.notes, *_notes(services, prepared, result)))
+        extra = {**result.extra, "code": code_hash(user_code(spec))}
+        result = replace(result, notes=(*result.notes, *_notes(services, prepared, result)), extra=extra)
         report = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
         store_document(journal, report)
         journal.backtest_result(spec.run, result, services.clock.now())

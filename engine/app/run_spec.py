@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.metadata import version
+from pathlib import Path
 
 from engine.app.briefings import configured_briefing
 from engine.app.models import chosen_models
@@ -28,6 +29,7 @@ from engine.reports.documents.row_json import Row
 from engine.services import Services
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.strategy import parameters
+from engine.user_code import code_files
 
 DEMO_WINDOW = (date(2024, 11, 1), date(2025, 1, 2), date(2025, 6, 30))
 """Warm-up from, first and last session of the demo desk's backtest."""
@@ -160,6 +162,14 @@ def settled(services: Services, spec: RunSpec) -> RunSpec:
         preset_text=spec.preset_text or load_preset(spec.preset).model_dump_json(),
     )
     return _with_models(spec, services.config)
+
+
+def user_code(spec: RunSpec) -> tuple[Path, ...]:
+    """The files of the user's code that a run has loaded up to now: its strategy, or agents of its preset, with what
+    lies beside and was imported."""
+    preset = preset_of(spec)
+    own = (spec.strategy or "",) if preset is None else preset.load
+    return code_files(reference for reference in own if ":" in reference)
 
 
 def _with_models(spec: RunSpec, config: Config) -> RunSpec:

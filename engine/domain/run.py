@@ -240,8 +240,8 @@ class Stretch:
     opinions: the opinion of every owner; none of a rule strategy.
     books: the owners' own books at each close, where they have any.
     book_fills: the trades that were allocated to those books.
-    asked: by symbol the share of the portfolio that a strategy wants from each close of `equity` to the next; None of
-        agents, and where orders fill at the next open.
+    target_weights: by symbol the share of the portfolio that a strategy wants from each close of `equity` to the next;
+        None of agents, and where orders fill at the next open.
     """
 
     initial_value: Decimal
@@ -253,7 +253,7 @@ class Stretch:
     opinions: tuple[Opinion, ...] = ()
     books: tuple[EquityPoint, ...] = ()
     book_fills: tuple[Fill, ...] = ()
-    asked: Mapping[Symbol, tuple[float, ...]] | None = None
+    target_weights: Mapping[Symbol, tuple[float, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

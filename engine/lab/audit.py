@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from engine.domain.execution import FillAt
 from engine.domain.market import PriceHistory, Symbol
+from engine.domain.run import Stretch
 from engine.errors import PaperdeskError
 from engine.lab.certificate import Certificate, Copies, Planted, Training
 from engine.lab.planting import HOLDINGS, MEMORY, SOURCES, planted
@@ -63,6 +64,9 @@ class Subject(Protocol):
 
     as_traded: bool
     """True where its legs are played at prices as they are on file; otherwise these are adjusted by what came later."""
+
+    test: Stretch | None
+    """The test of the whole run, once it was played."""
 
     hindsight: int
     """Memories of the whole run that were written in its warm-up with sight of the moves that followed."""

@@ -11,7 +11,7 @@ from typing import Any
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.order import Fill
-from engine.domain.run import RunSpec
+from engine.domain.run import RunSpec, Stretch
 from engine.lab.audit import Leg, Trace, venue
 from engine.lab.rule_backtest import Played, Prices, RuleRun, through
 from engine.lab.watched_market import Inputs, WatchedMarket
@@ -41,6 +41,7 @@ class RuleSubject:
         self.calendar = run.calendar
         self._same_close = rules.fill_at is FillAt.SAME_CLOSE
         self.decided = decided_sessions(self.calendar, run.sessions, rules)
+        self.test: Stretch | None = None
 
     async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
         """The run as a backtest makes it, and what its strategy read."""
@@ -48,6 +49,7 @@ class RuleSubject:
         coverage(run.spec, self.market)
         watched = WatchedMarket.of(through(run.spec, self.market))
         played = run.play(strategy, watched, run.prices(watched), run.sessions)
+        self.test = played.test
         trace = _trace(played, run.sessions, run.spec.symbols)
         if not isinstance(strategy, WeightStrategy):
             trace |= self._signals(strategy, self.market, self.decided)

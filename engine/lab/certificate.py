@@ -39,6 +39,28 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """The run that a certificate is of.
+
+    run: the recorded run that it was held against; None where none was named.
+    version, data_fingerprint: of the program, and of the data through the window.
+    code: hash of the user's code, None without any.
+    fingerprint: of the decisions, trades and equity of the uncut leg.
+    same: True where the recorded run is of the same settings, program, data and code and came out alike; None where one
+        of these was not recorded.
+    differs: what it differs in.
+    """
+
+    run: str | None = None
+    version: str = ""
+    data_fingerprint: str = ""
+    code: str | None = None
+    fingerprint: str = ""
+    same: bool | None = None
+    differs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
     """The result of an audit.
 
@@ -60,6 +82,9 @@ class Certificate:
     foretold: texts that tell a close of the sessions after them, which may be chance.
     early: texts that are stamped before their release; each counts from its release on.
     undated: texts of the user's own that the agents read: nobody can tell of when they are.
+    bound: what the certificate is of.
+    not_audited: what code of the user's read outside of the program and the data folder, and where it reads how it was
+        called: no cut changes that.
     """
 
     subject: str
@@ -80,6 +105,8 @@ class Certificate:
     opened: Mapping[str, str] = field(default_factory=dict)
     copies: Copies | None = None
     training: Training | None = None
+    bound: Bound = Bound()
+    not_audited: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> Literal["clean", "leak"]:

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from engine import places
-from engine.user_code import line_at_work
+from engine.user_code import COMMANDS, OPENING, is_installed, line_at_work
 
 _CODE = (".py", ".pyc")
 """Code may lie in the folder and is imported when it is first needed."""
-_OPENING = ("open", "sqlite3.connect")
-_COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +35,21 @@ class _Observed:
 
 
 _observed: list[_Observed] = []
+_outside: list[dict[str, str]] = []
 """An audit hook stays for the life of the process."""
+
+
+@contextmanager
+def files_outside() -> Iterator[dict[str, str]]:
+    """The files that code of the user's opens within the context and that belong neither to the program nor to Python
+    and its packages, each with the line that opened it first; files of a folder under observation are told there."""
+    _install_hook()
+    found: dict[str, str] = {}
+    _outside.append(found)
+    try:
+        yield found
+    finally:
+        _outside.remove(found)
 
 
 @contextmanager
@@ -69,24 +81,39 @@ def _install_hook() -> None:
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _observed:
+    if not (_observed or _outside):
         return
-    if event in _OPENING:
+    if event in OPENING:
         _on_file(arguments[0])
-    elif event in _COMMANDS:
+    elif event in COMMANDS:
         words = repr(arguments)
         for observed in _observed:
             if observed.folder.rstrip(os.sep) in words:
                 _note(observed, f"{observed.folder} (by a command)")
+        _note_outside(f"a command: {words[:200]}")
 
 
 def _on_file(named: object) -> None:
     if not isinstance(named, str | bytes | os.PathLike):
         return
     file = os.path.realpath(os.fsdecode(named))
+    if not any(file.startswith(observed.folder) for observed in _observed) and not _is_ours(file):
+        _note_outside(file)
     for observed in _observed:
         if file.startswith(observed.folder) and not file.endswith(_CODE) and not file.startswith(observed.ours):
             _note(observed, file)
+
+
+def _is_ours(file: str) -> bool:
+    """True for a file of the program or of Python, and for a table of sessions, which is read when first needed."""
+    tables = os.path.realpath(places.cache_dir())
+    return file == os.devnull or file.startswith(f"{tables}{os.sep}sessions-") or is_installed(Path(file))
+
+
+def _note_outside(file: str) -> None:
+    line = line_at_work() if _outside else ""
+    for found in _outside if line else ():
+        found.setdefault(file, line)
 
 
 def _note(observed: _Observed, file: str) -> None:

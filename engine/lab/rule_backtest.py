@@ -181,8 +181,8 @@ class RuleRun:
         )
         orders = RuleOrders(broker, closes, self.cash, name=strategy.name, run=self.spec.run)
         equity: list[EquityPoint] = []
-        asked: dict[Symbol, list[float]] = {symbol: [] for symbol in closes.histories}
-        wanted = dict.fromkeys(asked, 0.0)
+        weights: dict[Symbol, list[float]] = {symbol: [] for symbol in closes.histories}
+        wanted = dict.fromkeys(weights, 0.0)
         for number, session in enumerate(sessions):
             if same_close:
                 orders.record(broker.open_session(session))
@@ -196,15 +196,15 @@ class RuleRun:
             equity.append(point)
             if same_close:
                 wanted |= {symbol: float(target.weight) for symbol, target in due}
-                for symbol, weights in asked.items():
-                    weights.append(wanted[symbol])
+                for symbol, row in weights.items():
+                    row.append(wanted[symbol])
         broker.expire_waiting()
         test = Stretch(
             initial_value=self.cash,
             equity=tuple(equity),
             fills=tuple(broker.fills),
             cash_flows=tuple(broker.cash_flows),
-            asked={symbol: tuple(weights) for symbol, weights in asked.items()} if same_close else None,
+            target_weights={symbol: tuple(row) for symbol, row in weights.items()} if same_close else None,
         )
         answers = targets.answers if isinstance(targets, WeightTargets) else {}
         return Played(test=test, warm_up=None, notes=broker.notes, answers=answers)

@@ -118,11 +118,11 @@ def through(stretch: Stretch, last: date | None) -> Stretch:
         return Stretch(initial_value=stretch.initial_value)
     if stretch.equity and stretch.equity[-1].session <= last:
         return stretch
-    equity, asked = tuple(point for point in stretch.equity if point.session <= last), stretch.asked
+    equity, targets = tuple(point for point in stretch.equity if point.session <= last), stretch.target_weights
     return Stretch(
         initial_value=stretch.initial_value,
         equity=equity,
-        asked=None if asked is None else {symbol: weights[: len(equity)] for symbol, weights in asked.items()},
+        target_weights=None if targets is None else {symbol: each[: len(equity)] for symbol, each in targets.items()},
         fills=tuple(fill for fill in stretch.fills if fill.session <= last),
         cash_flows=tuple(flow for flow in stretch.cash_flows if flow.session <= last),
         decisions=tuple(decision for decision in stretch.decisions if decision.key.session <= last),

@@ -165,24 +165,29 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
     """Checks that no decision saw the future: the same run, on data that ends at the decision.
 
     Takes the flags of a backtest. The data is cut at a number of decisions, chosen by --seed, which have to come out
-    the same; then records from the future are planted into each source and must surface nowhere. Ends with 0 where all
-    is clean and with 1 where something leaked.
+    the same; then records from the future are planted into each source and must surface nowhere. The certificate names
+    program, data, the user's code and the run that it is of. With --run it is held against that run, whose settings it
+    takes where no other flags are given. Ends with 0 where all is clean and with 1 where something leaked, or the run
+    is another one.
 
     \b
     Examples:
       paperdesk audit
       paperdesk audit --data DIR --symbols MSFT,JNJ --from 2020-10-01 --to 2021-03-31 --cuts all
       paperdesk audit --strategy macd --json
+      paperdesk audit --run backtest-20251122-101500-ab12
     """
     from engine.app.audit import run_audit
+    from engine.app.resumption import recorded_spec
     from engine.reports.documents.research import audit_document
 
-    services = invocation.services()
-    spec = flags.spec(services)
+    services, of = invocation.services(), invocation.run
+    given = any(getattr(flags, one.name) for one in fields(flags))
+    spec = flags.spec(services) if of is None or given else recorded_spec(of)
     with _progress() as on_step:
-        document = audit_document(spec, run_audit(services, spec, cuts or None, on_step))
+        document = audit_document(spec, run_audit(services, spec, cuts or None, on_step, of=of))
     show_document(document, as_json, lambda: _audit_lines(document))
-    return 1 if document["verdict"] == "leak" else 0
+    return 1 if document["verdict"] == "leak" or document.get("same") is False else 0
 
 
 def _named(spec: RunSpec, run: str | None) -> RunSpec:
@@ -298,18 +303,42 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
     if document["hindsight_memories"] is not None:
         count = document["hindsight_memories"]
         yield f"Hindsight      {count} memories of the warm-up rest on what followed, as training may"
-    if told := document["foretold"]:
+    yield from _to_be_looked_at(document)
+    yield from (f"  - {finding}" for finding in document["findings"])
+    yield ""
+    yield from _bound_lines(document)
+    yield f"Verdict: {document['verdict']}"
+    yield from document["notes"]
+
+
+def _to_be_looked_at(document: Mapping[str, Any]) -> Iterator[str]:
+    """Everything that a certificate cannot judge."""
+    if beside := document["not_audited"]:
+        yield f"Not audited    what the user's code read beside the data, which no cut changes: {len(beside)}"
+        yield from (f"  - {one}" for one in beside)
+    days = [one for one in document["foretold"] if ": names " in one]
+    if told := [one for one in document["foretold"] if one not in days]:
         yield f"Foretold       texts that tell a close of the 60 sessions after them: {len(told)}, to be looked at"
         yield from (f"  - {one}" for one in told[:MOST_FORETOLD])
+    if days:
+        yield f"Later days     texts that name a day after their own: {len(days)}, most of them appointments"
+        yield from (f"  - {one}" for one in days[:MOST_FORETOLD])
     if early := document["stamped_early"]:
         yield f"Stamped early  texts with a stamp before their release, from which on they count: {len(early)}"
         yield from (f"  - {one}" for one in early[:MOST_FORETOLD])
     if document["undated_texts"]:
         yield f"Undated texts  {', '.join(document['undated_texts'])}: no cut tells of when they are"
-    yield from (f"  - {finding}" for finding in document["findings"])
-    yield ""
-    yield f"Verdict: {document['verdict']}"
-    yield from document["notes"]
+
+
+def _bound_lines(document: Mapping[str, Any]) -> Iterator[str]:
+    """The run that a certificate is of, and whether a recorded one is the same."""
+    code = "" if document["code"] is None else f", code {document['code'][:12]}"
+    data, result = document["data_fingerprint"][:12], document["fingerprint"][:12]
+    yield f"Of             version {document['version']}, data {data}{code}, result {result}"
+    if document["run"] is None:
+        return
+    words = {True: "the same", False: f"another: {', '.join(document['differs'])}", None: "not known to be the same"}
+    yield f"Run            {document['run']}: {words[document['same']]}"
 
 
 def _utc(time: str | None) -> str:

@@ -113,6 +113,7 @@ def _settings(report: Report, measure: Measure) -> Document:
         **spec_settings(spec),
         **asdict(spec.options),
         "prompts": result.extra.get("prompts", {}),
+        "code": result.extra.get("code"),
     }
 
 
