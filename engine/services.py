@@ -35,6 +35,15 @@ OnUse = Callable[[ModelUse], None]
 """Receiver of every call of a remote embedder."""
 
 
+USUAL_ANSWER_TOKENS = 1024
+"""Tokens that an answer may take where none of the model was seen yet; few take more."""
+
+
+def dollars(amount: Decimal) -> str:
+    """Dollars for a message, to the ten-thousandth below one."""
+    return f"${amount:,.2f}" if amount >= 1 or amount == round(amount, 2) else f"${amount:,.4f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Spent:
     """Calls of models by what they took: USD, or tokens where a model's price is not known."""
@@ -52,14 +61,15 @@ class Spent:
 @dataclass
 class SpendingLimit:
     """Limit of the use of a desk's models in a day, shared by all models and embedders of a run, from any thread.
-    `spent` is what is used, `reserved` the worst case of the calls in flight; `of_flag` is True where the dollars are
-    those of a command's --budget."""
+    `spent` is what is used, `reserved` what the calls in flight may cost; `of_flag` is True where the dollars are
+    those of a command's --budget; `longest` are the tokens of the longest answer that is counted in `spent`."""
 
     budget: BudgetConfig
     spent: Spent
     of_flag: bool = False
     reserved: Spent = Spent()
     in_flight: int = 0
+    longest: int = 0
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,19 +79,26 @@ class SpendingLimit:
         """The limit of one command to some dollars; tokens without a price are limited as in a day."""
         return cls(budget.model_copy(update={"usd_per_day": usd}), spent, of_flag=True)
 
-    def reserve(self, worst: Spent) -> BudgetReached | None:
-        """Reserve the worst case of a call; the error where it does not fit beside what is spent and in flight."""
+    def reserve(self, most: Spent, least: Spent | None = None, *, first: bool = True) -> Spent | BudgetReached:
+        """Reserve what a call may cost, or all that is left where that is `least` at least. A question's `first` call
+        counts as in flight. The error where it does not fit beside what is spent and in flight."""
         with self._lock:
-            trouble = self._trouble(self.spent + self.reserved, worst)
-            if trouble is None:
-                self.reserved += worst
-                self.in_flight += 1
-            return trouble
+            taken = self.spent + self.reserved
+            trouble, granted = self._trouble(taken, most), most
+            if trouble is not None and least is not None:
+                trouble = self._trouble(taken, least)
+                left = Spent(self.budget.usd_per_day, self.budget.tokens_per_day) - taken
+                granted = Spent(left.usd if most.usd else most.usd, left.tokens if most.tokens else most.tokens)
+            if trouble is not None:
+                return trouble
+            self.reserved += granted
+            self.in_flight += first
+            return granted
 
-    def settle(self, worst: Spent, used: Spent) -> None:
-        """Put what a call has used in the place of its worst case."""
+    def settle(self, reserved: Spent, used: Spent) -> None:
+        """Put what a question has used in the place of what was reserved for it."""
         with self._lock:
-            self.reserved -= worst
+            self.reserved -= reserved
             self.spent += used
             self.in_flight -= 1
 
@@ -89,11 +106,11 @@ class SpendingLimit:
         usd, tokens = self.budget.usd_per_day, self.budget.tokens_per_day
         later = "; nothing is decided without it: raise the limit, or run again tomorrow (UTC)"
         if more.usd and taken.usd + more.usd > usd:
+            today = "" if self.of_flag else " today"
+            said = f"{dollars(taken.usd)} are spent{today}, and the next call may cost up to {dollars(more.usd)}"
             if self.of_flag:
-                said = f"${taken.usd:,.2f} are spent, and the next call may cost up to ${more.usd:,.2f}"
-                return BudgetReached(f"--budget of ${usd:,.2f} is reached: {said}")
-            said = f"${taken.usd:,.2f} are spent today, and the next call may cost up to ${more.usd:,.2f}"
-            return BudgetReached(f"budget.usd_per_day of ${usd:,.2f} is reached: {said}{later}")
+                return BudgetReached(f"--budget of {dollars(usd)} is reached: {said}")
+            return BudgetReached(f"budget.usd_per_day of {dollars(usd)} is reached: {said}{later}")
         if more.tokens and taken.tokens + more.tokens > tokens:
             said = f"{taken.tokens:,} are used today, and the next call may take up to {more.tokens:,}"
             return BudgetReached(f"budget.tokens_per_day of {tokens:,} is reached: {said}{later}")

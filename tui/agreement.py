@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import click
@@ -17,21 +18,29 @@ if TYPE_CHECKING:
 
 
 def agreed(
-    services: Services, jobs: Sequence[Job], yes: bool, report: Callable[[str], None] = lambda text: None
+    services: Services,
+    jobs: Sequence[Job],
+    yes: bool,
+    report: Callable[[str], None] = lambda text: None,
+    *,
+    budget: Decimal | None = None,
 ) -> bool:
-    """True to go on: print the forecast of runs, and ask where it is more than `budget` allows without a question and
-    not answered by `yes`. Raises UsageError where nobody can be asked."""
+    """True to go on: print the forecast of runs, and ask where it is more than the configuration allows without a
+    question and not answered by `yes`. Raises UsageError where nobody can be asked, and where `budget`, the dollars of
+    a --budget, is not enough for one call."""
     from engine.app.bench.forecast import paid_forecast
 
-    return agreed_to(services, paid_forecast(services, jobs, report), yes)
+    return agreed_to(services, paid_forecast(services, jobs, report), yes, budget=budget)
 
 
-def agreed_to(services: Services, forecast: Forecast | None, yes: bool) -> bool:
+def agreed_to(services: Services, forecast: Forecast | None, yes: bool, *, budget: Decimal | None = None) -> bool:
     """The same for a forecast that is made; None asks nobody who might charge for it."""
     if forecast is None:
         return True
     for line in forecast.lines():
         click.echo(f"{wiped()}{line}", err=True)
+    if budget is not None and (reason := forecast.too_little(budget)):
+        raise UsageError(reason)
     reason = "" if yes else forecast.too_much(services.config.budget)
     if reason and not _at_a_terminal():
         raise UsageError(f"{reason}: --yes runs it")

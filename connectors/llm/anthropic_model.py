@@ -44,7 +44,7 @@ class AnthropicModel(RemoteModel):
         enforced = self._enforces_schema and is_closed(request.schema)
         parameters: dict[str, Any] = {
             "model": self.model,
-            "max_tokens": self._limit(request),
+            "max_tokens": self.output_limit(request),
             "system": request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}",
             "messages": self._turns(request, images),
         }

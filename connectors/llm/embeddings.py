@@ -14,7 +14,7 @@ from connectors.llm.paid_results import EmbeddingStore
 from engine.domain.model_call import FailureKind, Usage
 from engine.domain.model_price import PriceTable
 from engine.domain.run import ModelUse
-from engine.errors import TryAgainLater
+from engine.errors import BudgetReached, TryAgainLater
 from engine.services import SpendingLimit, Spent
 from memory.errors import EmbedderUnavailable
 
@@ -141,7 +141,7 @@ class OpenAIEmbedder:
         if self._limit is None:
             return await self._call(texts, timeout)
         worst = self._spent(sum(len(text.encode(errors="replace")) for text in texts))
-        if trouble := self._limit.reserve(worst):
+        if isinstance(trouble := self._limit.reserve(worst), BudgetReached):
             raise trouble
         used = worst  # a call whose end nobody saw may have cost all of it
 

@@ -63,7 +63,7 @@ class OpenAIModel(RemoteModel):
         parameters: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "system", "content": system}, *self._turns(request, images)],
-            self._limit_name: self._limit(request),
+            self._limit_name: self.output_limit(request),
         }
         if request.settings.temperature is not None:
             if self._takes_temperature:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
 from connectors.llm.endpoint import Endpoint, refuses_image, refuses_stream
@@ -32,7 +32,7 @@ from engine.domain.model_call import (
     Usage,
 )
 from engine.domain.model_price import PriceTable
-from engine.errors import ConfigError
+from engine.errors import BudgetReached, ConfigError
 from engine.ports import ChartPainter
 
 _LARGER = 4
@@ -42,9 +42,9 @@ _CHARACTERS = 4
 _LONGEST_ANSWER = 100_000
 """Characters that are read and stored of an answer: the longest of the schemas take about half of them."""
 
-_CHART_TOKENS = 3000
-"""The most that a chart costs a model that sees."""
-_OVERHEAD_TOKENS = 500
+_CHART_TOKENS = 1500
+"""About what a chart costs a model that sees."""
+_OVERHEAD_TOKENS = 100
 """Tokens of a request's frame: roles, names, format."""
 
 _SMALLEST_CONTEXT = 256
@@ -70,11 +70,23 @@ class Reply:
     cache_write_tokens: int
 
 
+class Allowance(Protocol):
+    """What the calls for one question may cost."""
+
+    async def cover(self, taken: Usage, limit: int) -> int:
+        """Reserve a call with an answer of up to `limit` tokens, beside what calls before it have taken; the limit that
+        there is room for. Raises BudgetReached."""
+
+    def saw(self, usage: Usage) -> None:
+        """Learn from what the service has counted."""
+
+
 @dataclass(slots=True)
 class _Call:
     """One question on its way.
 
     request, images: the question.
+    allowance: what its calls may cost; None where nothing limits them.
     on_delta: receives the reply as it streams.
     notes: lines for a person.
     failed: the calls for it that failed.
@@ -86,6 +98,7 @@ class _Call:
     request: ModelRequest
     images: Images
     on_delta: OnDelta | None
+    allowance: Allowance | None = None
     notes: list[str] = field(default_factory=list)
     failed: list[UnansweredCall] = field(default_factory=list)
     begun: bool = False
@@ -98,6 +111,11 @@ class _Call:
         self.received += len(text)
         if self.on_delta is not None:
             self.on_delta(text)
+
+    @property
+    def taken(self) -> Usage:
+        """The tokens of the calls before this one."""
+        return sum((Usage(one.input_tokens, 0, one.output_tokens) for one in self.failed), self.spent)
 
     def used(self) -> Usage:
         """The tokens of a call that failed: those of a stream that was cut are an estimate."""
@@ -145,7 +163,9 @@ class RemoteModel(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.spec!r})"
 
-    async def answer(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelResult:
+    async def answer(
+        self, request: ModelRequest, on_delta: OnDelta | None = None, allowance: Allowance | None = None
+    ) -> ModelResult:
         """Answer one request. The deadline of the settings starts when the rate limit admits the call.
 
         Raises CredentialsRefused without a key and for one that the endpoint refuses, ConfigError for an invalid
@@ -156,7 +176,7 @@ class RemoteModel(ABC):
         digest = request_hash(self._endpoint.provider, self.model, request, painter_version)
         if not self._takes_images and any(message.charts for message in request.messages):
             return without_images(self.spec, digest)
-        call = _Call(request, {}, on_delta)
+        call = _Call(request, {}, on_delta, allowance)
         call.images = await self._paint(request, call.notes)
         async with self._endpoint.limiter.slot(_estimated_tokens(request, call.images)):
             started = time.perf_counter()
@@ -167,7 +187,7 @@ class RemoteModel(ABC):
             except CallFailed as error:
                 reply, answer, failure = None, None, error.failure
             except _ImageRefused:
-                return without_images(self.spec, digest)
+                return replace(without_images(self.spec, digest), failed=tuple(call.failed))
             latency = time.perf_counter() - started
         result = ModelResult(
             model=self.spec,
@@ -244,25 +264,27 @@ class RemoteModel(ABC):
                         self._client = await asyncio.to_thread(self._make_client)
                 async with asyncio.timeout(timeout):
                     return await self._ask_whole(call, timeout)
-        except CallFailed as error:
-            call.failed.append(self._failed(call, error.failure, time.perf_counter() - started))
-            raise
+        except (CallFailed, BudgetReached) as error:
+            # There was room for the first call: what had no room is a further one, and the first is paid.
+            failed = error if isinstance(error, CallFailed) else CallFailed(_out_of_budget(error))
+            call.failed.append(self._failed(call, failed.failure, time.perf_counter() - started))
+            raise failed from None
 
     async def _ask_whole(self, call: _Call, timeout: float) -> Reply:
         """Ask, and once more with a larger limit where the answer was cut."""
         request, reply = call.request, await self._ask(call, timeout)
         larger = _with_larger_limit(request)
-        if reply.ending != "cut off" or self._limit(larger) == self._limit(request):
+        if reply.ending != "cut off" or self.output_limit(larger) == self.output_limit(request):
             return reply
         try:
             call.spent = reply.usage
             again = await self._send(self._parameters(larger, call.images, []), timeout, call)
-        except Exception as error:
-            if not isinstance(error, ErrorReply) or error.status not in {400, 422}:
+        except ErrorReply as error:
+            if error.status not in {400, 422}:
                 raise
             return reply  # the endpoint allows no larger limit
         call.notes.append(
-            f"cut at {reply.usage.output_tokens} tokens, asked once more with {self._limit(larger)} tokens"
+            f"cut at {reply.usage.output_tokens} tokens, asked once more with {self.output_limit(larger)} tokens"
         )
         written = reply.cache_write_tokens + again.cache_write_tokens
         return replace(again, usage=reply.usage + again.usage, cache_write_tokens=written)
@@ -287,24 +309,35 @@ class RemoteModel(ABC):
             return reply
 
     async def _send(self, parameters: dict[str, Any], timeout: float, call: _Call) -> Reply:
-        """Call once, streamed where there is a receiver and the model is not known to refuse it. Raises ErrorReply for
-        a reply that is no answer, CallFailed for an answer to a part of the question alone."""
+        """Call once, within what it may cost. Raises ErrorReply for a reply that is no answer, CallFailed for an answer
+        to a part of the question alone, BudgetReached."""
+        if call.allowance is None:
+            reply = await self._sent(parameters, timeout, call)
+        else:
+            for name in {"max_tokens", "max_completion_tokens"} & set(parameters):
+                parameters[name] = await call.allowance.cover(call.taken, parameters[name])
+            reply = await self._sent(parameters, timeout, call)
+            call.allowance.saw(reply.usage)
+        _check_uncut(parameters, reply.usage, call)
+        return reply
+
+    async def _sent(self, parameters: dict[str, Any], timeout: float, call: _Call) -> Reply:
+        """Call once, streamed where there is a receiver and the model is not known to refuse it."""
         try:
-            if call.on_delta is None or not self._streams:
-                reply = await self._complete(parameters, timeout)
-            else:
+            if call.on_delta is not None and self._streams:
                 reply = await self._stream(parameters, timeout, call.receive)
+                call.begun, call.received = False, 0
+                return reply
+            reply = await self._complete(parameters, timeout)
         except StreamCut:
             call.begun = call.on_delta is not None
             raise
         except Exception as error:
-            if (reply_of_error := ErrorReply.of(error)) is None:
+            if (said := ErrorReply.of(error)) is None:
                 raise
-            raise reply_of_error from None
-        if call.on_delta is not None and not self._streams:
+            raise said from None
+        if call.on_delta is not None:
             call.on_delta(reply.text)
-        call.begun, call.received = False, 0
-        _check_uncut(parameters, reply.usage, call)
         return reply
 
     async def _paint(self, request: ModelRequest, notes: list[str]) -> Images:
@@ -334,19 +367,17 @@ class RemoteModel(ABC):
 
         return [{"role": turn.role, "content": content(turn)} for turn in request.messages]
 
-    def _limit(self, request: ModelRequest) -> int:
+    def output_limit(self, request: ModelRequest) -> int:
         """The token limit of a call: of the answer and of the thinking before it."""
         wished, most = request.settings.max_output_tokens, self._endpoint.max_output_tokens
         return (wished if most is None else min(wished, most)) + self._endpoint.thinking_tokens
 
-    def most_used(self, request: ModelRequest) -> Usage:
-        """The most tokens that a question can take: a token is at least one byte of text, every answer is as long as
-        the limits of its calls allow, thinking included."""
-        texts = [request.system, *(message.text for message in request.messages), json.dumps(request.schema) * 2]
-        charts = sum(len(message.charts) for message in request.messages)
-        asked = sum(len(text.encode(errors="replace")) for text in texts) + charts * _CHART_TOKENS + _OVERHEAD_TOKENS
-        limits = {self._limit(request), self._limit(_with_larger_limit(request))}
-        return Usage(len(limits) * asked, 0, sum(limits))
+    def estimated_tokens(self, request: ModelRequest) -> int:
+        """About the tokens that a service counts for a question: of four bytes each, with its schema and pictures."""
+        texts = [request.system, *(message.text for message in request.messages), json.dumps(request.schema)]
+        charts = sum(len(message.charts) for message in request.messages) if self.sees else 0
+        asked = sum(len(text.encode(errors="replace")) for text in texts) // _CHARACTERS
+        return asked + charts * _CHART_TOKENS + _OVERHEAD_TOKENS
 
     def _refuse_or_drop_temperature(self, request: ModelRequest, notes: list[str]) -> None:
         """Drop the temperature with a note, or raise ConfigError where the user insists on it."""
@@ -366,6 +397,10 @@ def _estimated_tokens(request: ModelRequest, images: Images) -> int:
     """About the tokens that a request sends: four characters each, and a thousand a picture."""
     texts = [request.system, *(message.text for message in request.messages)]
     return sum(map(len, texts)) // _CHARACTERS + 1_000 * len(images)
+
+
+def _out_of_budget(error: BudgetReached) -> ModelFailure:
+    return ModelFailure(FailureKind.NO_CREDIT, str(error))
 
 
 def _check_uncut(parameters: Mapping[str, Any], usage: Usage, call: _Call) -> None:

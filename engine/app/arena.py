@@ -8,20 +8,22 @@ the tape is that of an unbroken run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 
 from engine.app.arena_record import ArenaSpec, arena_lock, begun, keep_record
 from engine.app.arena_seats import Seats
 from engine.app.models import open_model
+from engine.app.preflight import Preflight
 from engine.arena.decided_player import DecidedPlayer
 from engine.arena.play import Table, play
 from engine.arena.players import PersonaPlayer
 from engine.arena.rules import ArenaRules
 from engine.arena.seating import Seating
+from engine.domain.model_call import ModelRequest
 from engine.domain.model_spec import ReplayMode
 from engine.errors import TryAgainLater
 from engine.reports.documents.arena import ArenaReport, arena_document
@@ -59,6 +61,11 @@ def run_arena(
     return document
 
 
+async def _ask_first(preflights: Sequence[Preflight], first: ModelRequest) -> None:
+    for preflight in preflights:
+        await preflight(first)
+
+
 @dataclass(frozen=True, slots=True)
 class _Limits:
     replay: bool
@@ -80,10 +87,12 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
                 rules=rules,
                 open_model=cache(lambda text: open_model(text, config, opened)),
                 count=meter.count,
+                on_unanswered=meter.unanswered,
                 on_use=meter.add_vectors,
                 memories=memories,
             )
             taken = {seat.name: seats.take(seat) for seat in seating.agents}
+            opened.ask_first(partial(_ask_first, seats.preflights))
             players, table = {name: one.player for name, one in taken.items()}, None
             async for table in play(rules, players, spec.seed, unsaid=spec.unsaid):
                 limits.on_day(table)

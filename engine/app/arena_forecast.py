@@ -18,6 +18,7 @@ from engine.app.bench.forecast import (
     Rehearsal,
     counted_embedder,
     embedder_spec,
+    one_call,
 )
 from engine.arena.play import play
 from engine.domain.model_call import Usage
@@ -80,4 +81,5 @@ def _estimate(named: ModelSpec, tally: Tally, times: float, prices: PriceTable) 
     calls, asked, written = (times * sum(n for (_, kind), n in tally.items() if kind == wanted) for wanted in KINDS)
     price = prices.find(named.provider, named.model)
     cost = None if price is None else price.cost(Usage(round(asked), 0, round(written)))
-    return Estimate(calls=calls, input_tokens=asked, output_tokens=written, cost=cost)
+    least = one_call(price, asked / calls) if price is not None and calls else None
+    return Estimate(calls=calls, input_tokens=asked, output_tokens=written, cost=cost, one_call=least)

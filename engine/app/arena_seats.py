@@ -13,7 +13,9 @@ from engine.agents.ask import DEFAULT, AnswerRecord, Asker, agent_of
 from engine.app.arena_record import REHEARSED, ArenaSpec
 from engine.app.briefings import desk_preset
 from engine.app.memory import run_memory
-from engine.app.models import chosen_models, insisted_agents, models_of_agents
+from engine.app.models import OnUnanswered, chosen_models, insisted_agents, models_of_agents
+from engine.app.preflight import Preflight
+from engine.arena.agents import ANALYSIS, CHAT, ORDERS, REFLECTION
 from engine.arena.cycle_seat import CycleDecider, unfed
 from engine.arena.decided_player import DecidedPlayer
 from engine.arena.players import Persona, PersonaPlayer, Player, RulePlayer
@@ -59,6 +61,8 @@ class Seats:
     rules: of its market.
     open_model: gives the models.
     count: hears of every answer.
+    on_unanswered: hears of every call that no agent got an answer from.
+    preflights: of the seats that are taken.
     on_use: hears of every call of a remote embedder.
     memories: the presets' memories, open until it is closed.
     """
@@ -68,6 +72,8 @@ class Seats:
     rules: ArenaRules
     open_model: OpenModel
     count: Callable[[AnswerRecord], None] = lambda record: None
+    on_unanswered: OnUnanswered = lambda key, call: None
+    preflights: list[Preflight] = field(default_factory=list)
     on_use: OnUse = lambda use: None
     memories: ExitStack
 
@@ -95,8 +101,10 @@ class Seats:
             self.count,
             lambda key, text: None,
             sample=self.spec.seed,
+            on_unanswered=self.on_unanswered,
             late_abstains=True,
         )
+        self.preflights.append(Preflight(asker, (CHAT, ANALYSIS, ORDERS, REFLECTION)))
         player = PersonaPlayer(Persona(name=seat.name, **seat.model_dump(include=set(PERSONA))), asker)
         return Taken(player=player, kind=model.label, models=(model.spec,), abstained=player.abstained)
 
@@ -124,8 +132,10 @@ class Seats:
             # Two seats of one preset may ask the same: each has answers of its own.
             sample=crc32(f"{self.spec.seed} {seat.name}".encode()),
             insisted=insisted_agents(config),
+            on_unanswered=self.on_unanswered,
             late_abstains=True,
         )
+        self.preflights.append(Preflight(asker, tuple(preset.active_agents)))
         calendar = AroundTheClock()
         memory = self.memories.enter_context(run_memory(self.services, preset, calendar, on_use=self.on_use))
         cycle = Cycle(preset, asker, dict.fromkeys(stocks, calendar), memory=memory, costs=self.rules.cost_rate)

@@ -40,7 +40,8 @@ def day_limit(services: Services, reader: JournalReader | None, now: datetime) -
         sum(one.input_tokens + one.output_tokens for one in paid if one.cost is None),
     )
     others = (entry.spent for entry in _entries(services.desk) if entry.time >= midnight)
-    return SpendingLimit(services.config.budget, sum(others, by_runs))
+    longest = max((call.output_tokens for call in calls if not call.kind), default=0)
+    return SpendingLimit(services.config.budget, sum(others, by_runs), longest=longest)
 
 
 @contextmanager

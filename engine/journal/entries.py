@@ -11,7 +11,7 @@ from typing import Any
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
-from engine.domain.model_call import Message, ModelResult, UnansweredCall
+from engine.domain.model_call import PREFLIGHT, Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, OrderState
 from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
@@ -62,6 +62,11 @@ class CallCost:
     reasoning_tokens: int = 0
     kind: str = ""
     estimated: bool = False
+
+    @property
+    def line(self) -> str:
+        """The line of a table of spending that it stands in: its agent's, or the preflights'."""
+        return PREFLIGHT if self.kind == PREFLIGHT else self.agent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -244,7 +244,8 @@ def by_agent(document: Mapping[str, Any]) -> str:
     if use["input_tokens"] == 0:
         return ""
     agents = use.get("agents", {}).items()  # runs of before have none
-    return "; ".join(f"{agent} {counted(own['calls'], 'call')}{spent_words(own)}" for agent, own in agents)
+    asked = ((agent, own["calls"] or own.get("preflight_calls", 0), spent_words(own)) for agent, own in agents)
+    return "; ".join(f"{agent} {counted(calls, 'call')}{spent}" for agent, calls, spent in asked)
 
 
 def spent_words(use: Mapping[str, Any]) -> str:

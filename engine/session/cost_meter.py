@@ -68,7 +68,7 @@ class CostMeter:
         """Add what the run had asked before it was killed, or waited."""
         for call in calls:
             failed = call.kind not in ("", PREFLIGHT)
-            silent = not (failed or call.input_tokens or call.output_tokens)
+            silent = not (call.kind or call.input_tokens or call.output_tokens)
             uncounted = call.model != ModelKind.OFFLINE and silent
             use = ModelUse(
                 spec=call.model,
@@ -85,7 +85,7 @@ class CostMeter:
                 uncounted_calls=int(uncounted),
                 cost=call.cost,
             )
-            self.add(replace(use, agents={call.agent: use}))
+            self.add(replace(use, agents={call.line: use}))
 
     def add_vectors(self, use: ModelUse) -> None:
         """Add calls of an embedder, under a name of their own beside the agents'."""

@@ -80,7 +80,7 @@ def arena_command(
     spec = _spec(services, invocation.run, resume, changes)
     if jobs > 1 and spec.repeats == 1:
         raise click.UsageError("--jobs plays repeats at a time, and this is one arena: give --repeats N with it")
-    if model != "replay" and not agreed_to(services, arena_forecast(services, spec), yes):
+    if model != "replay" and not agreed_to(services, arena_forecast(services, spec), yes, budget=budget):
         click.echo("nothing was run", err=True)
         return
     replay = model == "replay"

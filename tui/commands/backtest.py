@@ -74,7 +74,7 @@ def backtest_command(
     stopped = None if resume is None else _stopped_part(resume, flags, invocation.run)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     check_spec(spec, services.clock.now())
-    if not agreed(services, [Job(settled(services, spec), None, spec.run)], yes):
+    if not agreed(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget):
         click.echo("nothing was run", err=True)
         return
     if budget is not None:

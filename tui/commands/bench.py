@@ -180,7 +180,7 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
     from tui.agreement import agreed
     from tui.bench_text import lines
 
-    if not agreed(services, prepared.open_jobs, yes, _report):
+    if not agreed(services, prepared.open_jobs, yes, _report, budget=budget):
         click.echo("nothing was run", err=True)
         return
     bench = _run(services, prepared, budget)

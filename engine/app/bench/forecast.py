@@ -24,7 +24,7 @@ from engine.app.models import build_models, chosen_models
 from engine.app.shared_answers import without_repeats
 from engine.config import BudgetConfig, Config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
-from engine.domain.model_price import PriceTable
+from engine.domain.model_price import ModelPrice, PriceTable
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
@@ -35,7 +35,16 @@ from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
-from engine.services import OnUse, OpenEmbedder, RecordedAnswers, Services, SpendingLimit, Spent
+from engine.services import (
+    USUAL_ANSWER_TOKENS,
+    OnUse,
+    OpenEmbedder,
+    RecordedAnswers,
+    Services,
+    SpendingLimit,
+    Spent,
+    dollars,
+)
 from engine.session.cost_meter import VECTORS
 
 if TYPE_CHECKING:
@@ -54,13 +63,14 @@ HASHING = "hash-384"
 @dataclass(slots=True)
 class Estimate:
     """The questions to one model: all calls, those of them that are recorded, tokens of the others. `cost` in USD, None
-    where the price is not known."""
+    where the price is not known; `one_call` is the most that the cheapest call may cost, None where it is not known."""
 
     calls: float = 0.0
     held: int = 0
     input_tokens: float = 0.0
     output_tokens: float = 0.0
     cost: Decimal | None = Decimal(0)
+    one_call: Decimal | None = None
 
     def add(self, other: Estimate) -> None:
         """Add the questions of another estimate to the same model."""
@@ -69,6 +79,7 @@ class Estimate:
         self.input_tokens += other.input_tokens
         self.output_tokens += other.output_tokens
         self.cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        self.one_call = min((one for one in (self.one_call, other.one_call) if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,14 @@ class Forecast:
     def unpriced_tokens(self) -> float:
         """Tokens of all models whose price is not known."""
         return sum(one.input_tokens + one.output_tokens for one in self.models.values() if one.cost is None)
+
+    def too_little(self, budget: Decimal) -> str:
+        """The reason why dollars are not even enough for one call; empty where they are, or that is not known."""
+        known = [found.one_call for found in self.models.values()]
+        priced = [one for one in known if one is not None]
+        if len(priced) < len(known) or not priced or budget >= min(priced):
+            return ""
+        return f"--budget of {dollars(budget)} is below one call, which may cost up to {dollars(min(priced))}"
 
     def too_much(self, budget: BudgetConfig) -> str:
         """The reason to ask before the runs; empty where there is none."""
@@ -219,7 +238,13 @@ def _add(
         if price is None or found.cost is None:
             found.cost = None
         else:
+            found.add(Estimate(one_call=one_call(price, tokens_in / calls) if new else None))
             found.cost += price.cost(Usage(round(tokens_in / calls), 0, round(tokens_out / calls))) * round(new)
+
+
+def one_call(price: ModelPrice, tokens_in: float) -> Decimal:
+    """The most that a call of about so many tokens may cost in USD."""
+    return price.cost(Usage(round(tokens_in * 4 / 3), 0, USUAL_ANSWER_TOKENS))
 
 
 def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:

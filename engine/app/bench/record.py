@@ -110,15 +110,15 @@ class SharedLimit(SpendingLimit):
     def __reduce__(self) -> tuple[Any, ...]:
         return SharedLimit, (self.budget, self._file)
 
-    def reserve(self, worst: Spent) -> BudgetReached | None:
-        """Reserve the worst case of a call beside those of all processes."""
+    def reserve(self, most: Spent, least: Spent | None = None, *, first: bool = True) -> Spent | BudgetReached:
+        """Reserve what a call may cost beside those of all processes."""
         with self._account():
-            return super().reserve(worst)
+            return super().reserve(most, least, first=first)
 
-    def settle(self, worst: Spent, used: Spent) -> None:
-        """Put what a call has used in the place of its worst case."""
+    def settle(self, reserved: Spent, used: Spent) -> None:
+        """Put what a question has used in the place of what was reserved for it."""
         with self._account():
-            super().settle(worst, used)
+            super().settle(reserved, used)
 
     def settle_all(self) -> None:
         """Count what is still reserved as spent: nobody is left to settle it."""

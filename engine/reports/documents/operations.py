@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.model_call import FailureKind
+from engine.domain.model_call import PREFLIGHT, FailureKind
 from engine.domain.run import RunKind, RunOutcome, RunTrigger
 from engine.domain.text import counted
 from engine.errors import DeskHalted, Interrupted
@@ -238,7 +238,7 @@ def _run(entry: RunEntry, reader: JournalReader, outcome: str | None) -> DeskRun
 def _by_agent(calls: Sequence[CallCost]) -> list[ModelCalls]:
     groups: dict[tuple[str, str], list[CallCost]] = {}
     for call in calls:
-        groups.setdefault((call.model, call.agent), []).append(call)
+        groups.setdefault((call.model, call.line), []).append(call)
     return [_summed(model, agent, group) for (model, agent), group in groups.items()]
 
 
@@ -250,7 +250,7 @@ def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
         agent=agent,
         calls=len(asked),
         recorded=len(calls) - len(asked),
-        failed=sum(bool(call.kind) for call in asked),
+        failed=sum(call.kind not in ("", PREFLIGHT) for call in asked),
         abstained=sum(call.abstained for call in asked),
         tokens=sum(call.input_tokens + call.output_tokens for call in asked),
         cost=None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),

@@ -23,7 +23,7 @@ from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from tests.servers.fake_llm_server import Say, Turn, fake_llm_server
+from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
 from tui.app import PaperdeskApp
@@ -44,12 +44,16 @@ class Counting(Service):
     """A service that counts tokens as told; `counts` False leaves them out of its replies."""
 
     counts = True
+    sent = False
+    """Counts the input by what was sent."""
     tokens_out = 100
 
     def next_turn(self, body: dict[str, Any], headers: dict[str, str]) -> Turn:
         turn = super().next_turn(body, headers)
         assert isinstance(turn, Say)
         counts = {"tokens_in": 1000, "cached": 400, "tokens_out": self.tokens_out, "reasoned": 60}
+        if self.sent:
+            counts |= {"tokens_in": None, "cached": 0}
         return replace(turn, **counts, counted=self.counts)
 
 
@@ -111,7 +115,7 @@ def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk:
     assert Decimal(use["cost"]) == paid * Decimal("0.00228") + use["preflight_calls"] * Decimal("0.00004")
     assert use["cached_input_tokens"] == 400 * use["calls"]
     assert use["reasoning_tokens"] == 60 * use["calls"]
-    assert set(use["agents"]) == {"news", "chart", "decision"}
+    assert set(use["agents"]) == {"preflight", "news", "chart", "decision"}
     for figure in ("calls", "input_tokens", "output_tokens", "reasoning_tokens"):
         assert sum(one[figure] for one in use["agents"].values()) == use[figure]
     assert sum(Decimal(one["cost"]) for one in use["agents"].values()) == Decimal(use["cost"])
@@ -235,6 +239,56 @@ def test_an_answer_longer_than_was_reserved_counts_and_the_next_call_is_refused(
         assert reader.decisions() == ()
     asked = len(service.requests)
     assert run(*DAY).code == 75 and len(service.requests) == asked
+
+
+LONG = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-04-04", "--run", "paid")
+
+
+def test_a_budget_is_nearly_used_up_never_crossed_and_gone_on_with(desk: Desk, service: Counting, run: Run) -> None:
+    desk(LOCAL_PRICE)
+    service.sent = True
+    budget = Decimal("0.1")
+    stopped = run(*LONG, "--budget", str(budget))
+    assert stopped.code == 75 and "--budget of $0.10 is reached" in stopped.err and "--resume paid" in stopped.err
+    with JournalReader(places.run_journal("paid")) as reader:
+        costs = [call.cost or Decimal(0) for call in reader.calls()]
+    assert max(costs) <= budget / 20 and budget * 9 / 10 <= sum(costs) <= budget
+    asked = len(service.requests)
+    assert run("backtest", "--resume", "paid", "--budget", "0.1001").code == 75 and len(service.requests) <= asked + 1
+    done = run("backtest", "--resume", "paid", "--budget", "10", "--json").json["model"]
+    assert len(service.requests) == done["calls"]
+    assert next(iter(done["agents"])) == "preflight" and done["agents"]["preflight"]["preflight_calls"] == 2
+
+
+def test_a_refused_picture_is_not_paid_and_every_token_is_known(
+    desk: Desk, service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk(LOCAL_PRICE)
+    places.config_file().write_text(places.config_file().read_text() + "vision = true\n")
+    service.plays_preflight = True
+    proper = service.next_turn
+
+    def blind(body: dict[str, Any], headers: dict[str, str]) -> Turn:
+        said = proper(body, headers)
+        return Fail(400, "image input is not supported") if "image_url" in json.dumps(body) else said
+
+    monkeypatch.setattr(service, "next_turn", blind)
+    stopped = run(*BACKTEST, "--budget", "0.06", "--json")
+    assert stopped.code == 0, stopped.err
+    use = stopped.json["model"]
+    assert use["input_tokens"] is not None and use["uncounted_calls"] == 0
+    # 0.00228 for every answered call, nothing for the refused ones.
+    assert Decimal(use["cost"]) == (use["calls"] + use["preflight_calls"] - 1) * Decimal("0.00228")
+
+
+def test_a_budget_below_one_call_is_refused_before_the_run(desk: Desk, service: Counting, run: Run) -> None:
+    desk(LOCAL_PRICE)
+    refused = run(*BACKTEST, "--budget", "0.001", "--yes")
+    assert refused.code == 2 and "--budget of $0.001" in refused.err and "below one call" in refused.err
+    assert (service.requests, service.preflights) == ([], [])
+    assert not places.run_journal("paid").exists()
+    arena = run("arena", "--days", "1", "--budget", "0.001", "--run", "small", "--yes")
+    assert arena.code == 2 and "below one call" in arena.err and service.requests == []
 
 
 def test_a_run_that_goes_on_with_another_model_names_and_counts_both(
