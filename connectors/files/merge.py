@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isnan
 from pathlib import Path
 
-from connectors.files.prices import BarRow, actions_text, bar_row, prices_text, read_actions, read_bars
+from connectors.files.prices import BarRow, actions_text, bar_row, prices_text, read_actions, read_rows
 from connectors.files.rows import write_text
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, Symbol
 from engine.errors import MalformedData
@@ -46,13 +46,13 @@ def merge_bars(
     replace: bool,
     keep_adjusted: bool,
 ) -> Counts:
-    """Merge raw bars into a price file in a single step, with adj_close computed from the actions. Raises
-    MalformedData.
+    """Merge raw bars into a price file in a single step, with adj_close computed from the actions; rows of the file
+    that cannot be are left out. Raises MalformedData.
 
     adj_close is computed for the whole file, or with `keep_adjusted` for the added rows alone, as an extension of the
     stored ones.
     """
-    old = {row[0]: row for row in read_bars(path)}
+    old = {row[0]: row for row in read_rows(path).bars}
     new = {row[0]: row for row in rows}
     differing = sum(not _same(row, old[day]) for day, row in new.items() if day in old)
     raw = old | new if replace else new | old

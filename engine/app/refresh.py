@@ -87,6 +87,8 @@ async def _own_bars(
     a feed that is late as a whole has to be waited for. What was not traded has no bar to wait for, once bars of others
     show that the service is up to date."""
     done, late = await _some_bars(market, symbols), market.late(symbols, session)
+    impossible = {one.name: one.impossible[session] for one in done if one.name in late and session in one.impossible}
+    late = [symbol for symbol in late if symbol not in impossible]
     halted = await untraded(late) if 0 < len(late) < len(symbols) else {}
     late = [symbol for symbol in late if symbol not in halted]
     for seconds in PAUSES:
@@ -97,9 +99,10 @@ async def _own_bars(
         late = market.late(late, session)
     missing = f"{market.vendor} has no bar of {session} for"
     advice = f"yet (feed {market.feed}); run again later, or take what does not trade any more off desk.symbols"
-    if late and len(late) == len(symbols):
+    if late and len(late) + len(impossible) == len(symbols):
         raise StaleData(f"{missing} {', '.join(late)} {advice}")
     faults = [PriceFault(symbol, session, f"{missing} {symbol} {advice}") for symbol in late]
+    faults += [PriceFault(symbol, session, why) for symbol, why in impossible.items()]
     return done, (*faults, *(PriceFault(symbol, session, why, halted=True) for symbol, why in halted.items()))
 
 

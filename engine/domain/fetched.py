@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from engine.domain.market import CorporateAction, Dropped, Symbol
@@ -21,6 +22,8 @@ class Fetched:
     complete: False where the fetch was stopped.
     differing: rows that differ from kept ones, which stayed.
     replaced: rows that differed from kept ones and took their place.
+    missing: sessions between others of which a file of bars has none.
+    impossible: bars that came and that no market can have made, by session, each with the reason; they are left out.
     """
 
     name: str
@@ -31,6 +34,8 @@ class Fetched:
     complete: bool = True
     differing: int = 0
     replaced: int = 0
+    missing: tuple[date, ...] = ()
+    impossible: Mapping[date, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

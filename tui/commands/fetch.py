@@ -72,7 +72,7 @@ def fetch_command(
       paperdesk fetch macro --data DIR
     """
     from engine.app.market_data import fetch
-    from engine.errors import Interrupted
+    from engine.errors import Interrupted, MalformedData
     from engine.reports.documents.files import fetched_document
     from engine.services import FetchOptions
     from tui.interruption import interruptible
@@ -93,6 +93,9 @@ def fetch_command(
     if as_json or done:
         document = fetched_document(kind, done, whole)
         show_document(document, as_json, lambda: (line for one in done for line in _fetched_lines(one)))
+    impossible = [why for one in done for why in one.impossible.values()]
+    if impossible:
+        raise MalformedData(f"{impossible[0]}; {len(impossible)} in all, which are left out, as said above")
     if not whole:
         raise Interrupted("interrupted; what was fetched is kept, and the same command goes on")
 
@@ -242,6 +245,10 @@ def _fetched_lines(one: Fetched) -> Iterator[str]:
     if one.differing:
         yield f"  kept, but different now: {one.differing:,} (--again replaces them)"
     yield from (f"  left out: {drop.count:,} ({drop.reason})" for drop in one.dropped)
+    yield from (f"  left out: {why}" for why in one.impossible.values())
+    if one.missing:
+        more = f" and {len(one.missing) - 5:,} more" if len(one.missing) > 5 else ""
+        yield f"  no bar, where there are earlier and later ones: {', '.join(map(str, one.missing[:5]))}{more}"
 
 
 def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:

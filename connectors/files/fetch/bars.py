@@ -9,10 +9,12 @@ from datetime import date, timedelta
 
 from connectors.files.fetch.job import FetchJob, Tally, in_parts
 from connectors.files.merge import Counts, checked_row, merge_actions, merge_bars
-from connectors.files.prices import BarRow, read_bars
+from connectors.files.prices import BarRow, history_of, read_rows
 from engine.domain.fetched import Fetched
 from engine.domain.market import CORRECT_SYMBOLS, UNKNOWN, Bar, Symbol, SymbolActions, is_crypto
-from engine.errors import ConfigError, MissingData
+from engine.errors import ConfigError, MalformedData, MissingData
+from engine.market.symbol_days import days_without_bar
+from engine.market.trading_hours import FIRST_SESSION
 
 FIRST_BARS = timedelta(days=3 * 366)
 """Lookback of the bars of a symbol that is fetched for the first time without --from."""
@@ -43,9 +45,10 @@ class BarsFetch:
     async def bars(self, symbols: Sequence[Symbol]) -> list[Fetched]:
         """Add the bars of all sessions that are over, with the actions that adj_close is computed from.
 
-        What was written before an error stays, and the next fetch goes on from there. Raises as the service does,
-        MalformedData, ConfigError for another feed than the stored bars have, and, when all others are done,
-        MissingData for symbols without a bar.
+        An impossible bar is left out and named, as are sessions without a bar; of a row of the file that cannot be, a
+        bar takes the place. What was written before an error stays, and the next fetch goes on from there. Raises as
+        the service does, MalformedData, ConfigError for another feed than the stored bars have, and, when all others
+        are done, MissingData for symbols without a bar.
         """
         spans = {symbol: wanted for symbol in symbols if (wanted := self._missing(symbol))}
         if spans:
@@ -56,17 +59,28 @@ class BarsFetch:
             complete = await self._request_bars(spans)
         finally:
             actions = self._write_actions(list(spans))
+        for symbol, tally in self._tallies.items():
+            tally.missing = self._holes(symbol)
         for symbol in spans:
             self._tallies[symbol].complete = complete
         if complete:
             self._check_found(symbols)
         return [*actions, *(tally.fetched() for tally in self._tallies.values())]
 
+    def _holes(self, symbol: Symbol) -> tuple[date, ...]:
+        """The sessions between others of which the file has no bar."""
+        rows = read_rows(self._job.file("prices", symbol)).bars
+        if not rows:
+            return ()
+        first, last = (date.fromordinal(row[0]) for row in (rows[0], rows[-1]))
+        history = history_of(symbol, rows)
+        return tuple(days_without_bar(history, self._job.calendar_for(symbol), max(first, FIRST_SESSION), last))
+
     def _missing(self, symbol: Symbol) -> Spans:
         """The spans of sessions that have to be requested."""
         job, since = self._job, self._since
         path, last = job.file("prices", symbol), job.last_session(symbol)
-        rows, log = read_bars(path), job.log.of(symbol)
+        rows, log = read_rows(path).bars, job.log.of(symbol)
         if not rows:
             return [(min(since or last - FIRST_BARS, last), last)]
         if not log.bars_from:  # a file of another origin, or the log is lost
@@ -173,7 +187,10 @@ class BarsFetch:
             elif not calendar.sessions(bar.session, bar.session):
                 self._tallies[symbol].dropped[NO_SESSION] += 1
             else:
-                yield checked_row(symbol, bar)
+                try:
+                    yield checked_row(symbol, bar)
+                except MalformedData as error:
+                    self._tallies[symbol].impossible[bar.session] = str(error)
 
     def _merge(self, symbol: Symbol, rows: Sequence[BarRow], first: date | None = None) -> Counts:
         job, path = self._job, self._job.file("prices", symbol)
@@ -189,6 +206,6 @@ class BarsFetch:
         return merge_bars(path, rows, known, unsupported, replace=again, keep_adjusted=keep)
 
     def _first(self, symbol: Symbol, last: date) -> date:
-        rows = read_bars(self._job.file("prices", symbol))
+        rows = read_rows(self._job.file("prices", symbol)).bars
         first = date.fromordinal(rows[0][0]) if rows else self._since or last - FIRST_BARS
         return min(first, self._since or first, last)

@@ -117,13 +117,23 @@ class Tally:
     counts: Counts = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
     complete: bool = True
+    missing: tuple[date, ...] = ()
+    impossible: dict[date, str] = field(default_factory=dict)
 
     def fetched(self) -> Fetched:
         """The count so far."""
         source = f"{self.path.parent.name}/{self.path.name}"
         dropped = tuple(Dropped(source, reason, count) for reason, count in sorted(self.dropped.items()))
         counts = {name: self.counts[name] for name in ("added", "unchanged", "differing", "replaced")}
-        return Fetched(name=self.name, path=self.path, dropped=dropped, complete=self.complete, **counts)
+        return Fetched(
+            name=self.name,
+            path=self.path,
+            dropped=dropped,
+            complete=self.complete,
+            missing=self.missing,
+            impossible=self.impossible,
+            **counts,
+        )
 
 
 def in_parts(symbols: Sequence[Symbol]) -> Iterator[Sequence[Symbol]]:

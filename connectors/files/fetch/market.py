@@ -10,7 +10,7 @@ from datetime import date
 from connectors.files.fetch.bars import BarsFetch
 from connectors.files.fetch.job import FetchJob, FetchLog
 from connectors.files.fetch.news import fetch_news
-from connectors.files.prices import read_bars
+from connectors.files.prices import read_rows
 from engine import places
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
@@ -46,7 +46,7 @@ class FolderFetch:
         """Symbols whose bars do not reach a session. A crypto pair's day may end later than the session."""
         late = []
         for symbol in symbols:
-            stored = read_bars(self._job.file("prices", symbol))
+            stored = read_rows(self._job.file("prices", symbol)).bars
             needed = min(session, self._job.last_session(symbol))
             if not stored or date.fromordinal(stored[-1][0]) < needed:
                 late.append(symbol)

@@ -62,6 +62,8 @@ def fetched_document(kind: str, done: Sequence[Fetched], complete: bool) -> Row:
             "path": str(one.path),
             **row_json.fields(one, "added", "unchanged", "complete", "differing", "replaced"),
             "dropped": _dropped(one),
+            "missing": [str(day) for day in one.missing],
+            "impossible": {str(day): why for day, why in one.impossible.items()},
         }
         for one in done
     ]
