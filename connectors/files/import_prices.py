@@ -13,9 +13,11 @@ from connectors.files.prices import (
     action_row,
     actions_text,
     bar_row,
+    is_rounded,
     prices_text,
     read_actions,
     read_bars,
+    sessions_without_bar,
 )
 from connectors.files.reading import Reading
 from connectors.files.rows import number
@@ -32,39 +34,53 @@ _PAID = ("dividend", "gains", "special")
 _ACTION_CELLS = ("kind", *_PAID, "split", "new_shares", "bonus")
 _ROWS = ("amount",)
 """Columns of rows that each are an action; of a bar the amount is what was paid for all shares."""
+_NOT_SUSPENDED = ("", "0", "0.0", "false", "f", "n", "no", "none", "nan", "否", "正常", "normal", "active", "trading")
+"""Values of a column of suspensions for days that were traded."""
+_NOT_TRADED = ("0", "0.0", "false", "f", "n", "no", "否")
+_NOT_TRADED_WORDS = ("停牌", "suspend", "halt", "pause")
+"""Values, and words in them, of a column of trading states for days that were not traded."""
 _NAMED = 3  # how many days a note lists
 
 NO_PRICES = "a row without prices"
+SUSPENDED = "a row that the file marks as suspended"
+ROUNDED = "with prices outside of the day's range by rounding, put onto its bounds"
 TWICE = "a row that stands there already"
 NO_ACTION = "no ex-date"
 NO_KIND = "neither a split nor a cash dividend"
 
 
 def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterator[Planned]:
-    """Daily bars; rows may be in any order, equal ones count once, and those without any price are left out."""
+    """Daily bars; rows may be in any order, equal ones count once, and those without any price, or of days on which
+    trading was suspended, are left out."""
     new: dict[Symbol, dict[int, BarRow]] = {}
-    left_out: dict[str, list[date]] = {}
+    noted: dict[str, list[date]] = {}
     lots: set[str] = set()
     in_lots = foreign.taken.columns.get("lots") == _LOTS_OF_TUSHARE
 
     def add(symbol: Symbol, row: Row) -> str | None:
         day = reading.day(cell(row, "date"), symbol)
-        if not any(cell(row, name) for name in _PRICE_CELLS[:-1]):
-            left_out.setdefault(NO_PRICES, []).append(day)
-            return NO_PRICES
+        why = SUSPENDED if _suspended(row) else NO_PRICES
+        if why == SUSPENDED or not any(cell(row, name) for name in _PRICE_CELLS[:-1]):
+            noted.setdefault(why, []).append(day)
+            return why
         reading.check_session(day, symbol)
         prices = [reading.price(name, row, symbol) for name in _PRICE_CELLS[:-1]]
-        bar = bar_row([str(day), *prices, _volume(row, symbol, lots, in_lots=in_lots)])
+        cells = [str(day), *prices, _volume(row, symbol, lots, in_lots=in_lots)]
+        bar = bar_row(cells)
+        if is_rounded(bar, cells):
+            noted.setdefault(ROUNDED, []).append(day)
         known = new.setdefault(symbol, {}).get(bar[0])
         if known is not None and prices_text([known]) != prices_text([bar]):
             raise ValueError(f"{day} stands twice; keep one row per date")
         if known is not None:
-            left_out.setdefault(TWICE, []).append(day)
+            noted.setdefault(TWICE, []).append(day)
         new[symbol][bar[0]] = bar
         return None
 
     symbols = foreign.each(add)
-    foreign.notes += [f"{len(days)} left out: {why} ({_days(days)})" for why, days in left_out.items()]
+    foreign.notes += [
+        f"{len(days)} {'' if why == ROUNDED else 'left out: '}{why} ({_days(days)})" for why, days in noted.items()
+    ]
     foreign.notes += sorted(lots)
     for symbol in symbols:
         path, added = folder / "prices" / f"{symbol}.csv", new.get(symbol, {})
@@ -74,6 +90,10 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
         # Two bars are the same if they would be written the same: an unknown volume equals itself.
         same = sum(prices_text([bar]) == prices_text([old[day]]) for day, bar in added.items() if day in old)
         more = len(merged) - len(old)
+        missing = sessions_without_bar(symbol, bars, reading.calendar_for(symbol))
+        foreign.notes += (
+            [f"{symbol}: no bar, where there are earlier and later ones ({_days(missing)})"] if missing else ()
+        )
         yield Planned(
             symbol=symbol,
             imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol)),
@@ -85,6 +105,12 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
 def _days(days: Sequence[date]) -> str:
     more = f" and {len(days) - _NAMED} more" if len(days) > _NAMED else ""
     return f"{', '.join(map(str, days[:_NAMED]))}{more}"
+
+
+def _suspended(row: Row) -> bool:
+    """True for a row that its file marks as of a day without trading: by a word, a flag, or by being not traded."""
+    marks, trades = cell(row, "suspended").lower(), cell(row, "traded").lower()
+    return marks not in _NOT_SUSPENDED or trades in _NOT_TRADED or any(word in trades for word in _NOT_TRADED_WORDS)
 
 
 def _volume(row: Row, symbol: Symbol, notes: set[str], *, in_lots: bool) -> str:

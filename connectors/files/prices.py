@@ -23,7 +23,9 @@ from engine.domain.market import (
     to_nano,
 )
 from engine.errors import MalformedData, MissingData
-from engine.market.symbol_days import ImpossibleRows, bar_fault, without_noise
+from engine.market.symbol_days import ImpossibleRows, bar_fault, days_without_bar, without_noise
+from engine.market.trading_hours import FIRST_SESSION
+from engine.ports import Calendar
 
 PRICE_COLUMNS = ("date", "open", "high", "low", "close", "adj_close", "volume")
 ACTION_COLUMNS = ("ex_date", "kind", "value")
@@ -67,6 +69,14 @@ class PriceRows:
     bars: list[BarRow] = field(default_factory=list)
     impossible: dict[date, str] = field(default_factory=dict)
     rounded: list[date] = field(default_factory=list)
+
+
+def sessions_without_bar(symbol: Symbol, bars: Sequence[BarRow], calendar: Calendar) -> tuple[date, ...]:
+    """The sessions between others of which rows in order have no bar, as far back as calendars go."""
+    if not bars:
+        return ()
+    first, last = (date.fromordinal(row[0]) for row in (bars[0], bars[-1]))
+    return tuple(days_without_bar(history_of(symbol, bars), calendar, max(first, FIRST_SESSION), last))
 
 
 def read_bars(path: Path) -> list[BarRow]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby, islice
 from typing import Any
@@ -76,6 +77,8 @@ class DataApi:
                         first = max(first, passed + INSTANT)
                 symbol, moment = listing.symbol, self._exchange.horizon(listing.symbol)
                 found = bars(self._market, symbol, frame, start=first, end=last, moment=moment, adjustment=adjustment)
+                if frame.length is None:
+                    found = map(partial(self._as_faulted, symbol), found)
                 yield from ((listing.wire, one) for one in (reversed(list(found)) if newest_first else found))
 
         page = list(islice(following(), limit + 1))
@@ -85,6 +88,14 @@ class DataApi:
             return found, None
         wire, last_bar = page[limit - 1]
         return found, page_token(wire, last_bar["t"].isoformat())
+
+    def _as_faulted(self, symbol: str, bar: dict[str, Any]) -> dict[str, Any]:
+        """A daily bar as the market's fault has it."""
+        rule = self._exchange.faults.active("bar", symbol)
+        if rule is None or bar["t"] + timedelta(days=1) <= datetime.fromisoformat(rule.since):
+            return bar
+        prices = {name: round(bar[name] * float(rule.fraction), 4) for name in ("o", "h", "l", "c")}
+        return bar | prices | rule.change
 
     # The latest
 

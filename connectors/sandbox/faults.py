@@ -18,6 +18,8 @@
                  refuse             403 with `message`
     of streams   lost_event, duplicate_event (by `event`: fill, new, q, b ...), disconnect
     of the world account_blocked, trading_blocked; halted, untradable (`symbol`); renamed (`symbol` to `then`)
+                 bar                of the daily bars of `symbol` from its day on: prices times `fraction`, and the
+                                    fields of `change`
 
 A rule of the world is active until it is deleted; any other is used up after `count` uses (0: never).
 """
@@ -50,7 +52,7 @@ ANSWERS = (
 CHANGED = ("cut", "drip", "edit", "list")
 ORDERS = ("partial_fill", "reject", "refuse")
 STREAMS = ("lost_event", "duplicate_event", "disconnect")
-WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed")
+WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed", "bar")
 KINDS = ANSWERS + CHANGED + ORDERS + STREAMS + WORLD
 THEN = ("fill", "cancel", "expire")
 _STATUS = {
@@ -80,7 +82,7 @@ class Fault:
     status: HTTP status of the answer.
     seconds: of the delay or the Retry-After.
     after: True where the request is carried out first.
-    fraction: of a partial fill.
+    fraction: of a partial fill, or of a bar's prices.
     then: the rest of a partial fill, a new name, an address, a content type, or what becomes of a list.
     message: of a refusal, or a whole body.
     change: fields with their new values.
@@ -137,6 +139,8 @@ class Faults:
         kind = values["kind"]
         if kind in WORLD:
             values["count"] = 0
+        if kind == "bar":
+            values.setdefault("fraction", Decimal(1))
         values.setdefault("after", kind == "gateway_timeout")
         values.setdefault("status", _STATUS.get(kind, 0))
         values.setdefault("seconds", _LONG if kind == "hang" else 1.0)
@@ -201,7 +205,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
     values = {name: _like(name, value, allowed[name]) for name, value in document.items()}
     if kind == "partial_fill" and (values.get("then", "fill") not in THEN or not 0 < values.get("fraction", _HALF) < 1):
         raise invalid(f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}")
-    if kind in ("halted", "untradable", "renamed") and not values.get("symbol"):
+    if kind in ("halted", "untradable", "renamed", "bar") and not values.get("symbol"):
         raise invalid(f"{kind} needs a symbol")
     if kind == "list" and values.get("then") not in LISTS:
         raise invalid(f"list needs then, one of {', '.join(LISTS)}")

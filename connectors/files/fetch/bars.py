@@ -9,12 +9,10 @@ from datetime import date, timedelta
 
 from connectors.files.fetch.job import FetchJob, Tally, in_parts
 from connectors.files.merge import Counts, checked_row, merge_actions, merge_bars
-from connectors.files.prices import BarRow, history_of, read_rows
+from connectors.files.prices import BarRow, read_rows, sessions_without_bar
 from engine.domain.fetched import Fetched
 from engine.domain.market import CORRECT_SYMBOLS, UNKNOWN, Bar, Symbol, SymbolActions, is_crypto
 from engine.errors import ConfigError, MalformedData, MissingData
-from engine.market.symbol_days import days_without_bar
-from engine.market.trading_hours import FIRST_SESSION
 
 FIRST_BARS = timedelta(days=3 * 366)
 """Lookback of the bars of a symbol that is fetched for the first time without --from."""
@@ -60,21 +58,13 @@ class BarsFetch:
         finally:
             actions = self._write_actions(list(spans))
         for symbol, tally in self._tallies.items():
-            tally.missing = self._holes(symbol)
+            calendar = self._job.calendar_for(symbol)
+            tally.missing = sessions_without_bar(symbol, read_rows(tally.path).bars, calendar)
         for symbol in spans:
             self._tallies[symbol].complete = complete
         if complete:
             self._check_found(symbols)
         return [*actions, *(tally.fetched() for tally in self._tallies.values())]
-
-    def _holes(self, symbol: Symbol) -> tuple[date, ...]:
-        """The sessions between others of which the file has no bar."""
-        rows = read_rows(self._job.file("prices", symbol)).bars
-        if not rows:
-            return ()
-        first, last = (date.fromordinal(row[0]) for row in (rows[0], rows[-1]))
-        history = history_of(symbol, rows)
-        return tuple(days_without_bar(history, self._job.calendar_for(symbol), max(first, FIRST_SESSION), last))
 
     def _missing(self, symbol: Symbol) -> Spans:
         """The spans of sessions that have to be requested."""

@@ -214,6 +214,22 @@ def test_an_import_refuses_it_whichever_file_comes_second_and_writes_nothing(
     assert run("import", "prices", str(bars), "--symbol", "CCC", "--data", str(folder)).code == CODE
 
 
+@pytest.mark.parametrize(
+    ("column", "on", "off"),
+    [("tradestatus", "1", "0"), ("paused", "0.0", "1.0"), ("suspended", "", "TRUE"), ("交易状态", "交易", "停牌")],
+)
+def test_an_import_leaves_out_a_row_that_its_file_marks_as_suspended(
+    run: Run, fresh: Path, tmp_path: Path, column: str, on: str, off: str
+) -> None:
+    bars = tmp_path / "bars.csv"
+    marked = [f"{row},{off if n in (61, 62) else on}" for n, row in enumerate(prices().splitlines()[1:], 1)]
+    bars.write_text("\n".join((f"{HEADER},{column}", *marked)) + "\n")
+    said = run("import", "prices", str(bars), "--symbol", "AAA", "--data", str(tmp_path / "data"), "--json")
+    assert (said.code, said.json["added"]) == (0, len(DAYS) - 2), said.err
+    assert [note for note in said.json["notes"] if "suspended" in note and str(EX_DATE) in note], said.json["notes"]
+    assert [note for note in said.json["notes"] if "no bar" in note and str(EX_DATE) in note], said.json["notes"]
+
+
 def test_the_doctor_names_it(run: Run, fresh: Path, tmp_path: Path) -> None:
     folder = write(tmp_path / "data", *ADJUSTED)
     write(folder, prices(), symbol="BBB")
@@ -549,6 +565,29 @@ def test_at_a_broker_too(
     places.config_file().write_text(sound)
     after_close(server)
     assert run("--daily").code == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"h": 1}, {"o": 0, "h": 0, "l": 0, "c": 0}, {"c": None}],
+    ids=["high below all", "zeros", "null"],
+)
+def test_an_impossible_bar_of_the_broker_freezes_its_share_alone(
+    run: Run, open_broker: OpenBroker, monkeypatch: pytest.MonkeyPatch, change: dict[str, object]
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
+    server = open_broker(datetime(2025, 3, 11, 20, 5, tzinfo=UTC), through=None, symbols=("ORVL", "HLXM"))
+    server.fault("bar", symbol="ORVL", change=change)
+    said = run("--daily", "--json")
+    assert (said.code, list(said.json["frozen"]), said.json["outcome"]) == (CODE, ["ORVL"], "done"), said.err
+    assert "cannot be" in said.json["frozen"]["ORVL"] and "2025-03-11" in said.json["frozen"]["ORVL"]
+    assert [made["symbol"] for made in said.json["decisions"]] == ["HLXM"]
+    assert {order["symbol"] for order in server.state()["orders"]} <= {"HLXM"}
+    server.clear_faults()
+    after_close(server)
+    mended = run("--daily", "--json")
+    assert (mended.code, mended.json["frozen"]) == (0, {}), mended.err
+    assert [made["symbol"] for made in mended.json["decisions"]] == ["ORVL", "HLXM"]
 
 
 class StoppedClock:

@@ -74,6 +74,29 @@ def test_a_kind_alone_and_what_has_been_corrected(run: Run, broker: SandboxServe
     assert "2 added" in run("fetch", "actions", "--symbols", "BBB", *SINCE, "--data", str(tmp_path)).out
 
 
+def test_a_hole_is_named_and_an_impossible_bar_is_left_out_with_65(
+    run: Run, broker: SandboxServer, tmp_path: Path
+) -> None:
+    at = ("fetch", "bars", "--symbols", "AAA,BBB", *SINCE, "--data", str(tmp_path), "--json")
+    broker.fault("bar", symbol="AAA", change={"h": 1})
+    said = run(*at)
+    assert (said.code, "2024-03-06" in said.err, said.err.count("\n")) == (65, True, 1), said.err
+    rows = {(row["name"], Path(row["path"]).parent.name): row for row in said.json["files"]}
+    assert (rows["AAA", "prices"]["added"], rows["BBB", "prices"]["added"]) == (44, 45)
+    assert list(rows["AAA", "prices"]["impossible"]) == ["2024-03-06"] and not rows["BBB", "prices"]["impossible"]
+    broker.clear_faults()
+    path = tmp_path / "prices" / "AAA.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:10], *lines[12:]]) + "\n")
+    said = run(*at)
+    assert said.code == 0, said.err
+    rows = {row["name"]: row for row in said.json["files"] if "/prices/" in row["path"]}
+    assert rows["AAA"]["added"] == 1, "the bar of the last session can be now"
+    assert rows["AAA"]["missing"] == [line.partition(",")[0] for line in lines[10:12]]
+    assert rows["BBB"]["missing"] == []
+    assert rows["AAA"]["missing"][0] in run(*at[:-1]).out
+
+
 def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
     run: Run, broker: SandboxServer, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
