@@ -30,6 +30,9 @@ MENDED = (75, 77, 78)
 """Exit codes of errors that a stopped run can go on after, once they are mended or have passed."""
 
 
+NO_DESK_SYMBOLS = "the desk has no symbols; set desk.symbols in the configuration"
+"""The error of a desk without symbols, wherever it is opened or run."""
+
 NO = 1
 """Exit code of a command whose answer is no."""
 

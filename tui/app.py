@@ -138,6 +138,8 @@ class PaperdeskApp(App[str]):
         self.pixels = pixels
         self._open_desk, self._backtest = open_desk, backtest
         self._plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
+        self._led = False
+        """True once a set-up has begun by itself."""
         self._begun = False
         """True once the desk is being opened."""
         self._images = images
@@ -300,6 +302,7 @@ class PaperdeskApp(App[str]):
             self._unbegun = unbegun
             if unbegun and self.current_mode not in (DESK, OPS):  # those have the log
                 self.notify(unbegun, markup=False, timeout=6)
+        self._lead_into_set_up(view.trouble)
         answers = view.busy, view.starting, view.trouble, view.place, view.controls
         if answers == self._answers and now - self._pressed < TYPING and now - self._refreshed < WHILE_TYPING:
             return
@@ -311,6 +314,14 @@ class PaperdeskApp(App[str]):
                 self._driver.write(announced)
             if self._arrival is not None and self._arrival.goes_on(self):
                 self._arrival = None
+
+    def _lead_into_set_up(self, trouble: str) -> None:
+        """Begin by itself, once, the set-up without which the desk cannot be opened."""
+        if trouble and not self._led and self.set_up is not None and self.set_up.after(trouble) is not self.set_up:
+            from tui.palette import begin_set_up
+
+            self._led = True
+            self.call_later(begin_set_up, self, self.set_up.after(trouble))
 
     def post_display_hook(self) -> None:
         """Have the terminal written to before the rest of the work is done."""

@@ -11,7 +11,7 @@ from textual.content import Content
 from tui import amounts
 from tui.plain_text import cut, one_line
 from tui.state import Signal
-from tui.symbol_chart import COMPARE
+from tui.symbol_chart import COMPARE, from_hundred
 from tui.widgets.chart_axes import compact, day_text
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 MUTED = "$foreground 55%"
 
 
-def bar_text(chart: SymbolChart, row: int, width: int) -> Content:
-    """The bar of a row, its figures in lines of at most `width`; a line for every decision and every trade."""
-    figures = [*_prices(chart.data, row), *_indicators(chart, row)]
+def bar_text(chart: SymbolChart, row: int, width: int, in_view: range) -> Content:
+    """The bar of a row, its figures in lines of at most `width`; a line for every decision and every trade. Compared
+    closes are from 100 at the same bar of those `in_view` as the pane's curves."""
+    figures = [*_prices(chart.data, row), *_indicators(chart, row), *_compared(chart, row, in_view)]
     lines = [*_flowing(figures, width), *_events(chart, row, width)]
     return Content("\n").join(lines)
 
@@ -52,9 +53,18 @@ def _indicators(chart: SymbolChart, row: int) -> Iterator[tuple[str, str]]:
         yield "BB", f"{low:,.2f} to {high:,.2f}"
     for pane, curves in chart.panes.items():
         for name, values in curves.items():
-            value = values[row]
-            if value is not None:
-                yield f"{name} from 100" if pane == COMPARE else name, f"{value:,.2f}"
+            if pane != COMPARE and (value := values[row]) is not None:
+                yield name, f"{value:,.2f}"
+
+
+def _compared(chart: SymbolChart, row: int, in_view: range) -> Iterator[tuple[str, str]]:
+    curves = {name: values[in_view.start : in_view.stop] for name, values in chart.panes.get(COMPARE, {}).items()}
+    first, rebased = from_hundred(curves)
+    if first is None or row not in in_view:
+        return
+    for name, values in rebased.items():
+        if (value := values[row - in_view.start]) is not None:
+            yield f"{name} from 100", f"{value:,.2f}"
 
 
 def _events(chart: SymbolChart, row: int, width: int) -> Iterator[Content]:

@@ -12,10 +12,14 @@ from collections.abc import Sequence
 
 import click
 
-from engine.errors import Interrupted, PaperdeskError
+from engine.errors import Interrupted, PaperdeskError, UsageError
 from engine.program_files import broken_installation, missing_files
 from tui.commands import GROUPS, registered
+from tui.console import PRINTED, show_json
 from tui.invocation import Invocation, desk_options
+
+SCHEMA = 1
+"""Version of the document of a failure."""
 
 
 class LazyCommands(click.Group):
@@ -106,8 +110,10 @@ def cli(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The entry point: runs a command and exits with its code; an error is one line on stderr."""
+    """The entry point: runs a command and exits with its code; an error is one line on stderr, and with `--json` a
+    document on stdout too, where the command has not printed its own."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    printed = PRINTED.documents
     try:
         code = cli.main(args=arguments, prog_name="paperdesk", standalone_mode=False)
         sys.stdout.flush()
@@ -115,37 +121,43 @@ def main(argv: Sequence[str] | None = None) -> None:
         # The reader went away (`| head`); nothing more can be said, and Python must not try at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
     except Exception as error:
-        sys.exit(_exit_code(error, "--debug" in arguments))
-    except KeyboardInterrupt:
-        sys.exit(_exit_code(Interrupted("interrupted; what was done is kept"), "--debug" in arguments))
-    sys.exit(code if isinstance(code, int) else 0)
+        _print_traceback(error, arguments)
+        message, code = _outcome(error)
+    except KeyboardInterrupt as error:
+        _print_traceback(error, arguments)
+        message, code = "interrupted; what was done is kept", Interrupted.exit_code
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+    from tui.plain_text import one_line  # what is quoted may hold control codes, as a link of somebody else's does
+
+    click.echo(f"paperdesk: {one_line(message)}", err=True)
+    if "--json" in arguments and PRINTED.documents == printed:
+        document = {"schema": SCHEMA, "error": one_line(message), "exit_code": code}
+        show_json(document, indent=None if "--watch" in arguments else 2)  # a watch prints a document a line
+    sys.exit(code)
 
 
-def _exit_code(error: Exception, debug: bool) -> int:
-    """Print an error in one line and return the code that it ends with."""
-    if debug and not isinstance(error, click.exceptions.Exit | click.Abort):
+def _print_traceback(error: BaseException, arguments: Sequence[str]) -> None:
+    if "--debug" in arguments and not isinstance(error, click.Abort):
         import traceback
 
-        traceback.print_exc()
-    if isinstance(error, click.exceptions.Exit):
-        return error.exit_code
+        traceback.print_exception(error)
+
+
+def _outcome(error: Exception) -> tuple[str, int]:
+    """The error in one line, and the code that it ends with."""
     if isinstance(error, click.Abort):
-        return _report("interrupted", 130)
+        return "interrupted", Interrupted.exit_code
     if missing := missing_files():
         error = broken_installation(missing)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "paperdesk"
-        return _report(f"{error.format_message().rstrip('.')}; see `{command} --help`", 2)
+        return f"{error.format_message().rstrip('.')}; see `{command} --help`", UsageError.exit_code
     if isinstance(error, click.ClickException):
-        return _report(error.format_message(), 2)
+        return error.format_message(), UsageError.exit_code
     if isinstance(error, PaperdeskError):
-        return _report(str(error), error.exit_code)
-    return _report(f"a bug: {type(error).__name__}: {error}; run again with --debug and report what it says", 70)
-
-
-def _report(message: str, code: int) -> int:
-    from tui.plain_text import one_line  # what is quoted may hold control codes, as a link of somebody else's does
-
-    click.echo(f"paperdesk: {one_line(message)}", err=True)
-    return code
+        return str(error), error.exit_code
+    return f"a bug: {type(error).__name__}: {error}; run again with --debug and report what it says", 70

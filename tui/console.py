@@ -22,6 +22,16 @@ PLAIN_WIDTH = 100
 """Columns of text that goes to a file or a pipe."""
 
 
+@dataclass
+class Printed:
+    """Count of the JSON documents that this process has printed."""
+
+    documents: int = 0
+
+
+PRINTED = Printed()
+
+
 @dataclass(frozen=True, slots=True)
 class Console:
     """`width` in columns; `colour` whether escape codes are welcome; `ascii_only` whether other characters are not;
@@ -82,9 +92,10 @@ def show(text: str) -> None:
     click.echo(text.encode(encoding, "replace").decode(encoding), color=True)
 
 
-def show_json(document: Mapping[str, Any]) -> None:
+def show_json(document: Mapping[str, Any], *, indent: int | None = 2) -> None:
     """Print a document: ASCII, since a model may answer with characters that no terminal's encoding takes."""
-    show(json.dumps(document, indent=2, allow_nan=False))
+    PRINTED.documents += 1
+    show(json.dumps(document, indent=indent, allow_nan=False))
 
 
 def show_document(document: Mapping[str, Any], as_json: bool, lines: Callable[[], Iterable[str]]) -> None:

@@ -12,6 +12,7 @@ from engine.domain.run import RunKind, RunOutcome
 from engine.messages import events
 from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
 from tui import amounts
+from tui.partial_answer import streamed_text
 from tui.plain_text import one_line, printable
 from tui.state import Books, DeskState, Held, Line, Pane, Progress, Signal, with_line
 
@@ -154,12 +155,22 @@ def _agent_said(state: DeskState, event: AgentSaid) -> DeskState:
     return _with_pane(state, event, progress=Progress.THINKING, text=text[:ANSWER_CHARACTERS])
 
 
+def _streamed(state: DeskState, event: AgentAnswered) -> str:
+    """The part of an answer that has come over so far."""
+    own = (pane for pane in state.steps_of(event.symbol, event.owner) if pane.step == event.step)
+    return next((pane.text for pane in own if pane.progress is Progress.THINKING), "")
+
+
 def _agent_answered(state: DeskState, event: AgentAnswered) -> DeskState:
     progress = Progress.ABSTAINED if event.abstained else Progress.ANSWERED
-    text = printable(event.text).strip()[:ANSWER_CHARACTERS]
-    state = _with_pane(state, event, progress=progress, text=text, answer=event)
+    text = reason = event.text
     if event.abstained:
-        text = f"{event.symbol} {event.step} abstained{_because(event.text.removeprefix('abstained: '))}"
+        reason, _, said = event.text.partition("\n\n")
+        said = said or _streamed(state, event)
+        text = f"{reason}\n\n{streamed_text(said) or said}" if said else reason
+    state = _with_pane(state, event, progress=progress, text=printable(text).strip()[:ANSWER_CHARACTERS], answer=event)
+    if event.abstained:
+        text = f"{event.symbol} {event.step} abstained{_because(reason.removeprefix('abstained: '))}"
         state = _logged(state, event, "warning", text)
     return replace(state, cost=None if state.cost is None or event.cost is None else state.cost + event.cost)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from connectors.loopback import is_loopback
 from engine.errors import ConfigError
 from tui.first_configuration import (
     amount,
@@ -20,7 +21,7 @@ from tui.first_configuration import (
 )
 from tui.set_up import Question, checked_key, keys_of
 
-KEY_ID, SECRET = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY"
+KEY_ID, SECRET, ADDRESS = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "APCA_API_BASE_URL"
 ACCOUNT_KEYS = (
     Question(
         key=KEY_ID,
@@ -95,6 +96,15 @@ def _mode(text: str) -> str:
     return text
 
 
+SYMBOLS = Question(
+    key="desk.symbols",
+    name="Symbols",
+    text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD.",
+    proposed="AAPL,MSFT,NVDA",
+    check=_symbols,
+)
+
+
 def questions(answers: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> Sequence[Question]:
     """All questions, those of keys only where the environment has none; which key a model needs follows from the
     answers."""
@@ -107,13 +117,7 @@ def questions(answers: Mapping[str, str], environ: Mapping[str, str] = os.enviro
             check=desk_name,
         ),
         *ACCOUNT_KEYS,
-        Question(
-            key="desk.symbols",
-            name="Symbols",
-            text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD.",
-            proposed="AAPL,MSFT,NVDA",
-            check=_symbols,
-        ),
+        SYMBOLS,
         Question(
             key="models.default",
             name="Model",
@@ -162,6 +166,8 @@ def _variable(model: str) -> str:
 def configuration(answers: Mapping[str, str]) -> str:
     """The text of config.toml for the answers; keys are not in it. Raises ConfigError."""
     settings = {key: value for key, value in answers.items() if not key.isupper()}
-    text = filled_in(example(), {**settings, "broker.kind": "alpaca"})
+    # A broker on this machine is the sandbox, whose clock is moved by hand: the desk goes by it.
+    local = is_loopback(os.environ.get(ADDRESS, ""))
+    text = filled_in(example(), {**settings, "broker.kind": "alpaca", "broker.clock": "broker" if local else "machine"})
     check_configuration(text)
     return text

@@ -35,8 +35,9 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
     for speed in SPEEDS if view.place is not None else ():
         meaning = f"{counted(speed, 'event')} a second; of a backtest {counted(speed, 'session')}"
         yield SystemCommand(f"Play {speed}x", meaning, partial(_play, desk.bridge, speed))
-    if (offer := desk.set_up) is not None:
-        yield SystemCommand(offer.name, offer.meaning, partial(app.call_later, _ask_set_up, app, offer))
+    if desk.set_up is not None:
+        offer = desk.set_up.after(view.trouble)
+        yield SystemCommand(offer.name, offer.meaning, partial(app.call_later, begin_set_up, app, offer))
     if desk.last_command:
         copy = partial(_copy_command, app, desk.last_command)
         yield SystemCommand("Copy the last action as a command", desk.last_command, copy)
@@ -60,7 +61,8 @@ def _play(bridge: Bridge, speed: int) -> None:
         bridge.playback.play(speed)
 
 
-async def _ask_set_up(app: App[str], offer: SetUpOffer) -> None:
+async def begin_set_up(app: App[str], offer: SetUpOffer) -> None:
+    """Ask the first question of a set-up."""
     from tui.screens.set_up import SetUpScreen
 
     try:

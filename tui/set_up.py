@@ -55,9 +55,9 @@ class SetUp(Protocol):
     def questions(self, answers: Mapping[str, str]) -> Sequence[Question]:
         """All questions; later ones follow from the answers so far."""
 
-    def options(self, answers: Mapping[str, str], folder: Path) -> tuple[str, ...]:
-        """The global options of a command that tries the answers; files may be written into `folder`. Raises
-        ConfigError, and OSError for such a file."""
+    def options(self, answers: Mapping[str, str], folder: Path) -> tuple[str, ...] | None:
+        """The global options of a command that tries the answers, None where nothing is tried; files may be written
+        into `folder`. Raises ConfigError, and OSError for such a file."""
 
     def concerns(self, area: str) -> bool:
         """True where a failed check of an area of the doctor's findings refuses the answers."""

@@ -1,4 +1,4 @@
-"""The set-up that the palette offers: of a new account, or of the API keys of a configured desk."""
+"""The set-up that the palette offers: of a new account, or of what a configured desk lacks, API keys or symbols."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine import places
+from engine.errors import NO_DESK_SYMBOLS
 
 if TYPE_CHECKING:
     from tui.invocation import Invocation
@@ -21,32 +22,58 @@ class SetUpOffer:
     name: of the entry.
     meaning: what it is for.
     begin: prepares it, outside of the screen's loop, for much may be loaded. Raises PaperdeskError.
-    file: the name of the file that it writes keys into, where it is for that alone.
+    error: words of the errors that it mends, empty for none.
+    hint: the way to it in a few words, beside such an error.
+    opening: the set-up in its place while the desk cannot be opened without it, which then begins by itself.
     """
 
     name: str
     meaning: str
     begin: Callable[[], SetUp]
-    file: str = ""
+    error: str = ""
+    hint: str = ""
+    opening: SetUpOffer | None = None
 
     def mends(self, error: str) -> bool:
-        """True for an error that names the file."""
-        return bool(self.file) and self.file in error
+        """True for an error that it is about."""
+        return bool(self.error) and self.error in error
+
+    def after(self, error: str) -> SetUpOffer:
+        """The set-up that is offered beside an error."""
+        return self.opening if self.opening is not None and self.opening.mends(error) else self
 
 
 def offered(invocation: Invocation) -> SetUpOffer:
     """The set-up that fits the call's configuration."""
-    if invocation.configured:
-        meaning = "of the account and the models, kept in a file for you alone"
-        name, file = "Enter the API keys of this desk", str(places.keys_file())
-        return SetUpOffer(name, meaning, partial(_keys, invocation), file)
-    return SetUpOffer("Set up a paper account", "keys, symbols, budget, first cycle", _new_account)
+    if not invocation.configured:
+        return SetUpOffer("Set up a paper account", "keys, symbols, budget, first cycle", _new_account)
+    symbols = SetUpOffer(
+        "Choose the symbols of this desk",
+        "which it trades, kept in the configuration",
+        partial(_symbols, invocation),
+        error=NO_DESK_SYMBOLS,
+        hint="choose symbols",
+    )
+    return SetUpOffer(
+        "Enter the API keys of this desk",
+        "of the account and the models, kept in a file for you alone",
+        partial(_keys, invocation),
+        error=str(places.keys_file()),
+        hint="enter API keys",
+        opening=symbols,
+    )
 
 
 def _keys(invocation: Invocation) -> SetUp:
     from tui.key_entry import key_entry
 
     return key_entry(invocation)
+
+
+def _symbols(invocation: Invocation) -> SetUp:
+    from tui.symbol_entry import symbol_entry
+
+    return symbol_entry(invocation)
 
 
 def _new_account() -> SetUp:

@@ -19,7 +19,7 @@ from engine.clock import OffsetClock, SyncedClock
 from engine.domain.exchanges import Exchanges
 from engine.domain.market import Symbol
 from engine.domain.run import RunOutcome
-from engine.errors import ConfigError, StaleData, UsageError
+from engine.errors import NO_DESK_SYMBOLS, ConfigError, StaleData, UsageError
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_in
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
@@ -130,7 +130,7 @@ def desk_context(
     before. Raises UsageError for a day that is no completed session, a desk without symbols, or one without the one
     symbol that is asked for, and ConfigError for symbols that its broker does not trade."""
     if not services.symbols:
-        raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
+        raise UsageError(NO_DESK_SYMBOLS)
     if only is not None and only not in services.symbols:
         few = ", ".join(services.symbols[:10]) + (" ..." if len(services.symbols) > 10 else "")
         raise UsageError(f"the desk {services.desk} does not decide {only}: its symbols are {few}")

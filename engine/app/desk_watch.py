@@ -25,7 +25,7 @@ from engine.app.runs import interrupted_cycle, is_decided
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
-from engine.errors import ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
+from engine.errors import NO_DESK_SYMBOLS, ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
 from engine.execution.controls import pause_of
 from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.market.live_prices import LivePrices
@@ -119,7 +119,7 @@ class DeskWatch:
         (FOR_A_PERSON)."""
         services = self._services
         if not services.symbols:
-            raise UsageError("the desk has no symbols; set desk.symbols in the configuration")
+            raise UsageError(NO_DESK_SYMBOLS)
         if services.config.watch.every and not _is_real_time(services):
             self._notice("warning", NO_CYCLES_WITHIN)
         calendar = services.desk_calendar(services.symbols)

@@ -30,7 +30,7 @@ from engine.app.stored_memory import memory_of_desk
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
-from engine.errors import MissingData, PaperdeskError
+from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
 from engine.journal.integrity import quick_check, read_chain
 from engine.market.coverage import check_coverage
 from engine.market.price_faults import price_faults, refuse_faults
@@ -289,7 +289,7 @@ def _data(services: Services) -> Iterator[Finding]:
     source = services.open_source(services.data, date.min)
     yield from _beside(services, source)
     if not config.desk.symbols:
-        yield Finding("Data", "symbols", FAIL, "the desk has no symbols; set desk.symbols in the configuration")
+        yield Finding("Data", "symbols", FAIL, NO_DESK_SYMBOLS)
     for symbol in config.desk.symbols:
         try:
             yield asyncio.run(_covered(source, symbol, services.calendar_for(symbol)))

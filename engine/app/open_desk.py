@@ -21,7 +21,7 @@ from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
 from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
-from engine.app.models import build_models
+from engine.app.models import agent_models, build_models
 from engine.app.order_cancellation import cancel_orders
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
@@ -36,9 +36,10 @@ from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage
 from engine.domain.market import Symbol
+from engine.domain.model_spec import ModelKind
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
-from engine.errors import CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.errors import NO_DESK_SYMBOLS, CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
@@ -73,6 +74,7 @@ class OpenDesk:
     label: the label of the model that decides, such as `rules, not a language model`.
     changed: says what has changed in the configuration since the desk was opened, so that no cycle runs; empty for
         nothing.
+    knows_prices: True where the price of every model that its agents ask is known.
     lacks_key: says which key its models lack, so that no cycle can run; empty for none.
     steps: the questions that its agents are asked about a symbol, in order, by their names in events.
     journal: the journal's file, which is not there before the first run.
@@ -114,12 +116,16 @@ class OpenDesk:
         Raises UsageError or ConfigError for a desk that could not run with any key, TryAgainLater where an older
         journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
         does."""
+        if not services.symbols:
+            raise UsageError(NO_DESK_SYMBOLS)
         config, preset = services.config, load_preset(services.config.desk.preset)
         self._services, self._read_only, self.changed = services, read_only, changed
         # A scheduled cycle is tried again: the configuration may be put back, or half written.
         self._run_cycle = unless_changed(run_cycle, changed, TryAgainLater)
         self.desk, self.symbols, self.mode = services.desk, services.symbols, config.broker.mode
         self.label, self.lacks_key = _label_of_models(services, preset)
+        asked = [one for one in agent_models(services, services.models.prices()) if one.active]
+        self.knows_prices = all(one.price is not None or one.spec.kind is ModelKind.OFFLINE for one in asked)
         self.steps = preset.questions
         self.journal = places.desk_journal(services.desk)
         if read_only:

@@ -25,7 +25,9 @@ def agent_answered(
     reason: str,
     answer: Mapping[str, Any] | None,
 ) -> AgentAnswered:
-    """The event of one call for the question `step`; `outcome`, `reason` and `answer` are those of an AnswerEntry."""
+    """The event of one call for the question `step`; `outcome`, `reason` and `answer` are those of an AnswerEntry. An
+    answer that could not be used follows the reason, after an empty line."""
+    unusable = "\n\n".join(part for part in (f"{outcome}: {reason}", result.text) if part)
     return AgentAnswered(
         run=key.run,
         time=time,
@@ -33,7 +35,7 @@ def agent_answered(
         symbol=key.symbol,
         owner=key.owner,
         step=step,
-        text=f"{outcome}: {reason}" if answer is None else answer_text(answer),
+        text=unusable if answer is None else answer_text(answer),
         model=result.model,
         abstained=outcome == "abstained",
         cached=result.cached,

@@ -18,7 +18,8 @@ Every screen's content is also a command's output; with `--json` it is one JSON 
 texts: `python -m tests.tui.commands_page` writes it anew, and a test keeps it equal.
 
 Exit codes: 0 done or nothing to do; 1 the answer is no; 2 usage; 65 data missing, stale or malformed; 70 a bug;
-74 network; 75 try again later; 77 credentials refused; 78 configuration; 79 halted; 130 interrupted.
+74 network; 75 try again later; 77 credentials refused; 78 configuration; 79 halted; 130 interrupted. With `--json` a
+command that fails prints `schema`, `error` and `exit_code` where it has no document of its own.
 """
 
 

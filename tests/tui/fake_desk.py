@@ -108,6 +108,7 @@ class FakeDesk:
     ) -> None:
         self.desk = "test"
         self.symbols = tuple(symbols)
+        self.knows_prices = True
         self.label, self.lacks_key, self.steps = LABEL, "", load_preset("finvision").questions
         self.journal = folder / "test.db"
         self.mode = TradingMode.AUTO

@@ -56,6 +56,25 @@ def title(chart: CandleChart) -> str:
     return chart.render_line(0).text
 
 
+@pytest.mark.parametrize("bars", [20, 60, 130, 520])
+async def test_it_zooms_out_until_every_bar_is_in_view(bars: int) -> None:
+    app = Desk(data(bars))
+    async with app.run_test(size=(120, 40)) as pilot:
+        chart = app.query_one(CandleChart)
+        seen = []
+        for _ in range(12):
+            seen.append(chart.rows_in_view)
+            await pilot.press("minus")
+        assert seen[-1] == range(bars) and seen == sorted(seen, key=len)
+        # The first level at which all are in view is the last one.
+        fits = chart.shown_view
+        assert seen.index(range(bars)) == 0 or len(seen[seen.index(range(bars)) - 1]) < bars
+        await pilot.press("minus")
+        assert chart.shown_view == fits
+        await pilot.press("plus")
+        assert chart.shown_view != fits
+
+
 async def test_it_draws_and_zooms() -> None:
     app = Desk(data(400))
     async with app.run_test(size=(120, 40)) as pilot:

@@ -204,6 +204,32 @@ def test_the_last_price_stands_in_a_box_on_its_row() -> None:
     assert sum("[14.00]" in row for row in text) == 1
 
 
+def inks(chart: ChartData, view: ChartView | None = None) -> tuple[str, str]:
+    """The colours of the boxed price and of the change in the title row."""
+    palette = Palette({"up": "#00ff00", "down": "#ff0000", "paper": "#000001"})
+    strips = render_candles(chart, 80, 14, view, ChartStyle(palette))
+    cells = [segment for strip in strips for segment in strip if segment.style is not None]
+    box = next(one for one in cells if one.style.bgcolor is not None and one.text.strip())  # type: ignore[union-attr]
+    change = next(one for one in strips[0] if one.text.strip().endswith("%"))
+    assert box.style is not None and change.style is not None
+    assert box.style.bgcolor is not None and change.style.color is not None
+    return box.style.bgcolor.name, change.style.color.name
+
+
+@pytest.mark.parametrize(("close", "colour"), [(101.0, "#00ff00"), (99.0, "#ff0000")])
+@pytest.mark.parametrize("view", [None, ChartView(step=2, per=5)])
+def test_box_and_title_have_the_sign_of_the_days_change(close: float, colour: str, view: ChartView | None) -> None:
+    """Of a bar that opened beyond its close on the other side of the close before."""
+    opened = 102.0 if close > 100 else 98.0
+    days = [date(2024, 3, 4) + timedelta(days=n) for n in range(12)]
+    column = [100.0] * 11
+    chart = ChartData(
+        open=[*column, opened], high=[*column, 103.0], low=[*column, 97.0], close=[*column, close], days=days
+    )
+    assert visible_candles(chart, ChartView(), 80)[-1].up is (close < 100), "the candle has its own colour"
+    assert inks(chart, view) == (colour, colour)
+
+
 def test_bars_beyond_the_columns_are_taken_together() -> None:
     count = 100
     opens = [float(n) for n in range(count)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,12 +19,14 @@ from engine.domain.order import Side
 from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
 from tui.app import PaperdeskApp
+from tui.first_run import NewAccount
 from tui.keys import AGENTS, KEYS, SCREENS, hints
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.jump import JumpScreen
 from tui.screens.order_ticket import SideChoice
+from tui.set_up_offer import SetUpOffer
 from tui.widgets.navigation_bars import PALETTE, Hints
 from tui.widgets.screen_bars import ErrorBar
 from tui.widgets.table import Table
@@ -207,7 +208,8 @@ async def test_a_paid_run_is_left_by_a_click(running: Running, tmp_path: Path) -
 
 
 async def test_the_keys_of_the_error_bar_can_be_clicked(running: Running, tmp_path: Path) -> None:
-    desk, mends = FakeDesk(tmp_path, breaks=True), SimpleNamespace(name="Keys", meaning="", mends=lambda error: True)
+    desk, account = FakeDesk(tmp_path, breaks=True), NewAccount(tmp_path / "config.toml")
+    mends = SetUpOffer("Keys", "", lambda: account, error=" ", hint="enter API keys")
     async with running(desk=desk, set_up=mends) as pilot:
         strip = pilot.app.screen.query_one(ErrorBar)
         await pilot.press("r")

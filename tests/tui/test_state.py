@@ -113,6 +113,19 @@ def test_the_steps_are_those_that_the_run_names() -> None:
     assert _fold(begun, _answer("decision")).decided == 1
 
 
+def test_an_abstention_keeps_the_answer_that_it_is_about() -> None:
+    reply = '{"action": "BUY", "size": 77}'
+    state = _fold(_started(), _step("decision"), _said(reply, "decision"))
+    abstained = after(state, _answer("decision", f"abstained: malformed\n\n{reply}", True))
+    pane = abstained.panes_of("ABC")[-1]
+    assert pane.progress is Progress.ABSTAINED
+    assert pane.text.splitlines() == ["abstained: malformed", "", "action: BUY", "size: 77"]
+    assert [line.text for line in abstained.lines if line.level == "warning"] == ["ABC decision abstained: malformed"]
+    # Of a model that failed in the middle the part that came.
+    cut = after(state, _answer("decision", "abstained: timed out", True)).panes_of("ABC")[-1]
+    assert cut.text.splitlines() == ["abstained: timed out", "", "action: BUY", "size: 77"]
+
+
 def test_abstaining_is_shown_and_logged_and_costs_add_up() -> None:
     state = _fold(_started(), _answer("news", "rate limited", True), _answer("chart"), _answer("decision"))
     assert state.panes_of("ABC")[0].progress is Progress.ABSTAINED

@@ -189,7 +189,7 @@ class ChartScreen(OwnOrderKeys):
         chart, pane = self.query_one(CandleChart), self.query_one("#bar", TextPane)
         view = chart.shown_view
         if view.cross and view.cursor is not None and view.cursor < len(self._chart.data):
-            pane.show(bar_text(self._chart, view.cursor, max(20, chart.size.width - 2)))
+            pane.show(bar_text(self._chart, view.cursor, max(20, chart.size.width - 2), chart.rows_in_view))
             pane.border_title = f"Bar of {self._chart.data.title}"
 
     # Keys

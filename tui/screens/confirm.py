@@ -71,7 +71,7 @@ def quit_confirmation(view: Snapshot) -> Confirmation | None:
             "A cycle is starting, and asks no model any more: the next run begins it anew."
             if view.starting
             else f"A cycle is at work: {view.desk.decided} of {len(view.desk.symbols)} symbols are decided, its models "
-            f"took {model_cost(view)} so far. They are kept; the next run decides the other {left}."
+            f"took {model_cost(view, view.desk.cost)} so far. They are kept; the next run decides the other {left}."
         )
     lines += [
         f"The backtest {one.name} is at work ({one.fraction:.0%}): its sessions so far are kept, "

@@ -116,10 +116,10 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self._view = view
         if self._built and self.is_attached and self.app.is_running:
             self.query_one(StatusBar).show(view)
-            offer = self.desk_app.set_up
-            mends = offer is not None and offer.mends(view.trouble)
+            offer = None if self.desk_app.set_up is None else self.desk_app.set_up.after(view.trouble)
+            mends = offer.hint if offer is not None and offer.mends(view.trouble) else ""
             again = "" if view.retry is None else "open again" if view.retry is Retry.REOPEN else "try again"
-            self.query_one(ErrorBar).show(view.trouble, enters_keys=mends, again=again)
+            self.query_one(ErrorBar).show(view.trouble, mends=mends, again=again)
             self.query_one(TimeBar).show(view.place)
             if self._shows_past is (view.place is None):
                 self._shows_past = not self._shows_past

@@ -32,6 +32,7 @@ from tui.widgets import ops_tables
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.screen_bars import model_cost
 from tui.widgets.table import Table
 
 
@@ -194,7 +195,8 @@ class OpsScreen(FramedScreen):
         models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.services is None else view.services.usd_per_day
         plain = self.app.has_class("-plain")
-        set_subtitle(models, ops_tables.budget_meter(found.spent_today, limit, plain=plain))
+        spent = found.spent_today
+        set_subtitle(models, ops_tables.budget_meter(spent, limit, model_cost(view, spent), plain=plain))
 
 
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, acts: bool = True) -> str:

@@ -170,8 +170,9 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         try:
             with TemporaryDirectory(prefix="paperdesk-") as folder:
                 options = self._set_up.options(self._kept, Path(folder))
-                await self._check(options)
-                await self._fetch(options)
+                if options is not None:
+                    await self._check(options)
+                    await self._fetch(options)
             for file in self._set_up.keep(self._kept):
                 written.append(file)
                 self._say(f"wrote {file}", "$success")

@@ -120,9 +120,12 @@ class CandleChart(Widget, can_focus=True):
         return Palette(inks, None if behind.bgcolor is None else behind.bgcolor.name)
 
     def action_zoom(self, steps: int) -> None:
-        """Zoom in (negative) or out; the newest bar in view keeps its place. 0: the default zoom and newest bars."""
+        """Zoom in (negative) or out until every bar is in view; the newest one in view keeps its place. 0: the default
+        zoom and newest bars."""
         if not steps:
             self.view = None
+            return
+        if steps > 0 and len(self.data) <= self._bars:
             return
         view = self.shown_view
         place = min(range(len(ZOOMS)), key=lambda n: abs(ZOOMS[n][0] / ZOOMS[n][1] - view.step / view.per))

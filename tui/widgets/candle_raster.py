@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from textual.strip import Strip
 
 from tui.chart_data import CUT, Candle, ChartData, ChartView, is_drawable, visible_candles
-from tui.widgets.chart_axes import PriceScale, compact, date_labels, line_place, write_title
+from tui.widgets.chart_axes import PriceScale, bar_at, compact, date_labels, line_place, rises, write_title
 from tui.widgets.chart_canvas import ASCII_VOLUME_BARS, LINE_LEVELS, VOLUME_BARS, Canvas, Palette, candle_glyphs
 
 _DASHES = ("─", "── ", "─ ", "──── ", "─── ─ ")
@@ -320,7 +320,8 @@ class _Raster:
         if not is_drawable(last) or not self.scale.low <= last <= self.scale.high:
             return
         row = self.layout.title + self.scale.at(last, 1)
-        text, ink = self.scale.text(last), "up" if self.candles[-1].up else "down"
+        bar, before = bar_at(self.data, len(self.data) - 1)
+        text, ink = self.scale.text(last), "up" if bar is not None and rises(bar, before) else "down"
         room = self.layout.width - self.layout.plot_width
         if self.style.palette is None:
             text, ink = f"[{text}]".rjust(room), "title"

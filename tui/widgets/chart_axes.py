@@ -173,7 +173,8 @@ def write_title(
     x = len(title) + 2
     lines, names = _legend(data, ascii_only)
     legends = [[_bars(view, candles), *lines], lines, names]
-    shown, before = _bar_at(data, view.cursor) if view.cursor is not None else _newest(candles)
+    newest = candles[-1].last if candles else len(data)
+    shown, before = bar_at(data, newest if view.cursor is None else view.cursor)
     choices: list[Pieces] = [[]]
     if shown is not None:
         choices = [*_prices(data, shown, before, price_text, view.cursor is not None), []]
@@ -199,12 +200,7 @@ def _beside_each_other(
     return chain(product(choices[:1], legends[:2]), product(choices[1:], legends), product(choices, [[]]))
 
 
-def _newest(candles: Sequence[Candle]) -> tuple[Candle | None, float]:
-    """The newest candle in view, and the close of the one before it, 0 for none."""
-    return (candles[-1] if candles else None), (candles[-2].close if len(candles) > 1 else 0.0)
-
-
-def _bar_at(data: ChartData, row: int) -> tuple[Candle | None, float]:
+def bar_at(data: ChartData, row: int) -> tuple[Candle | None, float]:
     """The bar of a row alone, however many a candle takes together, and the close of the one before it, 0 for none."""
     within = row < len(data)
     return (candle_of(data, row, row + 1, 0) if within else None), (data.close[row - 1] if within and row else 0.0)
@@ -218,7 +214,7 @@ def _prices(
     dated: bool,
 ) -> list[Pieces]:
     """List texts and inks of date, open, high, low, close and change on the bar before; then shorter choices."""
-    direction = "up" if shown.up else "down"
+    direction = "up" if rises(shown, before) else "down"
     date = [(day_text(data.days[shown.last]), "text")] if dated else []
     range_ = [(f"{name}{price_text(price)}", "text") for name, price in zip("OHL", shown[3:6], strict=True)]
     close = [(f"C{price_text(shown.close)}", direction)]
@@ -226,6 +222,12 @@ def _prices(
     if is_drawable(before) and before and abs(shown.close / before) < 10:
         change = [(f"{(shown.close / before - 1) * 100:+.2f}%", direction)]
     return [date + range_ + close + change, date + close + change, date + close, close]
+
+
+def rises(bar: Candle, before: float) -> bool:
+    """True for a close at or above the one before, by which a change has its sign and colour; without one (0) for a bar
+    at or above its own open."""
+    return bar.close >= before if is_drawable(before) and before else bar.up
 
 
 def _length(prices: Pieces, legend: Pieces) -> int:

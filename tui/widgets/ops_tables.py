@@ -110,9 +110,8 @@ def _rate(one: ModelRate, paid: list[Decimal | None]) -> Row:
     )
 
 
-def budget_meter(spent: Decimal | None, limit: Decimal | None, *, plain: bool) -> str:
-    """The cost of today's calls of the day's budget: `▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00`."""
-    figure = amounts.cost(spent)
+def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, plain: bool) -> str:
+    """The cost of today's calls of the day's budget, `figure` in words: `▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00`."""
     if not limit:
         return figure
     of = f"today {figure} of ${amounts.money(limit)}"

@@ -22,6 +22,8 @@ from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.clickable import clickable
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from tui.snapshot import Snapshot
     from tui.state import Books, Line
 
@@ -139,15 +141,18 @@ def asks_models(view: Snapshot) -> bool:
     return view.services is not None and view.services.label != OFFLINE
 
 
-def model_cost(view: Snapshot) -> str:
-    """The cost of the run's models so far: `free` for rules alone."""
-    return "$0.00" if asks_models(view) and view.desk.cost == 0 else amounts.cost(view.desk.cost)
+def model_cost(view: Snapshot, dollars: Decimal | None) -> str:
+    """The cost of the desk's models so far: `free` for rules alone, and unknown from the start on where the price of a
+    model is."""
+    if dollars == 0 and view.services is not None and asks_models(view):
+        return "$0.00" if view.services.knows_prices else amounts.cost(None)
+    return amounts.cost(dollars)
 
 
 def _desk_items(view: Snapshot) -> Iterator[Item]:
     """Yield the cost of the models, a note while the desk has no cycle to show, and the costs in effect."""
     if view.desk.run:
-        yield Item("Models", model_cost(view))
+        yield Item("Models", model_cost(view, view.desk.cost))
     if view.services is None:
         yield Item("", "the desk could not be opened" if view.trouble else OPENING, "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
@@ -244,16 +249,16 @@ class ErrorBar(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.text = ""
-        self._shown = "", False, ""
+        self._shown = "", "", ""
 
-    def show(self, text: str, *, enters_keys: bool, again: str) -> None:
-        """Show an error, with `enters_keys` the way to the entry of the palette for what is missing, and beside the key
-        that repeats what failed what it does `again`, empty where it does nothing; an empty text hides the bar."""
-        if (shown := (text, enters_keys, again)) == self._shown:
+    def show(self, text: str, *, mends: str, again: str) -> None:
+        """Show an error, with the entry of the palette that `mends` it, and beside the key that repeats what failed
+        what it does `again`, each empty for none; an empty text hides the bar."""
+        if (shown := (text, mends, again)) == self._shown:
             return
         self.text, self._shown = text, shown
         self.display = bool(text)
-        keys = [("  ctrl+p enter API keys", "app.command_palette")] if enters_keys else []
+        keys = [(f"  ctrl+p {mends}", "app.command_palette")] if mends else []
         keys += [(f"  ctrl+t {again}", "retry")] if again else []
         keys += [("   y copy", "copy"), ("   esc dismiss", "back")]
         parts = [clickable(Content.styled(key, "bold"), action) for key, action in keys]

@@ -87,6 +87,16 @@ async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: 
         assert nearer.start > rows.start
         await until(pilot, lambda: len(pilot.app.screen.query_one(CurvePlot).data.labels) == len(nearer))
         assert {one[0] for one in pilot.app.screen.query_one(CurvePlot).data.series.values()} == {100}
+        # The bar under the crosshair has the figures of the pane's curves.
+        await pilot.press("x", "left")
+        plot, widget = pilot.app.screen.query_one(CurvePlot), pilot.app.screen.query_one(CandleChart)
+        row = widget.shown_view.cursor
+        assert row is not None
+        text = pilot.app.screen.query_one("#bar", TextPane).as_text()
+        for name, curve in plot.data.series.items():
+            value = curve[row - widget.rows_in_view.start]
+            assert value not in (None, 100) and f"{name} from 100 {value:,.2f}" in text
+        assert f"from 100 {days.close[row]:,.2f}" not in text
 
 
 async def test_a_crosshair_says_all_that_is_known_of_a_bar(desk: Path, in_summer: None) -> None:

@@ -26,11 +26,14 @@ from engine.journal.reader import JournalReader
 from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
+from tests.tui.conftest import opened, until
 from tui.app import PaperdeskApp
 from tui.backtest_run import STOPPED
 from tui.commands.app import run_in_process
 from tui.invocation import Invocation
 from tui.screens.confirm import ConfirmScreen
+from tui.widgets.screen_bars import Item, items
+from tui.widgets.table import Table
 
 BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-13", "--run", "paid")
 SESSION = date(2025, 3, 11)
@@ -386,3 +389,16 @@ async def test_the_app_asks_before_a_backtest_that_may_cost_much(desk: Desk, ser
         await until(pilot, lambda: service.requests)
         app.bridge.stop()
         assert app.bridge.wait(600)
+
+
+async def test_the_screen_shows_no_dollars_over_a_model_without_a_price(desk: Desk, service: Counting) -> None:
+    for more, shown in (("", "cost unknown"), (LOCAL_PRICE, "$0.00")):
+        desk(more)
+        async with opened() as pilot:
+            view = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
+            begun = replace(view, desk=replace(view.desk, run="r1"))
+            assert Item("Models", shown) in list(items(begun))
+            await pilot.press("9")
+            await until(pilot, lambda: pilot.app.current_mode == "ops")
+            title = pilot.app.screen.query_one("#models", Table)
+            await until(pilot, lambda: shown in str(title.border_subtitle))  # noqa: B023

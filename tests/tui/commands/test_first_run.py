@@ -7,8 +7,8 @@ import gc
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
     file, offer = fresh / "config.toml", offered(Invocation())
     with sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
         key, secret = keys_of(server, monkeypatch)
-        monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "broker")
+        monkeypatch.setenv("PAPERDESK_DESK__SEED", "0")  # a desk that is configured makes no history
         app = PaperdeskApp(partial(open_desk, Invocation()), lambda *_: None, images=tmp_path, set_up=offer)
         async with app.run_test(size=(120, 40)) as pilot:
             await until(pilot, lambda: app.bridge.snapshot().services is not None)
@@ -115,6 +115,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
         assert [stat.S_IMODE((fresh / name).stat().st_mode) for name in ("config.toml", "keys.env")] == [0o600] * 2
         config = load_config(file, environ={}).config
         assert (config.desk.name, config.broker.kind, config.broker.mode) == ("first", "alpaca", "ask")
+        assert config.broker.clock == "broker", "that of the sandbox was moved"
         assert list(config.desk.symbols) == ["AAA", "BTC-USD"] and secret not in file.read_text()
         assert config.budget.usd_per_day != 7
         environ: dict[str, str] = {}
@@ -198,6 +199,50 @@ async def test_a_desk_without_the_key_of_its_model_names_the_way_to_enter_it(
         await until(pilot, lambda: app.bridge.snapshot().services is not None)
         app.bridge.stop()
         assert app.bridge.wait(600)
+
+
+NO_SYMBOLS = """# My desk.
+[desk]
+name = "mine"
+{symbols}
+[data]  # bars
+folder = "{folder}"
+"""
+
+
+@pytest.fixture
+def prices(demo_folder: Callable[[date], Path]) -> Path:
+    """A data folder."""
+    return demo_folder(date(2024, 3, 20))
+
+
+@pytest.mark.parametrize("symbols", ["", "symbols = []\n", "# symbols = []\n", "symbols = [  # none yet\n]\n"])
+async def test_a_desk_without_symbols_leads_into_the_set_up(
+    fresh: Path, prices: Path, tmp_path: Path, symbols: str
+) -> None:
+    file, before = fresh / "config.toml", NO_SYMBOLS.format(symbols=symbols, folder=prices.as_posix())
+    file.write_text(before)
+    invocation = Invocation()
+    app = PaperdeskApp(partial(open_desk, invocation), lambda *_: None, images=tmp_path, set_up=offered(invocation))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, SetUpScreen) and bool(app.screen.query(Input)))
+        assert "--symbols" not in app.bridge.snapshot().trouble
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, SetUpScreen))
+        assert "ctrl+p choose symbols" in str(app.screen.query_one(ErrorBar).render()), "it begins by itself once"
+        await begin(pilot, "Choose the symbols of this desk")
+        await answer(pilot, "NADA")
+        assert "no prices there" in text_of(pilot, "complaint")
+        await answer(pilot, "orvl, hlxm")
+        if "none yet" in symbols:  # a form that is left to the person
+            assert "write desk.symbols there" in text_of(pilot, "complaint") and file.read_text() == before
+            return
+        await pilot.press("enter")
+        await until(pilot, lambda: "has its symbols" in text_of(pilot, "text"))
+        await pilot.press("o")
+        await until(pilot, lambda: app.reopening is not None)
+    assert list(load_config(file, environ={}).config.desk.symbols) == ["ORVL", "HLXM"]
+    assert {"# My desk.", "[data]  # bars", 'name = "mine"'} <= set(file.read_text().splitlines())
 
 
 async def test_a_desk_without_the_key_of_its_model_shows_its_books_and_runs_no_cycle(

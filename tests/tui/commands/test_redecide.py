@@ -116,7 +116,7 @@ def test_what_cannot_be_meant_is_one_line(
 def test_a_decision_that_is_not_there_is_told_like_why_does(run: Run, desk: Path) -> None:
     plain, again = run("why", "ORVL", "2025-03-13"), run("why", "ORVL", "2025-03-13", "--redecide")
     assert (again.code, again.err) == (plain.code, plain.err) == (65, plain.err)
-    assert run("why", "ORVL", "2025-03-13", "--redecide", "--json").out == ""
+    assert run("why", "ORVL", "2025-03-13", "--redecide", "--json").json["exit_code"] == 65
 
 
 def test_parity_says_that_a_day_is_the_same(run: Run, desk: Path) -> None:

@@ -16,6 +16,9 @@ from engine.config import load_config
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, Run, contents
+from tests.tui.conftest import opened, until
+from tui.state import Progress
+from tui.widgets.agent_panes import AgentPanes
 
 
 class Wayward(RulesExcept):
@@ -100,6 +103,16 @@ def test_an_abstention_says_what_was_sent_back_and_why(run: Run, wayward: Path) 
     (made,) = run("why", "ORVL", "2025-03-11", "--json").json["decisions"]
     assert made["abstained"] and made["orders"] == []
     assert [a["outcome"] for a in made["answers"] if a["agent"] == "decision"] == ["sent back", "abstained"]
+
+
+async def test_an_abstention_keeps_the_answer_on_the_screen(wayward: Path) -> None:
+    async with opened() as pilot:
+        shown = pilot.app.screen.query_one(AgentPanes)
+        await until(pilot, lambda: "abstained: malformed" in shown.as_text())
+        (pane,) = [one for one in shown.panes if one.progress is Progress.ABSTAINED]
+        assert pane.text.splitlines()[-1] == "a red word", "escapes of a terminal are left out"
+        lines = pilot.app.bridge.snapshot().desk.lines  # type: ignore[attr-defined]
+        assert not any("red word" in line.text for line in lines), "the log has the reason alone"
 
 
 def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None:
