@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from engine.domain.market import parse_symbol
+from engine.domain.market import has_coins_among_shares, parse_symbol
 from engine.errors import ConfigError, DataError
 from engine.program_files import program_text
 
+COINS_AMONG_SHARES = "a coin among shares moves the desk's close, and with it the daily run, to midnight UTC"
 CENT, LARGEST = Decimal("0.01"), 1_000_000_000_000
 
 
@@ -39,6 +40,11 @@ def _toml(key: str, answer: str) -> str:
     if key == "desk.symbols":
         return json.dumps(symbols_of(answer))
     return json.dumps(answer, ensure_ascii=False)
+
+
+def close_note(symbols: Collection[str]) -> str:
+    """A sentence on the close of a desk that trades coins beside shares; empty for any other."""
+    return COINS_AMONG_SHARES if has_coins_among_shares(symbols) else ""
 
 
 def symbols_of(answer: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from connectors.loopback import is_loopback
 from engine.errors import ConfigError
 from tui.first_configuration import (
+    COINS_AMONG_SHARES,
     amount,
     check_configuration,
     desk_name,
@@ -99,7 +100,8 @@ def _mode(text: str) -> str:
 SYMBOLS = Question(
     key="desk.symbols",
     name="Symbols",
-    text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD.",
+    text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD; "
+    f"{COINS_AMONG_SHARES}.",
     proposed="AAPL,MSFT,NVDA",
     check=_symbols,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -291,6 +291,11 @@ _COINS = ("BTC", "ETH", "SOL", "XRP", "ADA", "DOGE", "LTC", "BCH", "DOT", "AVAX"
 """Coins whose pairs are known in any currency."""
 _CURRENCIES = ("USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "HKD", "KRW", "SGD", "INR", "BRL", "TRY")
 """Currencies in which the pairs of any coin are known."""
+
+
+def has_coins_among_shares(symbols: Collection[Symbol]) -> bool:
+    """True where coins are traded beside shares: a session is over with the coins' UTC day."""
+    return 0 < sum(map(is_crypto, symbols)) < len(symbols)
 
 
 def is_crypto(symbol: Symbol) -> bool:

@@ -194,10 +194,16 @@ def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], requested: 
 
 def completed_at(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
     """The moment from which `session_to_decide` gives a session, UTC."""
+    return books_close(calendar, symbols, session) + AFTER_CLOSE
+
+
+def books_close(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
+    """The moment that the books of a session are of, UTC: its close, with crypto among the symbols the end of its UTC
+    day where that is later."""
     closes = calendar.closes_at(session)
     if any(is_crypto(symbol) for symbol in symbols):
         closes = max(closes, AroundTheClock().closes_at(session))
-    return closes + AFTER_CLOSE
+    return closes
 
 
 @cache

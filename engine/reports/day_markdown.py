@@ -11,7 +11,7 @@ from engine.domain.order_id import YOU
 from engine.domain.portfolio import ZERO
 from engine.domain.text import counted, listed
 from engine.reports.markdown import cell, table
-from engine.reports.settings_text import changed_text, costs_text, version_text
+from engine.reports.settings_text import as_of_text, changed_text, costs_text, version_text
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, figures_text, model_text
 
 Document = Mapping[str, Any]
@@ -59,6 +59,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Decided alone", ", ".join(document["decided_alone"])
     yield "Skipped", listed(document["skipped"])
     yield "Frozen", ", ".join(document["frozen"])
+    yield "As of", as_of_text(document)
     if document["value"] is not None:
         yield "Value", f"{amount(document['value'])}{_change(document)}"
         yield "Cash", amount(document["cash"])

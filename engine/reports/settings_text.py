@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from engine.domain.decimal_text import plain
+from engine.domain.market import is_crypto
 
 Settings = Mapping[str, Any]
 MOST_CHANGES = 8
@@ -59,3 +61,15 @@ def _short(value: object) -> str:
         return "nothing"
     text = " ".join(str(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def as_of_text(document: Mapping[str, Any]) -> str:
+    """The moment that value, cash and positions are of; empty where it is not known."""
+    if document["as_of"] is None:
+        return ""
+    moment, close = (datetime.fromisoformat(document[name]) for name in ("as_of", "exchange_close"))
+    text = f"{moment:%Y-%m-%d %H:%M} UTC, the close of {document['session']}"
+    if moment != close and document["settings"]:
+        coins = [symbol for symbol in document["settings"]["symbols"] if is_crypto(symbol)]
+        text += f": {', '.join(coins)} among shares moves it from {close:%H:%M} UTC, when the exchange closed"
+    return f"{text}; the next run books what fills later"

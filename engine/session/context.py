@@ -22,6 +22,7 @@ from engine.execution.venue import SessionVenue, SettledSession, Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
+from engine.market.trading_hours import books_close
 from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, Pause
 from engine.session.cost_meter import CostMeter
@@ -199,8 +200,14 @@ class DeskRun(SessionContext):
 
     @property
     def about(self) -> Mapping[str, str]:
-        """The facts of the run that are kept beside its end."""
-        return about_run(self.broker, self.mode, self.label, self.trigger)
+        """The facts of the run that are kept beside its end; `as_of` is the moment of its books (UTC), `exchange_close`
+        that at which its session closed."""
+        moments = {
+            "as_of": books_close(self.calendar, self.symbols, self.session),
+            "exchange_close": self.calendar.closes_at(self.session),
+        }
+        about = about_run(self.broker, self.mode, self.label, self.trigger)
+        return {**about, **{name: time.isoformat() for name, time in moments.items()}}
 
     @property
     def due(self) -> tuple[Symbol, ...]:

@@ -17,6 +17,7 @@ from engine.domain.order_id import YOU
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
 from engine.reports.documents.session import raise_frozen, session_document
+from engine.reports.settings_text import as_of_text
 from tui import amounts
 from tui.commands.due import due_session
 from tui.commands.options import DAY
@@ -184,7 +185,9 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
     yield "Left out", f"{alone}: decided already, in a run of its own" if alone else ""
     yield "Orders", "\n".join(map(order_words, document["orders"])) or "none"
     yield "Waiting", _waiting(document)
-    yield "Since last", "\n".join(since) or "no fills"
+    as_of = as_of_text(document)
+    yield "As of", as_of
+    yield "Since last", "\n".join(since) or ("no fills by then" if as_of else "no fills")
     yield "Skipped", listed(document["skipped"])
     yield "Frozen", ", ".join(document["frozen"])
     if document["value"] is not None:

@@ -14,6 +14,7 @@ from tui.console import show
 from tui.first_configuration import (
     amount,
     check_configuration,
+    close_note,
     data_folder,
     desk_name,
     example,
@@ -21,6 +22,7 @@ from tui.first_configuration import (
     known_symbols,
     model_spec,
     preset_name,
+    symbols_of,
 )
 from tui.invocation import Invocation, desk_options
 
@@ -61,6 +63,8 @@ def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
     except ConfigError as error:
         raise ConfigError(f"{error}: name another with --config") from None
     show(f"wrote {file}")
+    if note := close_note(symbols_of(answers.get("desk.symbols", ""))):
+        show(f"note: {note}")
     show("next: `paperdesk doctor` looks it over, `paperdesk --daily` runs the desk once, `paperdesk` opens the app")
 
 

@@ -43,6 +43,8 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     fills, cash_flows: those since the run before it, of the operator's own orders too.
     skipped: sessions that passed without a run.
     frozen: symbols that got no order because their data contradicts itself, each with what has to be mended.
+    as_of, exchange_close: the moment (UTC) of value, cash and positions, and the exchange's close of the session, which
+        is earlier where a coin among shares moves the desk's close; null where the books are not known.
     before: the close before the run's session, the deposits and withdrawals since (`brought_in`, no profit) and the
         `change` without them.
     notes: what a person should know.
@@ -81,6 +83,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "skipped": [str(day) for day in _skipped(reader, entry)],
         "frozen": reasons(frozen_in(reader, run)),
         "before": None if books is None or before is None else _before(reader, before, books),
+        **{name: books and entry.extra.get(name) for name in ("as_of", "exchange_close")},
         **row_json.books(books),
         **row_json.per_owner(owners),
         "unresolved_figures": sum(unresolved.values()),

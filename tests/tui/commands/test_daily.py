@@ -78,6 +78,22 @@ def test_the_summary_says_who_what_and_that_it_is_paper(run: Run, fresh: Path) -
     assert max(len(line) for line in said.splitlines()) <= 100
 
 
+@pytest.mark.parametrize(
+    ("symbols", "as_of"), [("ORVL,HLXM", "2025-03-11T20:00:00+00:00"), ("ORVL,WRNN-USD", "2025-03-12T00:00:00+00:00")]
+)
+def test_a_report_tells_the_moment_of_its_positions_and_cash(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch, symbols: str, as_of: str
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", symbols)
+    said = run("--daily", "--session", "2025-03-11").out
+    document = run("--daily", "--session", "2025-03-11", "--json").json
+    assert (document["as_of"], document["exchange_close"]) == (as_of, "2025-03-11T20:00:00+00:00")
+    kept = run("report", "--session", "2025-03-11").out
+    for text in (" ".join(said.split()), kept):
+        assert "As of" in text and f"{as_of[:10]} {as_of[11:16]} UTC, the close of 2025-03-11" in text
+        assert ("WRNN-USD among shares moves it from 20:00 UTC" in text) is ("WRNN-USD" in symbols)
+
+
 def test_many_skipped_sessions_are_told_by_the_first_and_the_last(run: Run, fresh: Path) -> None:
     assert run("--daily", "--session", "2025-03-11").code == 0
     said = run("--daily", "--session", "2025-06-12").out
