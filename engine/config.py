@@ -133,6 +133,8 @@ class BrokerConfig(_Section):
     """Seconds after which a request is given up."""
     late_entry_hours: float = Field(24.0, ge=0, le=168)
     """Hours for which cash that has moved may wait for its entry in the account's history (code 75, then 79)."""
+    price_tolerance: float = Field(0.005, gt=0, lt=1)
+    """Part of a close by which data may differ from the broker's without a warning; coins and IEX differ by more."""
 
 
 class WatchConfig(_Section):

@@ -236,6 +236,10 @@ class MarketDataService(Protocol):
         """Raw daily bars from one session to another, both included, shares and crypto in requests of their own. A bar
         of a session that is not over may be among them."""
 
+    async def closes(self, symbols: Sequence[Symbol], day: date) -> Mapping[Symbol, Decimal]:
+        """The closes of a session among the last two, as the vendor's snapshots of the symbols have them, in the quote
+        currency; shares and crypto in requests of their own."""
+
     async def minutes(self, symbol: Symbol, first: datetime, last: datetime) -> Sequence[MinuteBar]:
         """Raw bars of the minutes that began within a period, both ends included, in order; the last may not be
         over."""

@@ -137,6 +137,23 @@ class AlpacaData:
             days = groupby(hours, key=lambda one: one[0].date())
             yield symbol, [joined_bar(day, [daily_bar(day, row) for _, row in group]) for day, group in days]
 
+    async def closes(self, symbols: Sequence[Symbol], day: date) -> dict[Symbol, Decimal]:
+        """The closes of a day by the snapshots of symbols, whose last two daily bars these have; by the bars themselves
+        where the account may not read the feed's snapshots. A close of zero is none."""
+        crypto, found = is_crypto(symbols[0]), dict[Symbol, Decimal]()
+        path = "/v1beta3/crypto/us/snapshots" if crypto else "/v2/stocks/snapshots"
+        feed = {} if crypto else {"feed": self.feed}
+        read = partial(_snapshot_closes, names=by_wire(symbols), day=day, crypto=crypto)
+        try:
+            for at in range(0, len(symbols), _SYMBOLS_AT_ONCE):
+                wanted = map(to_wire, symbols[at : at + _SYMBOLS_AT_ONCE])
+                async for page in self._follow(path, read, wanted, **feed):
+                    found |= page
+        except ConfigError:
+            bars = [(symbol, bar) async for symbol, some in self.bars(symbols, day, day) for bar in some]
+            return {symbol: bar.close for symbol, bar in bars if bar.session == day and bar.close > 0}
+        return found
+
     async def minutes(self, symbol: Symbol, first: datetime, last: datetime) -> list[MinuteBar]:
         """Raw bars of the minutes that began within a period, both ends included, in order."""
         path, params = "/v2/stocks/bars", {"adjustment": "raw", "feed": self.feed}
@@ -253,6 +270,17 @@ def quote_of(symbol: Symbol, row: Row) -> Quote | None:
     if not row["bp"] or not row["ap"]:
         return None
     return Quote(symbol, positive(row["bp"]), positive(row["ap"]), utc(row["t"]))
+
+
+def _snapshot_closes(page: Row, *, names: Mapping[str, Symbol], day: date, crypto: bool) -> dict[Symbol, Decimal]:
+    """The closes of a day in snapshots; a UTC day's where crypto bars begin with it."""
+    found: dict[Symbol, Decimal] = {}
+    for name, snapshot in (page["snapshots"] if crypto else page).items():
+        for bar in (snapshot[key] for key in ("prevDailyBar", "dailyBar") if name in names and snapshot.get(key)):
+            at = utc(bar["t"]).astimezone(UTC if crypto else NEW_YORK)
+            if at.date() == day and at.time() == _MIDNIGHT and bar["c"]:
+                found[names[name]] = positive(bar["c"])
+    return found
 
 
 def trade_of(symbol: Symbol, row: Row) -> LastTrade:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -11,22 +10,18 @@ from decimal import Decimal
 from engine.account.booking import Booking
 from engine.account.crypto_fees import less_fees
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
-from engine.account.valuation import crypto_warnings, value_warnings
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
-from engine.domain.market import Symbol, is_crypto
+from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderUpdate, Side
 from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import EquityPoint
-from engine.errors import CredentialsRefused, PaperdeskError
+from engine.errors import CredentialsRefused
 from engine.execution.limits import whole_share_cost
 from engine.execution.venue import BuyingPower, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import Broker
-
-CryptoCloses = Callable[[Sequence[Symbol], date], Awaitable[Mapping[Symbol, Decimal]]]
-"""The closes of some crypto on a UTC day, as far as the broker has them. Raises PaperdeskError."""
 
 
 @dataclass(eq=False)
@@ -40,9 +35,7 @@ class BrokerVenue:
     prices: the last closes that the desk decides on, in the quote currency
     claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
     desk: name of the desk
-    crypto_closes: the broker's prices of crypto at the end of a UTC day
     patience: for how long a difference in cash waits for its entry in the account's history
-    frozen: symbols whose prices contradict their actions, and are not compared
     """
 
     real_time = True
@@ -56,9 +49,7 @@ class BrokerVenue:
     prices: Callable[[Symbol], Decimal]
     claim: Callable[[str], None]
     desk: str
-    crypto_closes: CryptoCloses
     patience: timedelta
-    frozen: frozenset[Symbol] = frozenset()
     books: EquityPoint | None = field(init=False)
     buying_power: BuyingPower = field(init=False)
 
@@ -95,12 +86,9 @@ class BrokerVenue:
         # After the differences: a stranger's order may have no price.
         self._update_buying_power(report.account, report.open_orders)
         played = self._book(report, session)
-        warnings = report.account.remarks
-        if played:
-            warnings += await self._other_values(played[-1].after, report.account)
         self.booking.close(played)
         self.books = played[-1].after if played else journal_snapshot(self.reader).books
-        return Settlement.of(played, warnings)
+        return Settlement.of(played, report.account.remarks)
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols that the broker does not split into parts."""
@@ -137,29 +125,6 @@ class BrokerVenue:
             return ()
         self.booking.book(report)
         return self.booking.due(report.journal.books, session)
-
-    async def _other_values(self, books: EquityPoint, account: BrokerAccount) -> tuple[str, ...]:
-        """Warnings of a close at which the broker values the same shares otherwise. Raises BooksDisagree, before the
-        books are closed, where that is by far. Shares that were split, or adopted, since the last books are compared at
-        the next close: prices and shares of now may be on another basis than those of this one."""
-        at_close = None
-        if account.prices:
-            with suppress(PaperdeskError):  # its prices of now tell as much
-                at_close = (await self.broker.equity_history(books.session, books.session)).get(books.session)
-        snapshot = journal_snapshot(self.reader)
-        split = {flow.symbol for flow in snapshot.flows if flow.quantity and flow.session > books.session}
-        left_out = self.frozen | split | {one.symbol for one in snapshot.adoptions}
-        known = {symbol: price for symbol, price in account.prices.items() if symbol not in left_out}
-        warnings = value_warnings(self.desk, books, replace(account, prices=known), at_close)
-        return warnings + await self._other_crypto_values(books)
-
-    async def _other_crypto_values(self, books: EquityPoint) -> tuple[str, ...]:
-        held = [symbol for symbol in books.portfolio.positions if is_crypto(symbol) and symbol not in self.frozen]
-        try:
-            closes = await self.crypto_closes(held, books.session) if held else {}
-        except PaperdeskError as error:
-            return (f"the value of {', '.join(held)} at the end of {books.session} is not compared: {error}",)
-        return crypto_warnings(self.desk, books, closes)
 
     async def _asset(self, symbol: Symbol) -> Asset | None:
         if symbol not in self._assets:

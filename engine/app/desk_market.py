@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import partial
 
 from engine import places
 from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, check_one_currency, refuse_bound
 from engine.app.desk_settings import desk_spec
-from engine.app.market_data import broker_closes, held_symbols, load_desk
+from engine.app.market_data import held_symbols, load_desk
+from engine.app.price_check import off_prices
 from engine.app.refresh import refresh
 from engine.app.run_spec import with_costs
 from engine.domain.execution import ExecutionRules
@@ -33,7 +33,8 @@ from engine.simulation.simulated_broker import Actions
 
 async def load_market(context: DeskContext, run: str, warn: Publish) -> tuple[Market, tuple[PriceFault, ...]]:
     """Everything that is known of the symbols that the desk decides on or holds, brought up to date where its broker
-    brings data, and the faults of what did not come. Raises as engine.app.runs does."""
+    brings data and held against the broker's closes, and the faults of what did not come. Raises as engine.app.runs
+    does."""
     services, config = context.services, context.services.config
     held = held_symbols(context.journal.reader)
     if context.journal.reader is not None:
@@ -43,7 +44,14 @@ async def load_market(context: DeskContext, run: str, warn: Publish) -> tuple[Ma
         await check_calendar(context.account.broker, context.calendar, context.session)
         if config.data.refresh and services.broker is not None and services.broker.registration.brings_data:
             late = await refresh(services, (*services.symbols, *held), context.session, context.clock, warn, run=run)
-    return await load_desk(services, context.session, held, [one.symbol for one in late]), late
+    market = await load_desk(services, context.session, held, [one.symbol for one in late])
+    if context.account is None:
+        return market, late
+    faulty = {one.symbol for one in (*late, *market.faults) if one.session <= context.session}
+    off = await off_prices(
+        context, market, faulty, lambda text: warn(Noticed(run, context.clock.now(), "warning", text))
+    )
+    return replace(market, faults=(*market.faults, *off)), late
 
 
 def refuse_frozen(context: DeskContext, faults: Iterable[PriceFault]) -> None:
@@ -158,7 +166,5 @@ class DeskMarket:
             prices=market.at(decision_time(context.calendar, context.session)).close,
             claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
             desk=desk,
-            crypto_closes=partial(broker_closes, context.services),
             patience=timedelta(hours=context.services.config.broker.late_entry_hours),
-            frozen=frozenset(one.symbol for one in self.frozen),
         )

@@ -16,7 +16,7 @@ from engine.app.run_spec import preset_of
 from engine.clock import OffsetClock
 from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroSeries
-from engine.domain.market import CorporateAction, PriceHistory, Symbol, parse_symbol
+from engine.domain.market import CorporateAction, PriceHistory, Symbol, is_crypto, parse_symbol
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import DataError, MalformedData, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
@@ -195,14 +195,17 @@ async def known_actions(services: Services, through: date, symbols: Sequence[Sym
 
 
 async def broker_closes(services: Services, symbols: Sequence[Symbol], day: date) -> Mapping[Symbol, Decimal]:
-    """The raw closes of symbols on a day by the data of the desk's broker, as far as it has them. Raises what its
-    service raises."""
+    """The closes of symbols on one of the last two days by the data of the desk's broker, as far as it has them. Raises
+    what its service raises."""
     source = None if services.broker is None else services.broker.open_data()
     if source is None:
         return {}
+    found: dict[Symbol, Decimal] = {}
     async with aclosing(source) as asked:
-        bars = [(symbol, bar) async for symbol, some in asked.bars(symbols, day, day) for bar in some]
-    return {symbol: bar.close for symbol, bar in bars if bar.session == day}
+        for crypto in (False, True):
+            some = [symbol for symbol in symbols if is_crypto(symbol) is crypto]
+            found |= await asked.closes(some, day) if some else {}
+    return found
 
 
 def held_symbols(reader: JournalReader | None) -> tuple[Symbol, ...]:

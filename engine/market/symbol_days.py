@@ -1,4 +1,4 @@
-"""What a symbol's data is on a day: the one answer that imports, fetches, backtests, audits and daily runs act on."""
+"""The state of a symbol's data on a day: one judgement, on which imports, fetches, backtests, audits and runs act."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -26,7 +26,7 @@ from engine.agents.ask import Asker
 from engine.app.fills_booking import NO_PRICES
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
-from engine.domain.market import Symbol, is_crypto
+from engine.domain.market import is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
 from engine.domain.trading_mode import TradingMode
@@ -149,11 +149,6 @@ def by_plan(request: ModelRequest) -> Any:
     return trade(request, "BUY", 8, "strong uptrend") if wish == "B" else trade(request, "SELL", 3, "reversal")
 
 
-async def no_closes(symbols: Sequence[Symbol], day: date) -> Mapping[Symbol, Decimal]:
-    """A broker that brings no prices of crypto."""
-    return {}
-
-
 @dataclass(kw_only=True)
 class Desk:
     """A desk's journal and its account, both in files, so that they can be copied."""
@@ -250,7 +245,6 @@ class Desk:
                 prices=market.at(decision_time(XNYS, session)).close,
                 claim=lambda account: claim_account(self.folder / f"{account}.account", self.name, account),
                 desk=self.name,
-                crypto_closes=no_closes,
                 patience=timedelta(),
             )
             run = DeskRun(

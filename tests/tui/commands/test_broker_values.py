@@ -141,54 +141,80 @@ def coins(run: Run, open_broker: OpenBroker) -> SandboxServer:
 
 
 @pytest.mark.parametrize(
-    ("factor", "code"), [pytest.param("1.003", 0, marks=pytest.mark.slow), ("1.02", 0), ("0.84", 79)]
+    ("factor", "code"), [pytest.param("1.003", 0, marks=pytest.mark.slow), ("1.02", 0), ("0.84", 65)]
 )
-def test_other_closes_of_the_same_crypto_warn_and_halt(
-    run: Run,
-    coins: SandboxServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    factor: str,
-    code: int,
+def test_other_closes_of_a_coin_warn_and_freeze_it(
+    run: Run, coins: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str, code: int
 ) -> None:
     file = own_prices(tmp_path, monkeypatch, "WRNN-USD")
     sound = scaled(file, "2024-10-20", factor)
-    said = run("--daily")
+    said = run("--daily", "--json")
     assert said.code == code, said.err
-    told = "at the end of the UTC day 2024-10-20 the broker values the same crypto"
-    assert (told in said.err) is (factor != "1.003"), said.err
+    assert ("WRNN-USD: its close of 2024-10-20" in said.err) is (factor != "1.003"), said.err
+    assert list(said.json["frozen"]) == (["WRNN-USD"] if code else [])
+    assert run("reconcile").code == 0
     if code:
-        assert said.err.splitlines()[1].startswith("value of WRNN-USD")
         file.write_text(sound, encoding="utf-8")
+        coins.advance(datetime(2024, 10, 22, 0, 5, tzinfo=UTC))
         assert run("--daily").code == 0
 
 
-def test_crypto_whose_close_cannot_be_asked_for_is_said_not_to_be_compared(run: Run, coins: SandboxServer) -> None:
-    coins.fault("body", path="/v1beta3/crypto/us/bars", status=400, count=0, message='{"message": "not today"}')
+def test_closes_that_cannot_be_asked_for_are_said_not_to_be_compared(run: Run, coins: SandboxServer) -> None:
+    coins.fault("body", path="/v1beta3/crypto/us/snapshots", status=400, count=0, message='{"message": "not today"}')
     said = run("--daily")
-    assert said.code == 0 and "the value of WRNN-USD at the end of 2024-10-20 is not compared" in said.err
+    assert said.code == 0 and "closes of 2024-10-20 are not compared with the broker's" in said.err
+
+
+def test_an_account_that_may_not_read_the_snapshots_of_its_feed_is_compared_by_bars(
+    run: Run, coins: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal = '{"message": "subscription does not permit querying recent SIP data"}'
+    coins.fault("body", path="/v1beta3/crypto/us/snapshots", status=403, count=0, message=refusal)
+    scaled(own_prices(tmp_path, monkeypatch, "WRNN-USD"), "2024-10-20", "1.02")
+    said = run("--daily")
+    assert said.code == 0 and "WRNN-USD: its close of 2024-10-20" in said.err
 
 
 @pytest.mark.parametrize(
-    ("factor", "code"), [pytest.param("1.003", 0, marks=pytest.mark.slow), ("1.02", 0), ("0.84", 79)]
+    ("factors", "tolerance", "warned", "frozen"),
+    [
+        ({"PLWY": "1.003"}, "0.005", [], []),
+        ({"PLWY": "1.007"}, "0.005", ["PLWY"], []),
+        ({"PLWY": "0.93"}, "0.005", [], ["PLWY"]),
+        ({"PLWY": "1.12", "ORVL": "0.88"}, "0.005", [], ["ORVL", "PLWY"]),
+        ({"PLWY": "1.12", "ORVL": "0.99"}, "0.005", ["ORVL"], ["PLWY"]),
+        ({"PLWY": "1.03", "ORVL": "1.12"}, "0.04", [], ["ORVL"]),
+        ({"PLWY": "1.12", "ORVL": "0.88"}, "0.2", [], []),
+    ],
 )
-def test_other_prices_of_the_same_shares_warn_and_halt(
-    run: Run, sandbox: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, factor: str, code: int
+def test_each_symbol_is_held_against_the_brokers_close_whether_it_is_held_or_not(
+    run: Run,
+    sandbox: SandboxServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    factors: dict[str, str],
+    tolerance: str,
+    warned: list[str],
+    frozen: list[str],
 ) -> None:
+    """PLWY is held, ORVL is not: a symbol that is frozen gets no order, the others are decided."""
     assert run("reconcile", "--adopt", "--reason", "mine", "--yes", "--json").code == 0
     assert run("--daily").code == 0
     after_close(sandbox)
-    file = own_prices(tmp_path, monkeypatch, "PLWY")
-    sound = scaled(file, "2021-03-19", factor)
-    said = run("--daily", "--session", "2021-03-19")
-    assert said.code == code, said.err
-    words = "at the close of 2021-03-19 the broker values the same shares"
-    assert (words in said.err) is (factor != "1.003"), said.err
-    if code:
-        table = said.err.splitlines()
-        assert table[0].split() == ["journal", "broker", "difference"] and table[1].startswith("value of PLWY")
-        assert "fetch the bars again" in said.err and "trade" not in said.out
-        again = run("--daily")
-        assert again.code == 79, "it stays so until the prices are mended"
-        file.write_text(sound, encoding="utf-8")
-    assert run("--daily").code == 0
+    monkeypatch.setenv("PAPERDESK_BROKER__PRICE_TOLERANCE", tolerance)
+    files = {symbol: own_prices(tmp_path / symbol, monkeypatch, symbol) for symbol in list(factors)[:1]}
+    folder = next(iter(files.values())).parent
+    sound = {symbol: scaled(folder / f"{symbol}.csv", "2021-03-19", factor) for symbol, factor in factors.items()}
+    said = run("--daily", "--session", "2021-03-19", "--json")
+    assert (said.code, sorted(said.json["frozen"])) == (65 if frozen else 0, frozen), said.err
+    told = [line for line in said.err.splitlines() if "its close of 2021-03-19" in line and "frozen" not in line]
+    assert [symbol for symbol in sorted(factors) if any(symbol in line for line in told)] == warned, said.err
+    assert all("feed iex" in line for line in told)
+    decided = {made["symbol"] for made in said.json["decisions"]}
+    assert decided == {"ORVL", "PLWY"} - set(frozen)
+    assert {order["symbol"] for order in said.json["orders"]} <= decided
+    for symbol, text in sound.items():
+        (folder / f"{symbol}.csv").write_text(text, encoding="utf-8")
+    after_close(sandbox)
+    mended = run("--daily", "--json")
+    assert (mended.code, mended.json["frozen"]) == (0, {}), mended.err
