@@ -45,6 +45,7 @@ class Planned:
     write: writes it
     bars: in it, of a file of prices
     actions: in it, of a file of corporate actions
+    own_bars: those of the imported file alone
     """
 
     symbol: Symbol
@@ -52,6 +53,7 @@ class Planned:
     write: Callable[[], None]
     bars: Sequence[BarRow] | None = None
     actions: Sequence[CorporateAction] | None = None
+    own_bars: Sequence[BarRow] = ()
 
 
 class ForeignFile:
@@ -64,9 +66,9 @@ class ForeignFile:
         self.kind = kind
         self.names = dict(column_names(kind, request.columns))
         self.notes: list[str] = []
-        self._source = request.file
+        self._source = request.file or Path()
         self._wanted = wanted
-        self._unit = unit_of(request.file)
+        self._unit = unit_of(self._source)
         self._chosen = {ours: theirs for ours, theirs in request.columns.items() if theirs and ours in self.names}
         self._reading = reading
         self._orders = request.dates

@@ -14,15 +14,17 @@ from pathlib import Path
 
 from connectors.files.foreign_file import ForeignFile, Planned
 from connectors.files.import_macro import plan_holdings, plan_macro
-from connectors.files.import_prices import plan_actions, plan_prices
+from connectors.files.import_prices import plan_actions, plan_prices, planned_actions
 from connectors.files.import_texts import plan_commentary, plan_filings, plan_news
 from connectors.files.prices import history_of, read_actions, read_bars
 from connectors.files.reading import Reading
 from connectors.files.stamps import zone_named
 from engine.domain.exchanges import LISTED, Exchanges
 from engine.domain.fetched import FileImport, ImportResult
-from engine.domain.market import Symbol, parse_symbol
-from engine.market.price_faults import price_faults, refuse_faults
+from engine.domain.market import UNKNOWN, Symbol, parse_symbol
+from engine.errors import MissingData
+from engine.market.implied_actions import implied_actions
+from engine.market.price_faults import Comparison, compare, refuse_faults
 from engine.ports import Calendar
 
 _PAYING = ("prices", "actions")
@@ -40,14 +42,17 @@ def import_file(
     zone = None if request.zone is None else zone_named(request.zone)
     wanted = tuple(map(parse_symbol, request.symbols))
     reading = Reading(calendar_for=calendar_for, exchanges=exchanges, now=now, zone=zone, currency=request.currency)
-    planned: list[Planned] = []
-    files = [ForeignFile(request, kind, wanted, reading) for kind in request.kinds]
-    for foreign in files:
-        planned += _PLANS[foreign.kind](foreign, request.folder, reading)
-    _refuse_faults(request.folder, planned)
+    kinds = ("prices",) if request.from_adjusted else request.kinds
+    files = [ForeignFile(request, kind, wanted, reading) for kind in kinds] if request.file is not None else []
+    planned = [plan for foreign in files for plan in _PLANS[foreign.kind](foreign, request.folder, reading)]
+    if request.from_adjusted:
+        planned = list(_derived(request.folder, wanted, planned, request.file))
+    comparisons = list(_comparisons(request.folder, planned))
+    refuse_faults([fault for compared in comparisons for fault in compared.faults], date.max)
     read = [column for foreign in files for column in foreign.read_columns]
     notes = [note for foreign in files for note in foreign.notes]
     notes += [note for foreign in files if foreign.kind in _PAYING for note in foreign.unread_money(read)]
+    notes += [note for compared in comparisons for note in compared.notes(date.min, date.max)]
     if request.write:
         for plan in planned:
             plan.write()
@@ -58,8 +63,27 @@ def import_file(
     )
 
 
-def _refuse_faults(folder: Path, planned: Sequence[Planned]) -> None:
-    """Raise MalformedData where bars and actions, as they would be afterwards, contradict each other."""
+def _derived(folder: Path, wanted: Sequence[Symbol], read: Sequence[Planned], file: Path | None) -> Iterator[Planned]:
+    """The actions that adj_close implies and that the folder lacks, of the bars read from a file, else of the folder's
+    own. Raises MissingData where there is no adj_close."""
+    prices = folder / "prices"
+    bars = {plan.symbol: plan.own_bars for plan in read}
+    if file is None:
+        found = sorted(path.stem for path in prices.glob("*.csv"))
+        bars = {symbol: read_bars(prices / f"{symbol}.csv") for symbol in wanted or found}
+    known = {symbol: own for symbol, own in bars.items() if any(bar[5] != UNKNOWN for bar in own)}
+    without = [symbol for symbol in wanted if symbol not in known]
+    if without or not known:
+        of = f" of {', '.join(without)}" if without else ""
+        raise MissingData(f"there is no adj_close{of} in {file or prices}; nothing can be derived from it")
+    for symbol, own in known.items():
+        stored = read_actions(folder / "actions" / f"{symbol}.csv", symbol)
+        missing = implied_actions(history_of(symbol, own), stored).missing
+        yield planned_actions(folder, symbol, missing, derived=missing)
+
+
+def _comparisons(folder: Path, planned: Sequence[Planned]) -> Iterator[Comparison]:
+    """Bars and actions of each symbol, as they would be afterwards, against each other."""
     for symbol in dict.fromkeys(plan.symbol for plan in planned if plan.bars is not None or plan.actions is not None):
         own = [plan for plan in planned if plan.symbol == symbol]
         bars = next((plan.bars for plan in own if plan.bars is not None), None)
@@ -67,7 +91,7 @@ def _refuse_faults(folder: Path, planned: Sequence[Planned]) -> None:
         bars = read_bars(folder / "prices" / f"{symbol}.csv") if bars is None else bars
         actions = read_actions(folder / "actions" / f"{symbol}.csv", symbol) if actions is None else actions
         if bars:
-            refuse_faults(price_faults(history_of(symbol, bars), actions), date.max)
+            yield compare(history_of(symbol, bars), actions)
 
 
 _PLANS: Mapping[str, Callable[[ForeignFile, Path, Reading], Iterator[Planned]]] = {

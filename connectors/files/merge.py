@@ -14,10 +14,11 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 from math import isnan
 from pathlib import Path
 
-from connectors.files.prices import BarRow, actions_text, bar_row, prices_text, read_actions, read_rows
+from connectors.files.prices import BarRow, actions_text, bar_row, history_of, prices_text, read_actions, read_rows
 from connectors.files.rows import write_text
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, Symbol
 from engine.errors import MalformedData
+from engine.market.price_faults import price_faults
 
 Counts = Counter[str]
 """Rows of a merge: `added` are new, `unchanged` were stored already. Of rows that differ from stored ones, `replaced`
@@ -57,7 +58,11 @@ def merge_bars(
     differing = sum(not _same(row, old[day]) for day, row in new.items() if day in old)
     raw = old | new if replace else new | old
     days = sorted(raw)
-    adjusted = adjusted_closes(days, [raw[day][4] for day in days], actions, unsupported)
+    known, closes = tuple(actions), [raw[day][4] for day in days]
+    bars = [(*raw[day][:5], UNKNOWN, raw[day][6]) for day in days]
+    # Where a jump has no action, one may be missing: an adj_close without it would bear witness that there is none.
+    jumps = [fault.session for fault in price_faults(history_of(path.stem, bars), known)] if bars else []
+    adjusted = adjusted_closes(days, closes, known, (*unsupported, *jumps))
     if keep_adjusted and old:
         adjusted = extended_closes({at: old[day][5] for at, day in enumerate(days) if day in old}, adjusted)
     text = prices_text((*raw[day][:5], nano, raw[day][6]) for day, nano in zip(days, adjusted, strict=True))

@@ -23,6 +23,7 @@ from engine.lab.backtest import windows
 from engine.lab.certificate import Bound, Certificate
 from engine.lab.foretold import foretold
 from engine.lab.opened_files import files_outside, opened_files
+from engine.lab.window import comparison_notes
 from engine.market.as_of import data_fingerprint
 from engine.market.trading_hours import decision_time
 from engine.preset import Preset
@@ -98,7 +99,8 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
     told = () if preset is None else tuple(foretold(market, spec.warm_up_from or spec.first, spec.last))
     undated = () if preset is None else tuple(_undated(preset, spec.symbols))
     certificate = replace(certificate, bound=bound, not_audited=unseen)
-    return replace(certificate, opened=opened, undated=undated, foretold=told, early=early)
+    notes = tuple(comparison_notes(spec, market))
+    return replace(certificate, opened=opened, undated=undated, foretold=told, early=early, notes=notes)
 
 
 def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:

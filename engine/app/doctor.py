@@ -34,7 +34,7 @@ from engine.domain.market import has_coins_among_shares
 from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
 from engine.journal.integrity import quick_check, read_chain
 from engine.market.coverage import check_coverage
-from engine.market.price_faults import price_faults, refuse_faults
+from engine.market.price_faults import compare, refuse_faults
 from engine.market.trading_hours import exchange_calendar, session_to_decide
 from engine.reports.documents.operations import operation_rows, rate_words
 from engine.reports.documents.records import latest_backtests
@@ -340,7 +340,8 @@ async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Fin
     first, last = history.session(0), history.session(-1)
     check_coverage(history, calendar, first, last)
     actions, news, filings = await source.actions(symbol), await source.news(symbol), await source.filings(symbol)
-    refuse_faults(price_faults(history, actions), date.max)
+    compared = compare(history, actions)
+    refuse_faults(compared.faults, date.max)
     counts = [
         f"{len(history):,} bars without a gap from {first} to {last}",
         "no file of corporate actions" if actions is None else f"{len(actions):,} corporate actions",
@@ -349,6 +350,8 @@ async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Fin
     ]
     dropped = sum(one.count for one in (*news.dropped, *filings.dropped))
     detail = ", ".join(counts) + (f"; {dropped:,} items dropped" if dropped else "")
+    if notes := list(compared.notes(first, last)):
+        return Finding("Data", symbol, NOTE, f"{detail}; {'; '.join(notes)}")
     closed = calendar.last_closed(LiveClock().now())
     if last < closed:
         return Finding("Data", symbol, NOTE, f"{detail}; a daily run needs them until {closed}")

@@ -99,10 +99,11 @@ class FileImport:
     decimal: the mark of decimals (point, comma), where a person has said so.
     header: False where no line of the file names its columns, which then are numbers.
     write: False where nothing is to be written.
+    from_adjusted: True where the actions are to be derived from adj_close, of the file's bars, or the folder's without.
     """
 
     kinds: Sequence[str]
-    file: Path
+    file: Path | None
     folder: Path
     symbols: Sequence[Symbol] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -112,3 +113,4 @@ class FileImport:
     decimal: str | None = None
     header: bool = True
     write: bool = True
+    from_adjusted: bool = False

@@ -82,6 +82,7 @@ class Certificate:
     foretold: texts that tell a close of the sessions after them, which may be chance.
     early: texts that are stamped before their release; each counts from its release on.
     undated: texts of the user's own that the agents read: nobody can tell of when they are.
+    notes: what bars, actions and adj_close say of each other.
     bound: what the certificate is of.
     not_audited: what code of the user's read outside of the program and the data folder, and where it reads how it was
         called: no cut changes that.
@@ -100,6 +101,7 @@ class Certificate:
     findings: tuple[str, ...] = ()
     hindsight: int | None = None
     undated: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     foretold: tuple[str, ...] = ()
     early: tuple[str, ...] = ()
     opened: Mapping[str, str] = field(default_factory=dict)

@@ -82,6 +82,7 @@ def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]
     if without and convention(spec.convention).price_basis is PriceBasis.RAW:
         names = ", ".join(without)
         yield f"no file of corporate actions for {names}: closes are taken as traded and no dividends are paid"
+    yield from comparison_notes(spec, market)
     for symbol, covers in covered.items():
         rounded = [day for day in market.histories[symbol].rounded if day <= spec.last]
         if rounded:
@@ -91,6 +92,14 @@ def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]
             yield f"{symbol} begins to trade on {covers.first}, inside the window"
         if covers.ends_early:
             yield f"{symbol} stops trading on {covers.last}, inside the window"
+
+
+def comparison_notes(spec: RunSpec, market: Market) -> Iterator[str]:
+    """Notes on what bars, actions and adj_close say of each other in the window, a sentence each; none where adjusted
+    prices are traded at."""
+    for symbol in spec.symbols if convention(spec.convention).price_basis is PriceBasis.RAW else ():
+        if symbol in market.compared:
+            yield from market.compared[symbol].notes(spec.warm_up_from or spec.first, spec.last)
 
 
 def unread_series(preset: Preset, data: DataSpec, market: Market) -> Iterator[str]:

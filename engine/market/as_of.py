@@ -40,7 +40,7 @@ from engine.domain.market import (
 )
 from engine.errors import MissingData
 from engine.market.point_in_time import MarketAsOf
-from engine.market.price_faults import PriceFault, price_faults
+from engine.market.price_faults import Comparison, PriceFault, compare
 from engine.market.trading_hours import session_after
 from engine.ports import BarSource, Calendar, FilingSource, NewsSource
 
@@ -60,6 +60,7 @@ class Market:
     commentary: of all funds, in order of availability.
     holdings: of reference funds by name, in order of their days.
     faults: bars and actions that contradict each other.
+    compared: bars, actions and adj_close held against each other, by symbol.
     """
 
     histories: Mapping[Symbol, PriceHistory]
@@ -72,6 +73,7 @@ class Market:
     commentary: Sequence[NewsItem] = ()
     holdings: Mapping[str, Sequence[FundHolding]] = field(default_factory=dict)
     faults: tuple[PriceFault, ...] = ()
+    compared: Mapping[Symbol, Comparison] = field(default_factory=dict)
 
     def at(self, now: datetime) -> MarketAsOf:
         """The market as known at a moment."""
@@ -149,11 +151,13 @@ async def load_market(
     reports: dict[Symbol, Sequence[Filing]] = {}
     said = commentary or NewsBatch()
     dropped = [*said.dropped]
+    compared: dict[Symbol, Comparison] = {}
     faults: list[PriceFault] = []
     for symbol in symbols:
         histories[symbol] = await bars.history(symbol)
         on_file = await bars.actions(symbol)
-        faults += price_faults(histories[symbol], on_file)
+        compared[symbol] = compare(histories[symbol], on_file)
+        faults += compared[symbol].faults
         actions[symbol] = in_effect(on_file)
         batch = NewsBatch() if news is None else await news.news(symbol)
         reported = FilingBatch() if filings is None else await filings.filings(symbol)
@@ -171,6 +175,7 @@ async def load_market(
         commentary=said.items,
         holdings=holdings or {},
         faults=tuple(faults),
+        compared=compared,
     )
 
 

@@ -6,17 +6,16 @@ ratio has a split. Where one is without the other, a position would be multiplie
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context
 
 from engine.domain.market import NANO, PRICES, ActionKind, CorporateAction, PriceHistory, Symbol, is_crypto
 from engine.errors import MalformedData
+from engine.market.implied_actions import USUAL_RATIOS, Implied, implied_actions
 from engine.market.symbol_days import is_sparse
 
-USUAL_RATIOS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 150, 200)
-"""Ratios of splits (new shares for an old one, or old ones for a new), near which a jump is taken for one."""
 NEAR = 0.10
 """Distance from a usual ratio, as a part of it, within which a jump is taken for a split."""
 HALF_AS_MANY = 1.5
@@ -33,6 +32,8 @@ SPIKE = 10
 """Factor by which a price has to be away from the close before and the open after to be a spike, and a jump at an open
 to need an action whatever its ratio is."""
 
+_TOLD = 8
+"""Faults of a symbol that are told whole; of more the days are."""
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
 _MOVES = (1 / HALF_AS_MANY * (1 + NEAR_HALF_AS_MANY), HALF_AS_MANY * (1 - NEAR_HALF_AS_MANY))
 """Moves at an open between which nothing is a jump."""
@@ -41,17 +42,46 @@ _MOVES = (1 / HALF_AS_MANY * (1 + NEAR_HALF_AS_MANY), HALF_AS_MANY * (1 - NEAR_H
 @dataclass(frozen=True, slots=True)
 class PriceFault:
     """A session at which a symbol's bars and actions contradict each other, or whose bar did not come; `text` says
-    what, where and how to mend it. `halted`: nothing was traded in the session, so no bar is missing."""
+    what, where and how to mend it. `halted`: nothing was traded in the session, so no bar is missing. Of a
+    contradiction `problem` is what and where, and `remedies` are the action that mends it and the row that confirms its
+    move."""
 
     symbol: Symbol
     session: date
     text: str
     halted: bool = False
+    problem: str = ""
+    remedies: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Bars, actions and adj_close of a symbol held against each other.
+
+    faults: contradictions, in order of session.
+    moves: sentences on jumps that no action says why, by session: adj_close knows the actions, and of none there, so
+        they are moves of the price.
+    implied: actions that adj_close implies.
+    """
+
+    faults: tuple[PriceFault, ...]
+    moves: Mapping[date, str]
+    implied: Implied
+
+    def notes(self, first: date, last: date) -> Iterator[str]:
+        """Sentences on the bars from first to last that a reader has to know."""
+        yield from self.implied.notes(first, last)
+        yield from (text for day, text in self.moves.items() if first <= day <= last)
 
 
 def price_faults(history: PriceHistory, actions: Sequence[CorporateAction] | None) -> tuple[PriceFault, ...]:
-    """All faults of a symbol, in order of session, its impossible rows and bars that are not daily among them. Crypto
-    has no splits, so its jumps are moves.
+    """The faults of a comparison."""
+    return compare(history, actions).faults
+
+
+def compare(history: PriceHistory, actions: Sequence[CorporateAction] | None) -> Comparison:
+    """All faults of a symbol, its impossible rows and bars that are not daily among them. Crypto has no splits, so its
+    jumps are moves; so are those of a share where its adj_close knows other actions, and none there.
 
     A move that was real is no fault where an action of the kind `confirmed` has it as its value, within TOLERANCE.
     """
@@ -59,15 +89,32 @@ def price_faults(history: PriceHistory, actions: Sequence[CorporateAction] | Non
     if is_sparse(history):
         text = f"{history.symbol}: weekly or monthly bars, no two within four days of each other: bring daily ones"
         left_out.append(PriceFault(history.symbol, history.session(0), text))
-    return tuple(sorted((*left_out, *_faults(history, actions or ())), key=lambda fault: fault.session))
+    implied, moves = implied_actions(history, actions), dict[date, str]()
+    faults = sorted((*left_out, *_faults(implied, actions or (), moves)), key=lambda fault: fault.session)
+    return Comparison(faults=tuple(faults), moves=moves, implied=implied)
 
 
 def refuse_faults(faults: Sequence[PriceFault], last: date) -> None:
-    """Raise MalformedData for the first fault up to a session, with the number of the others."""
+    """Raise MalformedData over all faults up to a session, those of a symbol together with the ways to mend them."""
     found = [fault for fault in faults if fault.session <= last]
+    by_symbol = {symbol: [one for one in found if one.symbol == symbol] for symbol in {one.symbol: 0 for one in found}}
     if found:
-        more = f" ({len(found) - 1} more after it)" if len(found) > 1 else ""
-        raise MalformedData(found[0].text + more)
+        raise MalformedData("; ".join(_told(own) for own in by_symbol.values()))
+
+
+def _told(faults: Sequence[PriceFault]) -> str:
+    """The faults of a symbol in a sentence."""
+    if len(faults) == 1:
+        return faults[0].text
+    symbol = faults[0].symbol
+    problems = [fault.problem or fault.text.removeprefix(f"{symbol}: ") for fault in faults]
+    if len(faults) > _TOLD:
+        problems[_TOLD:] = [f"and so {', '.join(str(fault.session) for fault in faults[_TOLD:])}"]
+    mending = list(dict.fromkeys(fault.remedies[0] for fault in faults[:_TOLD] if fault.remedies[0]))
+    confirming = [fault.remedies[1] for fault in faults[:_TOLD] if fault.remedies[1]]
+    ways = f"; import other bars, {', '.join(mending)}, or confirm the moves that were real by {', '.join(confirming)}"
+    told = f"{symbol}: {len(faults)} faults: {'; '.join(problems)}"
+    return f"{told}{ways} in actions/{symbol}.csv" if confirming else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,16 +147,18 @@ class _Opening:
         text = (
             f"{symbol}: {problem}; import other bars, {missing}, or confirm the move by {row} in actions/{symbol}.csv"
         )
-        yield PriceFault(symbol, session, text)
+        yield PriceFault(symbol, session, text, problem=problem, remedies=(missing, row))
 
 
-def _faults(history: PriceHistory, actions: Sequence[CorporateAction]) -> Iterator[PriceFault]:
+def _faults(implied: Implied, actions: Sequence[CorporateAction], moves: dict[date, str]) -> Iterator[PriceFault]:
+    history = implied.history
     due: dict[int, list[CorporateAction]] = {}
     for action in actions:
         row = history.rows_through(date.fromordinal(action.ex_date.toordinal() - 1))
         due.setdefault(row, []).append(action)
     spiked = -1
-    for row in _suspects(history, due):
+    split = {one.ex_date.toordinal() for one in implied.missing if one.kind is ActionKind.SPLIT}
+    for row in _suspects(history, due, split):
         opening = _opening(history, row, due.get(row, ()))
         if opening.ratio != 1:
             yield from _split_fault(opening)
@@ -119,15 +168,21 @@ def _faults(history: PriceHistory, actions: Sequence[CorporateAction]) -> Iterat
             spiked = row
             yield from _spike_fault(opening, name)
         elif not is_crypto(history.symbol):
-            yield from _jump_fault(opening)
+            yield from _jump_fault(opening, implied, moves)
 
 
-def _suspects(history: PriceHistory, due: dict[int, list[CorporateAction]]) -> Iterator[int]:
-    """Rows with an action, a jump at the open, or a price far from the close before."""
+def _suspects(history: PriceHistory, due: dict[int, list[CorporateAction]], split: Container[int]) -> Iterator[int]:
+    """Rows with an action, a jump at the open, a price far from the close before, or a split that adj_close implies."""
     lowest, highest = _MOVES
     bars = zip(history.close, history.open[1:], history.high[1:], history.low[1:], strict=False)
     for row, (before, opened, high, low) in enumerate(bars, 1):
-        if row in due or not lowest < opened / before < highest or high >= before * SPIKE or low * SPIKE <= before:
+        if (
+            row in due
+            or history.sessions[row] in split
+            or not lowest < opened / before < highest
+            or high >= before * SPIKE
+            or low * SPIKE <= before
+        ):
             yield row
 
 
@@ -187,18 +242,25 @@ def _spike_fault(opening: _Opening, name: str) -> Iterator[PriceFault]:
     yield from opening.fault(move, problem, "correct the bar")
 
 
-def _jump_fault(opening: _Opening) -> Iterator[PriceFault]:
+def _jump_fault(opening: _Opening, implied: Implied, moves: dict[date, str]) -> Iterator[PriceFault]:
     move = opening.history.open[opening.row] / opening.basis
-    ratio = _usual_ratio(move)
-    if ratio is None and _within(move, SPIKE):
-        return
     day = opening.history.session(opening.row)
+    missing = implied.at(day)
+    ratio = _usual_ratio(move) if missing is None else float(missing.value)
+    if (ratio is None and _within(move, SPIKE)) or (missing is not None and missing.kind is ActionKind.DIVIDEND):
+        return
     problem = f"the open of {day} is {_plain(move)} of the close before and no action says why"
+    if _within(move, SPIKE) and implied.is_level(opening.row):
+        moves[day] = (
+            f"{opening.history.symbol}: {problem}; adj_close knows of none either, so it is taken for a real move"
+        )
+        return
     if ratio is None:
         yield from opening.fault(move, problem, "add the missing action")
         return
     split = _plain(ratio)
     problem += f", as at a split of {_named(ratio)} that is missing"
+    problem += "" if missing is None else " and by which adj_close steps"
     yield from opening.fault(move, problem, f"add the missing action {day},{ActionKind.SPLIT},{split}")
 
 

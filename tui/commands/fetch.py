@@ -102,7 +102,7 @@ def fetch_command(
 
 @click.command("import")
 @click.argument("kinds", metavar="KIND[,KIND]")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--symbol",
     metavar="A,B",
@@ -134,6 +134,11 @@ def fetch_command(
     metavar="yes|no",
     help="no: no line names the columns; --map open=2 then names the second one.",
 )
+@click.option(
+    "--from-adjusted",
+    is_flag=True,
+    help="actions: derive those that are missing from adj_close, of FILE, or of the folder's prices without one.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what the file is taken for, and write nothing.")
 @folder_option
 @json_option
@@ -142,7 +147,7 @@ def import_command(
     *,
     invocation: Invocation,
     kinds: str,
-    file: Path,
+    file: Path | None,
     symbol: str | None,
     columns: Sequence[str],
     zone: str | None,
@@ -150,6 +155,7 @@ def import_command(
     dates: str | None,
     decimal: str | None,
     header: bool,
+    from_adjusted: bool,
     dry_run: bool,
     folder: str | None,
     as_json: bool,
@@ -171,6 +177,7 @@ def import_command(
       paperdesk import commentary letters.jsonl --symbol ARKK
       paperdesk import prices quotes.csv --symbol SAP.DE --map close=Schluss --map date=Datum
       paperdesk import prices vod.csv --symbol VOD.L --currency GBX
+      paperdesk import actions --from-adjusted --symbol AAPL,MSFT --dry-run
       paperdesk import prices quotes.csv --symbol AAPL --dates dmy --dry-run
       paperdesk import prices klines.csv --symbol BTC-USDT --header no --map date=1 --map open=2 --map close=5
     """
@@ -181,6 +188,10 @@ def import_command(
     unknown = [kind for kind in listed(kinds) if kind not in IMPORTED]
     if unknown or not listed(kinds):
         raise click.UsageError(f"{', '.join(unknown) or 'nothing'} cannot be imported; name {', '.join(IMPORTED)}")
+    if from_adjusted and listed(kinds) != ("actions",):
+        raise click.UsageError("--from-adjusted derives actions: `paperdesk import actions --from-adjusted [FILE]`")
+    if file is None and not from_adjusted:
+        raise click.UsageError("which file? name it, or derive actions from the folder's prices with --from-adjusted")
     request = FileImport(
         kinds=listed(kinds),
         file=file,
@@ -193,6 +204,7 @@ def import_command(
         decimal=decimal,
         header=header,
         write=not dry_run,
+        from_adjusted=from_adjusted,
     )
     done = services.import_file(request)
     document = imported_document(kinds, done, written=request.write)
@@ -258,8 +270,8 @@ def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:
         yield f"  not read: {', '.join(taken.unread) or 'no column'}"
         yield f"  decimal {taken.decimal}; dates {taken.dates or 'ymd'}; times without a zone: {taken.zone or 'none'}"
     for one in result.files:
+        yield from (f"{action.symbol}: {action.ex_date},{action.kind},{action.value:f}" for action in one.derived)
         yield from _imported_lines(one)
-        yield from (f"  {action.ex_date},{action.kind},{action.value:f}" for action in one.derived)
     yield from (f"note: {note}" for note in result.notes)
     if not request.write:
         yield "nothing was written (--dry-run)"

@@ -93,7 +93,7 @@ def _opening(file: str, line: str) -> str:
 
 def _audit_notes(spec: RunSpec, certificate: Certificate) -> list[str]:
     """Remarks on what a certificate does not cover."""
-    notes = []
+    notes = [*certificate.notes]
     if convention(spec.convention).price_basis is not PriceBasis.RAW:
         adjusted = f"convention {spec.convention} trades at prices adjusted for later dividends, as the paper did"
         notes.append(f"{adjusted}: that is knowledge of the future which this audit leaves out")
