@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from engine import places
 from engine.agents.agent import Inputs
 from engine.agents.registry import cut, waits_for
+from engine.journal.reader import JournalReader
 from engine.preset import load_preset
+from engine.reports.stored import latest_backtests
 from tests.engine.agents.evidence_samples import MEMORIES, RISING
 from tests.engine.agents.samples import DAY, holding, outcome
 from tests.extending_page import commands, write_files
@@ -47,6 +50,26 @@ def test_an_agent_of_ones_own_is_asked_counted_and_left_out(example: Path, capsy
 
     without = json.loads(paperdesk(capsys, *ablated, "--json"))
     assert all("volume: switched off" in decision["reason"] for decision in without["decisions"])
+
+
+def test_why_tells_the_side_that_an_agent_of_ones_own_took(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asking, why, _ = commands("An agent")
+    paperdesk(capsys, *asking, "--json")
+    with JournalReader(places.run_journal(latest_backtests(1)[0])) as journal:
+        read = {one.key.session: one.answer or {} for one in journal.answers() if one.agent == "volume"}
+    sides = {"buying": "rise", "selling": "fall"}
+    taken = {day: sides[answer["pressure"]] for day, answer in read.items() if answer.get("pressure") in sides}
+    assert taken
+    for day in {side: day for day, side in taken.items()}.values():
+        asked = [str(day) if part[:4].isdecimal() else part for part in why]
+        document = json.loads(paperdesk(capsys, *asked, "--json"))
+        reasons = [one for one in document["decisions"][0]["reasons"] if one["source"] == "volume"]
+        assert [(one["side"], one["text"]) for one in reasons] == [(taken[day], read[day]["reason"])]
+        assert read[day]["reason"].split(";")[0][:40] in " ".join(paperdesk(capsys, *asked).split())
+        stood_apart = {one["agent"]: one["stated"] for one in document["decisions"][0]["dissent"]["otherwise"]}
+        bought = document["decisions"][0]["action"] == "BUY"
+        if (taken[day] == "rise") != bought:
+            assert stood_apart["volume"] == {"rise": "bullish", "fall": "bearish"}[taken[day]]
 
 
 def test_an_agent_whose_code_fails_ends_the_run_with_its_file_and_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ _WIDTH, _HEIGHT, _DPI = 1000, 800, 100
 _LEFT, _RIGHT, _TOP, _BOTTOM = 12, 918, 728, 32
 _PANELS, _PANEL, _GAP = 384, 150, 7
 """Most pixels of all panels together, of one panel, and of the gap above it."""
+_APART = 8
+"""Fewest pixels between two labels of sessions."""
 _REMEMBERED = 64
 """Charts whose pictures a painter keeps, some 40 kB each: agents and rounds of one session are shown the same ones."""
 
@@ -32,7 +35,7 @@ _REMEMBERED = 64
 class MatplotlibPainter:
     """A ChartPainter over matplotlib's Agg canvas. Equal charts give equal bytes; rendering runs in a thread."""
 
-    version = "2"
+    version = "3"
 
     def __init__(self) -> None:
         # Matplotlib's caches of fonts and glyphs are not made for several threads.
@@ -85,9 +88,17 @@ class _Drawing:
         self._write_heading()
         for place, panel in enumerate(spec.panels):
             self._draw_panel(panel, top=price.bottom - place * self._panel_height - _GAP)
-        for index, label in ticks:
-            x = max(price.x(index), _LEFT + self._text.width(label, 9) / 2)
-            self._text.write(x, 16, label, align="center")
+        self._write_sessions(price, ticks)
+
+    def _write_sessions(self, area: PlotArea, ticks: Sequence[tuple[int, str]]) -> None:
+        """Label the sessions from the last one on: one that would run into the label after it is left out."""
+        until = float(_WIDTH)
+        for index, label in reversed(ticks):
+            half = self._text.width(label, 9) / 2
+            x = max(area.x(index), _LEFT + half)
+            if x + half + _APART <= until:
+                self._text.write(x, 16, label, align="center")
+                until = x - half
 
     def _area(self, bottom: float, top: float, low: float, high: float) -> PlotArea:
         count = len(self._spec.sessions)

@@ -17,6 +17,7 @@ from engine.agents.agent import A, Agent, Answer, V, View
 from engine.agents.rendering import Question, prompt_version, render, render_complaint
 from engine.agents.text import one_line, plain
 from engine.domain.chart import ChartSpec
+from engine.domain.decision import LEANING
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
     NO_OPTIONS,
@@ -203,7 +204,7 @@ class Asker:
                     result=result,
                     outcome=outcome,
                     reason=complaint,
-                    answer=None if checked is None else checked.model_dump(mode="json"),
+                    answer=None if checked is None else _recorded(checked, agent),
                 )
             )
             if not retry:
@@ -305,6 +306,14 @@ def _checked(result: ModelResult, answer: type[A], view: View) -> tuple[A | None
     except ValueError as error:
         return None, f"malformed: {plain(str(error), 300)}"
     return checked, ""
+
+
+def _recorded(answer: Answer, agent: Agent[Any, Any]) -> Mapping[str, Any]:
+    """The answer as plain JSON; that of an agent of the user's own with the side that it takes, which no rule of ours
+    could read off its fields."""
+    made: dict[str, Any] = answer.model_dump(mode="json")
+    side = 0 if agent.see is None else answer.leaning()
+    return {**made, LEANING: side} if side and LEANING not in made else made
 
 
 def _is_late(result: ModelResult) -> bool:

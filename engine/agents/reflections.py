@@ -236,8 +236,10 @@ PERFORMANCE = Agent(
 
 @dataclass(frozen=True, slots=True)
 class SignalView(ChartedView):
-    """The chart of kind `signals`: closes, markers at past buys and sells, none at holds.
-    Source: FinVision §3.3 [V4]."""
+    """The chart of kind `signals`: closes, markers at past buys and sells, none at holds; nobody decided before the
+    session of the first decision (None: it is not known). Source: FinVision §3.3 [V4]."""
+
+    first_decision: date | None = None
 
     def summary(self) -> str:
         """The view in a few words."""

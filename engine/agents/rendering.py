@@ -22,7 +22,7 @@ from engine.agents.evidence import by_layer, recollection_line
 from engine.agents.text import fenced, halved, one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Comment
-from engine.domain.decision import Outcome, SizingRule
+from engine.domain.decision import Outcome, ReadOutcome, SizingRule
 from engine.domain.model_call import Message
 from engine.program_files import program_text, ships
 
@@ -159,8 +159,10 @@ def _figure(number: Decimal) -> str:
 def _outcome_line(outcome: Outcome) -> str:
     """A decision and its outcome on one line."""
     decided = f"{outcome.decision_session}: {outcome.action} {_figure(outcome.size)}"
+    move = outcome.move if isinstance(outcome, ReadOutcome) else None
+    moved = "" if move is None else f"the asset then {move * 100:+.2f}%, "
     return (
-        f"{decided}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%, "
+        f"{decided}, close {money(outcome.close)}, {moved}reward {outcome.reward * 100:+.3f}%, "
         f"cumulative {outcome.cumulative * 100:+.2f}%. Named: {plain(outcome.key_factors, 300) or 'nothing'}"
     )
 

@@ -48,7 +48,8 @@ class Charted:
     bars: tuple[tuple[Decimal, Decimal, Decimal, int], ...] = ()
 
     def spec(self) -> ChartSpec:
-        """The chart as a value."""
+        """The chart as a value. Its sessions are days of the arena: a date would bring up a market that a model
+        knows. Source: Agent Trading Arena §4.2 [R6]."""
         days = range(self.first_day, self.first_day + len(self.closes))
         markers = (
             Marker(day - self.first_day, side.value, float(price)) for day, side, price in self.trades if day in days
@@ -58,7 +59,7 @@ class Charted:
             kind="signals",
             title=f"{self.name}, closes of {len(closes)} days",
             symbol=self.name,
-            sessions=tuple(date_of(day).isoformat() for day in days),
+            sessions=tuple(f"day {day}" for day in days),
             lines=(Line("close", closes, "close"),),
             markers=tuple(markers),
         )

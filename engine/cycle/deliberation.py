@@ -47,7 +47,8 @@ class Deliberation:
         orders = [order for order in result.orders if (order.symbol, order.book) == (key.symbol, decision.book)]
         past = turn.history.of(key.symbol, key.owner, 1)
         for item in (*_received(self.analysis), *self.analysis.reflections.lessons):
-            yield reflect.with_trade(item, decision, orders[0] if orders else None, past[0] if past else None)
+            order, before = orders[0] if orders else None, past[0] if past else None
+            yield reflect.with_trade(item, decision, order, before, training=turn.training)
 
 
 def _received(analysis: Analysis) -> tuple[Item, ...]:

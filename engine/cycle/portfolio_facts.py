@@ -20,7 +20,7 @@ from engine.cycle.turn import Turn
 from engine.domain.decision import Outcome
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO, PositionContext
-from engine.market.chart_specs import candle_chart, signal_chart
+from engine.market.chart_specs import by_day_numbers, candle_chart, signal_chart
 from engine.preset import Preset
 
 SESSIONS = 250
@@ -97,8 +97,8 @@ def _figures(
         shares=position.shares,
         cost=position.average_cost,
         weight=position.weight,
-        chart=signal_chart(symbol, bars, window, signals),
-        candles=candle_chart(symbol, bars, window, signals),
+        chart=by_day_numbers(signal_chart(symbol, bars, window, signals)),
+        candles=by_day_numbers(candle_chart(symbol, bars, window, signals)),
     )
 
 

@@ -76,7 +76,7 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
     )
 
     def learned(answer: agents.HighLevelReflection) -> Item | None:
-        return _lesson(context, observed, kind, " ".join(answer.lessons), answer.query)
+        return _lesson(context, observed, kind, _of_part(context, " ".join(answer.lessons)), answer.query)
 
     return await context.ask(agents.HIGH_LEVEL, view, learned)
 
@@ -103,7 +103,8 @@ async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:
     if not shown:
         return Finding(absent=f"{name}: there is no past yet")
     chart = signal_chart(context.symbol, context.bars, count, [(o.decision_session, o.action) for o in shown])
-    return await context.ask(agents.SIGNALS, agents.SignalView(*context.subject, chart), name=name)
+    first = context.turn.history.record(context.symbol, context.owner)[0].decision_session
+    return await context.ask(agents.SIGNALS, agents.SignalView(*context.subject, chart, first), name=name)
 
 
 async def on_period(context: StepContext, observed: Observations) -> Finding[agents.ExtendedReflection]:
@@ -118,7 +119,7 @@ async def on_period(context: StepContext, observed: Observations) -> Finding[age
 
     def learned(answer: agents.ExtendedReflection) -> Item | None:
         text = " ".join((answer.trading_trend, answer.self_evaluation, *answer.repeat, *answer.avoid))
-        return _lesson(context, observed, kinds.EXTENDED, text, answer.query)
+        return _lesson(context, observed, kinds.EXTENDED, _of_part(context, text), answer.query)
 
     return await context.ask(agents.EXTENDED, view, learned)
 
@@ -165,9 +166,11 @@ async def immediately(
     return Finding(reply, finding.absent, finding.lesson)
 
 
-def with_trade(item: Item, decision: Decision, order: Order | None, before: Outcome | None) -> Item:
+def with_trade(
+    item: Item, decision: Decision, order: Order | None, before: Outcome | None, *, training: bool = False
+) -> Item:
     """An immediate reflection as it is remembered: with the decision, the volume of its trade and the return of the
-    decision before it, which is the last that is known; any other memory as it is.
+    decision before it, which is the last that is known, of `training` by that name; any other memory as it is.
     Source: TradingGPT §4.1.1, §4.1.2 [G2, G5]."""
     if item.kind != kinds.IMMEDIATE:
         return item
@@ -179,8 +182,15 @@ def with_trade(item: Item, decision: Decision, order: Order | None, before: Outc
     returned = "nothing returned before"
     if before is not None:
         returned = f"the decision of {before.decision_session} returned {before.reward:+.3%}"
-        returned += f", all so far {before.cumulative:+.2%}"
-    return replace(item, text=f"{decision.action} ({volume}; {returned}). {item.text}")
+        returned += f", all {'of training ' if training else ''}so far {before.cumulative:+.2%}"
+    done = f"{decision.action}{' in training' if training else ''}"
+    return replace(item, text=f"{done} ({volume}; {returned}). {item.text}")
+
+
+def _of_part(context: StepContext, text: str) -> str:
+    """A review of own decisions as it is remembered: one of training, where the next move may have set them, says
+    so."""
+    return f"In training: {text}" if context.turn.training else text
 
 
 def _lesson(

@@ -6,7 +6,7 @@ a step can be read, and tested, without the steps around it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
@@ -27,7 +27,7 @@ from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.sources import Sources
 from engine.cycle.turn import Turn
-from engine.domain.decision import Action, Outcome
+from engine.domain.decision import Action, Outcome, ReadOutcome
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.model_spec import ModelKind
@@ -146,15 +146,17 @@ class StepContext:
         return self.turn.market.fund_trade(fund, self.symbol) if fund and self.turn.training else None
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
-        """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session,
-        on the price basis of today's bars."""
+        """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session
+        and the move that followed, on the price basis of today's bars."""
         past = self.turn.history.of(self.symbol, self.owner, last)
-        return tuple(replace(one, close=self._close_by(one.decision_session)) for one in past)
+        return tuple(
+            ReadOutcome.of(one, self._close_by(one.decision_session), self._close_by(one.session)) for one in past
+        )
 
     def outcomes_shown(self, sessions: int) -> tuple[Outcome, ...]:
         """All of the owner's outcomes in the symbol that became known in the last `sessions` sessions of the bars."""
         first = self.bars.session(max(0, len(self.bars) - sessions))
-        past = self.turn.history.outcomes.get((self.symbol, self.owner), ())
+        past = self.turn.history.record(self.symbol, self.owner)
         return tuple(one for one in past if one.session >= first)
 
     def _close_by(self, session: date) -> Decimal:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
+from operator import attrgetter
 
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
@@ -18,17 +20,38 @@ from engine.market.point_in_time import MarketAsOf
 
 @dataclass(frozen=True, slots=True)
 class TradingHistory:
-    """The opinions of every owner and what came of them, oldest outcome first. It outlives the warm-up.
+    """The opinions of every owner and what came of them, oldest outcome first. It outlives the warm-up, whose feedback
+    goes on; the record that agents read begins with the first decision of the test (`since`), as its books do: what
+    training earned, by actions that the next move set, is no record of theirs.
 
     An opinion of a later cycle takes the place of one of the same session: a session's outcome is that of its last.
     """
 
     outcomes: Mapping[tuple[Symbol, str], tuple[Outcome, ...]] = field(default_factory=dict)
     opinions: Mapping[tuple[Symbol, str, date], Opinion] = field(default_factory=dict)
+    since: date | None = None
+
+    def record(self, symbol: Symbol, owner: str) -> tuple[Outcome, ...]:
+        """The outcomes of an owner in a symbol, of the test once it has begun."""
+        rows = self.outcomes.get((symbol, owner), ())
+        return rows if self.since is None else rows[self._trained(rows) :]
 
     def of(self, symbol: Symbol, owner: str, last: int) -> tuple[Outcome, ...]:
         """The last outcomes of an owner in a symbol, at most `last`."""
-        return self.outcomes.get((symbol, owner), ())[-last:]
+        return self.record(symbol, owner)[-last:]
+
+    def earlier(self, session: date) -> Mapping[tuple[Symbol, str], tuple[Outcome, ...]]:
+        """The outcomes of the part, training or test, that a decision's session belongs to: the cumulative return of
+        one does not go over into the other."""
+        if self.since is None:
+            return self.outcomes
+        test = session >= self.since
+        parts = {key: self._trained(rows) for key, rows in self.outcomes.items()}
+        return {key: rows[parts[key] :] if test else rows[: parts[key]] for key, rows in self.outcomes.items()}
+
+    def _trained(self, rows: Sequence[Outcome]) -> int:
+        """The number of rows that are of decisions in training; they come first."""
+        return bisect_left(rows, self.since or date.min, key=attrgetter("decision_session"))
 
     def opinion(self, outcome: Outcome) -> Opinion | None:
         """The opinion that an outcome is of; None where it is not known."""
@@ -37,14 +60,14 @@ class TradingHistory:
     def with_opinions(self, opinions: Iterable[Opinion]) -> TradingHistory:
         """The history with a cycle's opinions added."""
         added = {(one.key.symbol, one.key.owner, one.key.session): one for one in opinions}
-        return TradingHistory(self.outcomes, {**self.opinions, **added})
+        return replace(self, opinions={**self.opinions, **added})
 
     def with_outcomes(self, rows: Iterable[Outcome]) -> TradingHistory:
         """The history with outcomes added that became known."""
         outcomes = dict(self.outcomes)
         for row in rows:
             outcomes[row.symbol, row.owner] = (*outcomes.get((row.symbol, row.owner), ()), row)
-        return TradingHistory(outcomes, self.opinions)
+        return replace(self, outcomes=outcomes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -27,6 +27,8 @@ class Action(StrEnum):
 
 DIRECTIONS = {Action.BUY: 1, Action.SELL: -1}
 """The direction of the price by which a trade is right."""
+LEANING = "leaning"
+"""Key of the side, 1 or -1, in a recorded answer of an agent of the user's own."""
 
 
 class SizingRule(StrEnum):
@@ -190,7 +192,7 @@ class Outcome:
     session: session that closed since.
     symbol, owner: of the decision or the opinion.
     action, size: the trade, in percent of the portfolio.
-    close: of `session`, in the quote currency; as agents read it, of `decision_session`.
+    close: of `session`, in the quote currency.
     reward: change of the portfolio's value due to the symbol, as a fraction of the value before.
     cumulative: rewards compounded since the start, by symbol and owner.
     key_factors: the rule and the begin of the reason.
@@ -210,3 +212,17 @@ class Outcome:
     key_factors: str
     cycle: int | None = None
     horizon: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOutcome(Outcome):
+    """An outcome as agents read it: `close` is that of `decision_session`, `move` the asset's own from there to the
+    close of `session`, as a fraction; None where the bars do not reach."""
+
+    move: Decimal | None = None
+
+    @classmethod
+    def of(cls, outcome: Outcome, close: Decimal, after: Decimal) -> ReadOutcome:
+        """An outcome with the closes that lie before and after it, 0 where one is not known."""
+        known = {field.name: getattr(outcome, field.name) for field in fields(Outcome)} | {"close": close}
+        return cls(**known, move=after / close - 1 if close and after else None)

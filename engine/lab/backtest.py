@@ -251,7 +251,7 @@ class _Part:
 
     async def play(self, state: RunState) -> RunState:
         """Play all sessions, until it is to stop; the books are closed after the last one."""
-        state = replace(state, books=OwnerBooks())
+        state = self._begin(state)
         for read, trades in self._pairs():
             if self._context.stop():
                 self.stopped = True
@@ -266,7 +266,7 @@ class _Part:
         """Play until the decision that reads a session has been taken."""
         context, begun = self._context, self._begun()
         if self._start is None:
-            state = replace(state, books=OwnerBooks())
+            state = self._begin(state)
         for day, trades in self._pairs():
             if day > read:
                 break
@@ -281,6 +281,12 @@ class _Part:
                 return checkpoint
             state = await self._decide(day, trades, state)
         return self._checkpoint(await self._close(state))
+
+    def _begin(self, state: RunState) -> RunState:
+        """The state that the part begins with: no books yet, and in the test no record of training."""
+        first = next((read for read, _ in self._pairs()), None)
+        history = state.history if self._name == WARM_UP else replace(state.history, since=first)
+        return replace(state, history=history, books=OwnerBooks())
 
     def _begun(self) -> date | None:
         """The session whose books the part goes on from. Its decision is taken again where orders fill later: the

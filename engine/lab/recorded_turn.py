@@ -26,6 +26,7 @@ from engine.journal.entries import AnswerEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.schema import TEST, WARM_UP
 from engine.lab.backtest import windows
+from engine.lab.window import decided_sessions
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session, step_at
 from engine.offline.model import OfflineModel
@@ -116,6 +117,7 @@ def backtest_turn(
     ]
     before = [made.opinion for made in reader.decisions(run.id) if made.key.session < session]
     orders = [one for one in reader.orders(run.id, session=session) if one.cycle == 1]
+    since = decided_sessions(calendar, windows(spec, calendar)[1], rules)[0] if part == TEST else None
     return RecordedTurn(
         run=run,
         desk=orders[0].desk if orders else desk,
@@ -123,7 +125,7 @@ def backtest_turn(
         cycle=1,
         calendar=calendar,
         inputs=close_inputs(spec.symbols, portfolio, market, calendar, session),
-        history=TradingHistory().with_outcomes(rows).with_opinions(before),
+        history=TradingHistory(since=since).with_outcomes(rows).with_opinions(before),
         orders=tuple(one.decided or one.order for one in orders),
         hindsight_until=decision_time(calendar, windows(spec, calendar)[0][-1]) if part == WARM_UP else None,
         books=_owner_books(reader.equity(run.id, part, book=None), session),

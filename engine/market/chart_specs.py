@@ -110,6 +110,12 @@ def trading_chart(
     )
 
 
+def by_day_numbers(chart: ChartSpec) -> ChartSpec:
+    """The chart with its sessions numbered from 1 in place of their dates, which a model would know the market by.
+    Source: Agent Trading Arena §4.2 [R6]."""
+    return replace(chart, sessions=tuple(f"day {number}" for number in range(1, len(chart.sessions) + 1)))
+
+
 def candle_chart(symbol: Symbol, bars: PriceHistory, show: int, signals: Iterable[tuple[date, Action]]) -> ChartSpec:
     """The last `show` sessions as candles with volume, and the markers of the signal chart.
 

@@ -10,6 +10,7 @@ from engine.agents.decision import EvidenceView, FindingsView
 from engine.agents.evidence import shown_text
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import HighLevelReflection
+from engine.domain.decision import Action, Outcome
 from engine.domain.recollection import Recollection
 from engine.offline.decision import Case, choose, conclusion, grounds, position_text, weigh
 from engine.offline.leaning import ChartLeaning, Lessons, of_mistakes, of_words
@@ -131,7 +132,7 @@ def _tools(view: FindingsView) -> int:
 
 def _with_reviews(view: FindingsView, lessons: Lessons) -> Lessons:
     """The lessons with those of the judged decisions: larger or smaller trades, named mistakes."""
-    caution = lessons.caution + _poor_judgements(view.high_level)
+    caution = lessons.caution + _poor_trades(view.high_level, view.outcomes)
     named = of_mistakes(view.high_level.improvements if view.high_level is not None else ())
     return Lessons(
         caution,
@@ -141,10 +142,15 @@ def _with_reviews(view: FindingsView, lessons: Lessons) -> Lessons:
     )
 
 
-def _poor_judgements(review: HighLevelReflection | None) -> int:
-    if review is None or not review.judgements:
+def _poor_trades(review: HighLevelReflection | None, outcomes: Sequence[Outcome]) -> int:
+    """1 where most of the judged trades were wrong, -1 where most were right. A HOLD is no trade, however right: it is
+    known by the record or, of further back, by how the reason begins."""
+    held = {one.decision_session for one in outcomes if one.action is Action.HOLD}
+    every = () if review is None else review.judgements
+    judged = [one for one in every if one.session not in held and not one.why.startswith(Action.HOLD)]
+    if not judged:
         return 0
-    share = sum(judged.right for judged in review.judgements) / len(review.judgements)
+    share = sum(one.right for one in judged) / len(judged)
     return 1 if share <= SHARE_OF_POOR else -1 if share >= SHARE_OF_GOOD else 0
 
 

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from math import prod
 from typing import Any
 
 from engine.agents.reflections import ExtendedView, HighLevelView, PerformanceView, SignalView
 from engine.agents.text import plain
 from engine.domain.chart import Marker
-from engine.domain.decision import Action, Outcome
+from engine.domain.decision import Action, Outcome, ReadOutcome
 from engine.domain.text import counted
 from engine.offline.reading import clean, salient_words
 
@@ -71,7 +72,8 @@ def _return_trend(outcomes: Sequence[Outcome]) -> str:
     first, last = outcomes[0].cumulative - outcomes[0].reward, outcomes[-1].cumulative
     change = (last - first) * 100
     word = "Rising" if change > Decimal("0.05") else "Falling" if change < Decimal("-0.05") else "Flat"
-    return f"{word}: cumulative {last * 100:+.2f}%, {change:+.2f} points over the term"
+    moved = "" if (move := _asset_move(outcomes)) is None else f", the asset {move:+.2f}%"
+    return f"{word}: cumulative {last * 100:+.2f}%, {change:+.2f} points over the term{moved}"
 
 
 def on_signals(view: SignalView) -> Mapping[str, Any]:
@@ -87,7 +89,7 @@ def on_signals(view: SignalView) -> Mapping[str, Any]:
     return {
         "trend_against_signals": _against_trend(closes, chart.markers),
         "effectiveness": _of_signals(closes, chart.markers),
-        "missed": _missed(chart.sessions, closes, chart.markers)[:REMARKS],
+        "missed": _missed(chart.sessions, closes, chart.markers, _begun(view))[:REMARKS],
     }
 
 
@@ -114,8 +116,14 @@ def _of_signals(closes: Sequence[float], markers: Sequence[Marker]) -> str:
     return f"{_rating(right_of_all / judged_of_all)}: {', '.join(text)}."
 
 
-def _missed(sessions: Sequence[str], closes: Sequence[float], markers: Sequence[Marker]) -> list[str]:
-    """The newest mistakes first, then the largest rise without a buy."""
+def _begun(view: SignalView) -> int:
+    """The row of the first decision: nobody is to blame for a move before it."""
+    first = "" if view.first_decision is None else view.first_decision.isoformat()
+    return next((row for row, session in enumerate(view.chart.sessions) if session >= first), len(view.chart.sessions))
+
+
+def _missed(sessions: Sequence[str], closes: Sequence[float], markers: Sequence[Marker], begun: int) -> list[str]:
+    """The newest mistakes first, then the largest rise without a buy from the row on at which decisions begin."""
     remarks = []
     for marker in sorted(markers, key=lambda m: -m.index):
         move = _after(closes, marker)
@@ -126,7 +134,7 @@ def _missed(sessions: Sequence[str], closes: Sequence[float], markers: Sequence[
     bought = {m.index for m in markers if m.side == Action.BUY}
     rises = [
         (_percent(closes[row], closes[row + LOOK_AHEAD]), row)
-        for row in range(len(closes) - LOOK_AHEAD)
+        for row in range(begun, len(closes) - LOOK_AHEAD)
         if not bought.intersection(range(row, row + LOOK_AHEAD))
     ]
     if rises and max(rises)[0] >= NOTABLE:
@@ -320,7 +328,16 @@ def _evaluation(outcomes: Sequence[Outcome]) -> str:
     earned = sum((o.reward for o in outcomes), Decimal(0)) * 100
     good = sum(o.reward > 0 for o in outcomes)
     word = "Good" if earned > 0 and 2 * good >= len(outcomes) else "Poor" if earned < 0 else "Mixed"
-    return f"{word}: {good} of {counted(len(outcomes), 'session')} earned, all together {earned:+.3f}%."
+    moved = "" if (move := _asset_move(outcomes)) is None else f", while the asset itself moved {move:+.2f}%"
+    return f"{word}: {good} of {counted(len(outcomes), 'session')} earned, all together {earned:+.3f}%{moved}."
+
+
+def _asset_move(outcomes: Sequence[Outcome]) -> Decimal | None:
+    """The percent that the asset itself moved over the outcomes; None where that of one is not known."""
+    moves = [one.move for one in outcomes if isinstance(one, ReadOutcome) and one.move is not None]
+    if not moves or len(moves) < len(outcomes):
+        return None
+    return (prod((1 + move for move in moves), start=Decimal(1)) - 1) * 100
 
 
 def _result_line(outcome: Outcome) -> str:

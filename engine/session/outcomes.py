@@ -53,9 +53,10 @@ def learn(context: SessionContext, state: RunState, settled: Iterable[SettledSes
         awaiting = tuple(made for made in awaiting if made.key not in known)
         opinions = tuple(made for made in opinions if made.key not in known)
         before, after = (context.market.at(min(marked_at(context, session), now)) for session in (begun, ended))
+        earlier = history.earlier(begun)
         rows = [
-            *outcomes([made for made in due if made.key in known], _with_closes(context, one, after), history.outcomes),
-            *opinion_outcomes([made for made in combined if made.key in known], before, after, ended, history.outcomes),
+            *outcomes([made for made in due if made.key in known], _with_closes(context, one, after), earlier),
+            *opinion_outcomes([made for made in combined if made.key in known], before, after, ended, earlier),
         ]
         rows = [replace(row, horizon=_own_sessions(context, row.symbol, begun, ended)) for row in rows]
         history = history.with_outcomes(rows)

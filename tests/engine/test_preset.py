@@ -26,6 +26,11 @@ def test_every_preset_that_ships_can_be_loaded_by_its_name() -> None:
     assert [name for name in (*preset_names(), *HIDDEN) if load_preset(name).peek] == ["leaky-test"]
 
 
+def test_every_preset_has_a_title_of_its_own() -> None:
+    titles = [load_preset(name).title for name in (*preset_names(), "leaky-test")]
+    assert all(titles) and len(set(titles)) == len(titles)
+
+
 def test_finvision_is_the_papers() -> None:
     """Source: FinVision §3.4, table 5, §3.5 [V2, V4, V6, V8]."""
     paper = load_preset("finvision")

@@ -2,7 +2,8 @@
 
 A reason takes a side where its source says so: an argument that an agent lists as positive or negative, an item with an
 effect, a field that holds or opens with bullish, bearish or the like, or with a signal to trade, a cited memory that
-opens with its effect, and an owner's opinion by its action. Of a text nothing else is interpreted.
+opens with its effect, and an owner's opinion by its action; an agent of the user's own says its side itself. Of a text
+nothing else is interpreted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.domain.decision import DIRECTIONS, Decision, Opinion
+from engine.domain.decision import DIRECTIONS, LEANING, Decision, Opinion
 from engine.journal.entries import Recalled, Trail
 from engine.reports.documents.row_json import Row
 
@@ -142,6 +143,8 @@ def otherwise(decision: Decision, voices: Iterable[Voice]) -> list[Voice]:
 def side_of(answer: Answer) -> int | None:
     """The side of an agent's report: that of its sentiment, else of its items by effect and weight; 0 for neither, None
     for a report that states none."""
+    if own := _own_side(answer):
+        return own
     stated = answer.get("sentiment")
     if isinstance(stated, str) and stated.casefold() in SIDES.keys() | NEUTRAL:
         return SIDES.get(stated.casefold(), 0)
@@ -179,11 +182,25 @@ def _reasons(shown: Trail) -> Iterator[Reason]:
     given = {shown.decision.reason, *(one.reason for one in shown.opinions)}
     for entry in shown.answers:
         if entry.outcome == "answered" and entry.answer is not None:
+            if own := _own_side(entry.answer):
+                text = str(entry.answer.get("reason") or "; ".join(_fields(entry.answer)))
+                yield Reason(side=own, owner=entry.key.owner, source=entry.agent, text=text)
             for side, field, text, weight in _stated(entry.answer):
                 if text not in given:
                     source = f"{entry.agent} {field}".strip()
                     yield Reason(side=side, owner=entry.key.owner, source=source, text=text, weight=weight)
     yield from filter(None, map(_remembered, shown.recalled))
+
+
+def _own_side(answer: Answer) -> int:
+    """The side that an agent of the user's own has stated; 0 for none."""
+    side = answer.get(LEANING)
+    return side if isinstance(side, int) and side in SIDE_NAMES else 0
+
+
+def _fields(answer: Answer) -> Iterator[str]:
+    """The fields of an answer that are texts, by name."""
+    yield from (f"{name.replace('_', ' ')}: {value}" for name, value in answer.items() if isinstance(value, str))
 
 
 def _remembered(one: Recalled) -> Reason | None:

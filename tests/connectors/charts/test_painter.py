@@ -10,12 +10,16 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from connectors.charts.painter import MatplotlibPainter
+from connectors.charts.text_layout import TextLayout
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.errors import InvariantBroken, MissingData
 from engine.ports import ChartPainter
@@ -98,6 +102,29 @@ async def test_candles_band_lines_and_panels_are_all_there() -> None:
     # What is left are pixels on the edges of candles.
     for colour in (BLUE, BAND, BAR_UP, BAR_DOWN):
         assert pixels(bare, colour) < pixels(image, colour) / 8, colour
+
+
+@pytest.mark.parametrize("count", [5, 22, 60, 126, 250])
+async def test_labels_of_sessions_do_not_overprint(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weeks and months begin anywhere in a window, so a first label can stand close to the second."""
+    written: list[tuple[float, float]] = []
+    write = TextLayout.write
+
+    def noted(layout: TextLayout, x: float, y: float, text: str, *rest: Any, **more: Any) -> None:
+        if y == 16:
+            half = layout.width(text, 9) / 2
+            written.append((x - half, x + half))
+        write(layout, x, y, text, *rest, **more)
+
+    monkeypatch.setattr(TextLayout, "write", noted)
+    for first in (date(2019, 1, 15), date(2019, 1, 30), date(2019, 2, 1), date(2024, 3, 29)):
+        weekdays = (first + timedelta(days=n) for n in range(2 * count + 7))
+        sessions = tuple(str(day) for day in weekdays if day.weekday() < 5)[:count]
+        written.clear()
+        await picture(replace(signals(count), sessions=sessions))
+        placed = sorted(written)
+        assert len(placed) >= 2 and placed[0][0] >= 0 and placed[-1][1] <= 1000
+        assert all(after[0] - before[1] >= 8 for before, after in pairwise(placed)), (count, first, placed)
 
 
 async def test_candles_fill_the_price_panel_and_lines_far_from_them_stay_inside_it() -> None:

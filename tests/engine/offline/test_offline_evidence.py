@@ -13,12 +13,12 @@ from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.immediate import IMMEDIATE, MarketFacts
 from engine.agents.reflections import LOW_LEVEL
 from engine.agents.tools import ToolSignal
-from engine.domain.decision import SizingRule
+from engine.domain.decision import Action, SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.recollection import Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from tests.engine.agents import evidence_samples as some
-from tests.engine.agents.samples import holding
+from tests.engine.agents.samples import holding, outcome
 from tests.engine.offline.test_offline_model import DOWN, UP, answer_twice
 
 FOR = some.recollection(
@@ -197,3 +197,18 @@ async def test_without_a_chart_agent_the_reflections_carry_the_trend() -> None:
     assert (await decided(immediate=some.IMMEDIATE)).recommendation == "BUY"
     nobody = await decided(holding=holding(shares="0"))
     assert nobody.recommendation == "HOLD" and nobody.evidence == []
+
+
+async def test_a_hold_that_was_right_is_no_trade_to_do_larger() -> None:
+    right = some.HIGH_LEVEL.judgements[0]
+    held = right.model_copy(update={"why": "HOLD at 180.00 on uptrend goes on; the price then rose 1.75%."})
+    kept = some.HIGH_LEVEL.model_copy(update={"judgements": [held], "improvements": []})
+    traded = kept.model_copy(update={"judgements": [held, right]})
+    assert "larger trades after good ones" not in (await decided(chart=UP, high_level=kept)).explanation
+    assert "larger trades after good ones" in (await decided(chart=UP, high_level=traded)).explanation
+    # By the record, whatever the reason says.
+    record = (outcome(2, Action.HOLD),)
+    assert record[0].decision_session == right.session
+    by_record = kept.model_copy(update={"judgements": [right]})
+    said = await decided(chart=UP, high_level=by_record, outcomes=record)
+    assert "larger trades after good ones" not in said.explanation
