@@ -109,8 +109,8 @@ class SpendingLimit:
             today = "" if self.of_flag else " today"
             said = f"{dollars(taken.usd)} are spent{today}, and the next call may cost up to {dollars(more.usd)}"
             if self.of_flag:
-                return BudgetReached(f"--budget of {dollars(usd)} is reached: {said}")
-            return BudgetReached(f"budget.usd_per_day of {dollars(usd)} is reached: {said}{later}")
+                return BudgetReached(f"--budget of ${usd:,.2f} is reached: {said}")
+            return BudgetReached(f"budget.usd_per_day of ${usd:,.2f} is reached: {said}{later}")
         if more.tokens and taken.tokens + more.tokens > tokens:
             said = f"{taken.tokens:,} are used today, and the next call may take up to {more.tokens:,}"
             return BudgetReached(f"budget.tokens_per_day of {tokens:,} is reached: {said}{later}")
@@ -301,6 +301,7 @@ class Services:
     open_painter: painter of charts.
     key_variables: environment variables of every service's keys, sorted.
     limit: of what the models and embedders of runs may cost; None where nothing limits them.
+    abstain_limit: the number of sessions in a row without a usable decision that stop a backtest or an arena; 0: none.
     paid_since: the beginning (UTC) of a run that goes on, whose answers are its own; None for a new one.
     trigger: what starts runs of the desk; None where that is of no interest.
     """
@@ -328,6 +329,7 @@ class Services:
     open_painter: Callable[[], ports.ChartPainter]
     key_variables: Callable[[], Sequence[str]]
     limit: SpendingLimit | None = None
+    abstain_limit: int = 0
     paid_since: datetime | None = None
     trigger: RunTrigger | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from engine.domain.chart import Candles, ChartSpec
-from engine.domain.model_call import Capabilities, Message, ModelRequest, ModelSettings
+from engine.domain.model_call import Capabilities, FailureKind, Message, ModelFailure, ModelRequest, ModelSettings
 from engine.ports import LanguageModel
 
 _SYMBOL = "QZXW"
@@ -26,8 +26,11 @@ async def probe(model: LanguageModel) -> Capabilities:
     """
     pieces: list[str] = []
     first = await model.answer(_question("word", "Answer with the word ready.", ()), pieces.append)
-    if first.answer is None:
-        return Capabilities(latency=first.latency, failure=first.failure)
+    failure = first.failure
+    if first.answer is not None and not isinstance(first.answer.get("word"), str):
+        failure = ModelFailure(FailureKind.MALFORMED, f"asked for a word under `word`, it answered {first.text[:80]!r}")
+    if failure is not None:
+        return Capabilities(latency=first.latency, failure=failure)
     sees = False
     if model.sees:
         shown = await model.answer(_question("symbol", "Which symbol is in the chart's title?", (_CHART,)))

@@ -303,9 +303,9 @@ class Counts:
     usage: Any
 
     def of(self, *path: str) -> int | None:
-        """A count, rounded."""
+        """A whole number of tokens; whoever tells parts of tokens has not counted them."""
         value = self.usage
         for key in path:
             value = value.get(key) if isinstance(value, Mapping) else None
         number = None if isinstance(value, bool) else _number(value)
-        return None if number is None or not 0 <= number <= _MOST_TOKENS else round(number)
+        return None if number is None or number % 1 or not 0 <= number <= _MOST_TOKENS else int(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,8 +15,11 @@ from engine.app.run_spec import with_costs
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
+from engine.domain.decision import Decision
 from engine.domain.model_call import UnansweredCall
+from engine.domain.model_spec import ReplayMode, replays
 from engine.domain.run import Result, RunSpec
+from engine.errors import TryAgainLater
 from engine.journal.writer import JournalWriter
 from engine.lab.backtest import BacktestContext, run_agents
 from engine.lab.window import desk_calendar_of, on_convention
@@ -26,6 +29,7 @@ from engine.messages.events import Publish
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.services import Services
+from engine.session.abstentions import AbstentionGuard
 from engine.session.cost_meter import CostMeter
 from engine.session.recorder import JournalRecorder, Recorder
 
@@ -66,8 +70,10 @@ class AgentRun:
         on_answer: Callable[[AnswerRecord], None] = lambda record: None,
         journal: JournalWriter | None = None,
         on_unanswered: OnUnanswered = lambda key, call: None,
+        decided: Callable[[Sequence[Decision]], None] = lambda decisions: None,
     ) -> BacktestContext:
-        """The context of the backtest; `on_answer` and `on_unanswered` hear of every call of a model."""
+        """The context of the backtest; `on_answer` and `on_unanswered` hear of every call of a model, `decided` of the
+        decisions of every session."""
         spec, desk = self.spec, self.services.desk
         clock = BacktestClock(datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC))
         recorder = Recorder() if journal is None else JournalRecorder(journal, spec.run, desk, clock)
@@ -102,8 +108,26 @@ class AgentRun:
             publish=self.publish,
             recorder=recorder,
             stop=self.stop,
+            decided=decided,
             memory=memory,
         )
+
+
+def guard_of(services: Services, model: str | None) -> AbstentionGuard:
+    """The guard of a run by a model; recorded answers alone, which nobody can be asked for anew, stop none."""
+    recorded = replays(model) or services.config.models.replay == ReplayMode.REPLAY_ONLY
+    return AbstentionGuard(0 if recorded else services.abstain_limit)
+
+
+def end_session(guard: AbstentionGuard, services: Services, *, usable: bool) -> None:
+    """End a session of a guard. Raises TryAgainLater where it does; what was not answered is forgotten then, so that
+    whoever goes on asks it anew."""
+    try:
+        guard.decided(usable)
+    except TryAgainLater:
+        with services.models.recorded() as recorded:
+            recorded.remove(guard.hashes)
+        raise
 
 
 async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
@@ -119,13 +143,19 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
 
     def count(answer: AnswerRecord) -> None:
         meter.count(answer)
+        guard.answered(answer)
         prompts.setdefault(answer.key.agent, set()).add(answer.prompt_version)
+
+    guard = guard_of(run.services, spec.model)
+
+    def decided(decisions: Sequence[Decision]) -> None:
+        end_session(guard, run.services, usable=any(not decision.abstained for decision in decisions))
 
     async with aclosing(run.models):
         with run_memory(
             run.services, run.preset, run.calendar, embedder=spec.embedder, on_use=meter.add_vectors
         ) as memory:
-            context, trouble = run.context(memory, count, journal, meter.unanswered), ""
+            context, trouble = run.context(memory, count, journal, meter.unanswered, decided), ""
             try:
                 result = await run_agents(context)
             finally:

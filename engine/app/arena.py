@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, partial
 
+from engine.app.agent_run import guard_of
 from engine.app.arena_record import ArenaSpec, arena_lock, begun, keep_record
 from engine.app.arena_seats import Seats
 from engine.app.models import open_model
@@ -24,7 +25,7 @@ from engine.arena.players import PersonaPlayer
 from engine.arena.rules import ArenaRules
 from engine.arena.seating import Seating
 from engine.domain.model_call import ModelRequest
-from engine.domain.model_spec import ReplayMode
+from engine.domain.model_spec import ModelKind, ReplayMode
 from engine.errors import TryAgainLater
 from engine.reports.documents.arena import ArenaReport, arena_document
 from engine.reports.documents.row_json import Row
@@ -85,6 +86,7 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
                 services=replace(services, limit=limit),
                 spec=spec,
                 rules=rules,
+                guard=guard_of(services, ModelKind.REPLAY if limits.replay else None),
                 open_model=cache(lambda text: open_model(text, config, opened)),
                 count=meter.count,
                 on_unanswered=meter.unanswered,
@@ -96,6 +98,7 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             players, table = {name: one.player for name, one in taken.items()}, None
             async for table in play(rules, players, spec.seed, unsaid=spec.unsaid):
                 limits.on_day(table)
+                seats.end_day()
                 if limits.stop():
                     break
     assert table is not None

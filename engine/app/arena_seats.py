@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from zlib import crc32
 
 from engine.agents.ask import DEFAULT, AnswerRecord, Asker, agent_of
+from engine.app.agent_run import end_session
 from engine.app.arena_record import REHEARSED, ArenaSpec
 from engine.app.briefings import desk_preset
 from engine.app.memory import run_memory
@@ -29,6 +31,7 @@ from engine.market.trading_hours import AroundTheClock
 from engine.ports import LanguageModel
 from engine.preset import Preset, load_preset
 from engine.services import OnUse, Services
+from engine.session.abstentions import AbstentionGuard
 
 OpenModel = Callable[[str], LanguageModel]
 """The model of a spec, opened once for the whole table."""
@@ -63,6 +66,8 @@ class Seats:
     count: hears of every answer.
     on_unanswered: hears of every call that no agent got an answer from.
     preflights: of the seats that are taken.
+    guard: counts the days on which no model has decided.
+    deciding: the answers of the day at work that decide.
     on_use: hears of every call of a remote embedder.
     memories: the presets' memories, open until it is closed.
     """
@@ -74,8 +79,22 @@ class Seats:
     count: Callable[[AnswerRecord], None] = lambda record: None
     on_unanswered: OnUnanswered = lambda key, call: None
     preflights: list[Preflight] = field(default_factory=list)
+    guard: AbstentionGuard = field(default_factory=partial(AbstentionGuard, 0))
+    deciding: list[AnswerRecord] = field(default_factory=list)
     on_use: OnUse = lambda use: None
     memories: ExitStack
+
+    def end_day(self) -> None:
+        """End a day of the market. Raises TryAgainLater where it is one too many without a usable decision."""
+        decided = any(record.outcome == "answered" for record in self.deciding)
+        self.deciding.clear()
+        end_session(self.guard, self.services, usable=decided)
+
+    def _heard(self, record: AnswerRecord, decides: str) -> None:
+        if record.key.agent == decides:
+            self.deciding.append(record)
+        self.guard.answered(record)
+        self.count(record)
 
     def take(self, seat: AgentSeat) -> Taken:
         """The player of a seat. Raises UsageError, ConfigError, and CredentialsRefused for a missing key."""
@@ -98,7 +117,7 @@ class Seats:
         asker = Asker(
             {DEFAULT: model},
             {DEFAULT: models.arena},
-            self.count,
+            lambda record: self._heard(record, ORDERS.name),
             lambda key, text: None,
             sample=self.spec.seed,
             on_unanswered=self.on_unanswered,
@@ -122,7 +141,7 @@ class Seats:
             answers.append(record)
             if record.outcome == "abstained":
                 abstained[record.key.agent] += 1
-            self.count(record)
+            self._heard(record, preset.decider.name)
 
         asker = Asker(
             models,

@@ -55,7 +55,7 @@ async def notify_of(
     journal: DeskJournal | None = None,
 ) -> DeskRunResult | Finished:
     """Await a `run` of the desk and send its document (session_document) with `exit_code` and `error` to notify.command
-    and notify.webhook.
+    and notify.webhook. A run whose model decided nothing usable is no error, and tells it there.
 
     The address notify.ping is called after every run that finished, with something to do or not.
     Nobody is notified of a run with nothing to do, of one that was called in a way that means nothing, or of the
@@ -87,7 +87,8 @@ async def notify_of(
             notification.run = done.run
             to_mend = reasons(done.frozen)
             frozen = frozen_error(to_mend) if to_mend else None
-            await notification.send(done.outcome, frozen.exit_code if frozen else 0, str(frozen) if frozen else None)
+            said = str(frozen) if frozen else done.undecided or None
+            await notification.send(done.outcome, frozen.exit_code if frozen else 0, said)
         await notification.ping()
         return done
 

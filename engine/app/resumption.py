@@ -9,26 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
+from itertools import takewhile
 from pathlib import Path
 
 from engine import places
 from engine.app.lock import one_process
 from engine.app.model_notes import label_after
 from engine.app.recorded_run import Question, answers_by_question, question_of
-from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_call import FailureKind, ModelRequest, ModelResult, UnansweredCall
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import TryAgainLater, UsageError
-from engine.journal.entries import RunEntry, UnansweredEntry
+from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import LanguageModel
 from engine.services import Spent
+from engine.session.abstentions import NO_DECISION
 
 
 @dataclass(frozen=True, slots=True)
 class FirstPart:
-    """The recorded part of a run that was stopped: the run, the answers of its models, and their other calls."""
+    """The recorded part of a run that was stopped: the run, the answers of its models, and their other calls. Where it
+    was stopped for want of a usable decision, the answers of the sessions without one that were none are such calls."""
 
     run: RunEntry
     answers: Mapping[Question, ModelResult]
@@ -78,9 +82,36 @@ def first_part(run: str) -> FirstPart:
     with JournalReader(places.run_journal(run)) as reader, run_lock(run):
         entry = reader.run(run)
         answers, unanswered = reader.answers(run=run), reader.unanswered(run=run)
+        anew = _undecided(reader, run) if entry.detail.startswith(NO_DECISION) else set()
     if entry.outcome is RunOutcome.DONE or entry.spec is None:
         raise UsageError(f"--resume {run}: the run has come to its end; paperdesk report --run {run} shows it")
-    return FirstPart(entry, answers_by_question(answers), unanswered)
+    lost = [one for one in answers if one.key.session in anew and one.outcome != "answered"]
+    kept = [one for one in answers if one not in lost]
+    return FirstPart(entry, answers_by_question(kept), (*unanswered, *map(_unanswered, lost)))
+
+
+def _undecided(reader: JournalReader, run: str) -> set[date]:
+    """The last sessions of a run, as far back as nothing usable was decided in them."""
+    decided: dict[date, bool] = {}
+    for made in reader.decisions(run):
+        decided[made.key.session] = decided.get(made.key.session, False) or not made.abstained
+    return set(takewhile(lambda session: not decided[session], sorted(decided, reverse=True)))
+
+
+def _unanswered(entry: AnswerEntry) -> UnansweredEntry:
+    """An answer that is asked for anew: it stays paid."""
+    result = entry.result
+    call = UnansweredCall(
+        model=result.model,
+        kind=FailureKind.MALFORMED if result.failure is None else result.failure.kind,
+        attempt=entry.attempt,
+        detail=entry.reason,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cost=result.cost,
+        latency=result.latency,
+    )
+    return UnansweredEntry(key=entry.key, time=entry.time, agent=entry.agent, call=call)
 
 
 @contextmanager

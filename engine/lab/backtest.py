@@ -55,6 +55,7 @@ class BacktestContext:
     publish: receives every event.
     recorder: keeps each step.
     stop: asked before each session.
+    decided: hears the decisions of each session; what it raises ends the run.
     histories: the prices that the broker trades at, where they are not the market's own: a market that is cut in the
         middle of a crypto pair's day has no bar of it, and fills still come.
     memory: the cycle's.
@@ -70,6 +71,7 @@ class BacktestContext:
     publish: Callable[[Event], None] = lambda event: None
     recorder: Recorder = field(default_factory=Recorder)
     stop: Callable[[], bool] = lambda: False
+    decided: Callable[[Sequence[Decision]], None] = lambda decisions: None
     histories: Mapping[Symbol, PriceHistory] | None = None
     memory: TradingMemory | None = None
 
@@ -341,6 +343,7 @@ class _Part:
         self.decisions += done.result.decisions
         self._opinions += done.result.opinions
         self._trades = trades
+        context.decided(done.result.decisions)
         return done.state
 
     async def _close(self, state: RunState, *, final: bool = False) -> RunState:

@@ -238,6 +238,7 @@ class DeskRunResult:
     waiting: orders that need approval
     halted, paused: the halt and the pause that a person has set, where it kept orders back, or the cycle from deciding
     frozen: the symbols that were left out, because their data contradicts itself
+    undecided: the reason why models were asked and nothing usable was decided; empty where something was
     """
 
     run: str
@@ -254,3 +255,4 @@ class DeskRunResult:
     halted: Halted | None = None
     paused: Paused | None = None
     frozen: tuple[FrozenSymbol, ...] = ()
+    undecided: str = ""

@@ -23,6 +23,7 @@ from engine.market.trading_hours import decision_time, previous_session, session
 from engine.messages.events import Noticed, OrderMoved, RunFinished
 from engine.messages.from_values import order_filled
 from engine.ports import Pause
+from engine.session.abstentions import NO_DECISION
 from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
 from engine.session.desk_state import (
     cash_waiting,
@@ -204,6 +205,9 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
     value = portfolio.value({symbol: done.turn.price(symbol) for symbol in portfolio.positions})
     if desk.number == DAILY:
         value = books.value
+    undecided = _undecided(desk, done)
+    if undecided:
+        desk.warn(undecided)
     to_mend = reasons(desk.frozen)  # the run ends with their error
     ended = {"exit_code": frozen_error(to_mend).exit_code} if to_mend else {}
     desk.journal.run_finished(
@@ -231,7 +235,17 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
         halted=submitted.halted,
         paused=done.paused,
         frozen=desk.frozen,
+        undecided=undecided,
     )
+
+
+def _undecided(desk: DeskRun, done: SessionResult) -> str:
+    """The reason why a model was asked and nothing usable was decided; empty where something was, or nobody asked."""
+    decisions = done.result.decisions
+    if not decisions or not desk.meter.use.abstentions or any(not made.abstained for made in decisions):
+        return ""
+    first = decisions[0]
+    return f"{NO_DECISION} after {desk.session}: {desk.meter.use.spec}, {first.key.symbol}: {first.reason}"
 
 
 def _outcome(submitted: SubmissionResult, pause: Paused | None) -> RunOutcome:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.errors import UsageError
+from tui.commands.options import ABSTAIN_LIMIT
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -127,7 +128,7 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
     from engine.reports.performance import BENCHMARK
     from tui.backtest_run import goes_on, stop_wanted
 
-    services = invocation.services()
+    services = replace(invocation.services(), abstain_limit=ABSTAIN_LIMIT)
     check_spec(spec, services.clock.now())
     found = paid_forecast(services, [Job(settled(services, spec), None, spec.run)])
     reason = "" if found is None else found.too_much(services.config.budget)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import DOLLARS, json_option
+from tui.commands.options import DOLLARS, abstain_option, json_option
 from tui.console import show_document
 from tui.invocation import Invocation, desk_options
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--repeats", type=click.IntRange(1, 999), metavar="N", help="Arenas with the next seeds, seats rotated.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, metavar="N", help="Repeats at a time (default: 1).")
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Most that this call may cost.")
+@abstain_option
 @click.option("--resume", metavar="RUN", help="Goes on with an arena that was stopped: nothing is asked twice.")
 @click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message that nobody reads (repeatable).")
 @click.option("--swap-seats", is_flag=True, help="The seats in reverse order.")
@@ -45,6 +47,7 @@ def arena_command(
     repeats: int | None,
     jobs: int,
     budget: Decimal | None,
+    abstain_limit: int,
     resume: str | None,
     unsaid: tuple[str, ...],
     swap_seats: bool,
@@ -55,7 +58,8 @@ def arena_command(
 
     Every day they chat, analyse, send orders in several rounds and write their next strategy. Equal seeds and answers
     give the same tape: the same arena without one rumour, or with the seats swapped, shows what that was worth. It is
-    play money, not investment advice. --run names the new arena.
+    play money, not investment advice. Two days in a row without one usable order of a model stop it (75), and --resume
+    asks again. --run names the new arena.
 
     \b
     Examples:
@@ -73,7 +77,7 @@ def arena_command(
     from tui.arena_text import arena_lines
     from tui.interruption import interruptible
 
-    services = invocation.services()
+    services = replace(invocation.services(), abstain_limit=abstain_limit)
     given: dict[str, Any] = {"preset": preset, "agents": agents, "days": days, "seed": seed, "model": model}
     given |= {"unsaid": unsaid or None, "swapped": swap_seats or None, "baseline": baseline, "repeats": repeats}
     changes = {name: value for name, value in given.items() if value is not None}

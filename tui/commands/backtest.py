@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import CUTS, DOLLARS, RunFlags, json_option, run_options
+from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, json_option, run_options
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.command("backtest")
 @run_options
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, a resumed part included.")
+@abstain_option
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, by this model or another --model.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
@@ -40,6 +41,7 @@ def backtest_command(
     invocation: Invocation,
     flags: RunFlags,
     budget: Decimal | None,
+    abstain_limit: int,
     resume: str | None,
     yes: bool,
     as_json: bool,
@@ -50,7 +52,8 @@ def backtest_command(
     after a session's close and fills at the next open; costs are on. Ctrl-C stops after the session, and what was done
     is kept; a second one stops at once. --run names the new run. --resume goes on with a run that was stopped, by
     Ctrl-C, by its --budget or because its model could not be had: what was answered is neither asked nor paid for
-    again.
+    again. A model that decides nothing usable in two sessions in a row stops the run (75); --resume asks it again, or
+    another --model. A --budget below what one call may cost is refused before the run (2).
 
     \b
     Examples:
@@ -70,7 +73,7 @@ def backtest_command(
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
     if flags.params and flags.strategy is None:
         raise click.UsageError("--param belongs to a rule: give --strategy with it")
-    services = invocation.services()
+    services = replace(invocation.services(), abstain_limit=abstain_limit)
     stopped = None if resume is None else _stopped_part(resume, flags, invocation.run)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     check_spec(spec, services.clock.now())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,7 @@ from click.core import ParameterSource
 
 from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import check_options, study_memory
-from tui.commands.options import DAY, DOLLARS, RunFlags, json_option, key_values, listed, symbol_list
+from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 @click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena: last session that fills.")
 @click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory: warm up from here.")
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, resumed parts included.")
+@abstain_option
 @click.option("--resume", metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
@@ -96,6 +98,7 @@ def bench_command(
     last: date | None,
     warm_up_from: date | None,
     budget: Decimal | None,
+    abstain_limit: int,
     resume: str | None,
     keep: bool,
     yes: bool,
@@ -105,7 +108,8 @@ def bench_command(
 
     BENCH is finagent, investorbench or finvision. The rule strategies run as the paper's authors ran them, then the
     paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done, and a
-    bench that was stopped, by Ctrl-C, by its --budget or because a model could not be had, goes on with --resume.
+    bench that was stopped, by Ctrl-C, by its --budget or because a model could not be had, goes on with --resume. A
+    model that decides nothing usable in two sessions in a row stops it (75); --resume asks it again.
 
     BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
@@ -130,7 +134,7 @@ def bench_command(
 
     agents = not baselines or models is not None or ablations or ablations_from is not None or bool(without)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
-    services = invocation.services()
+    services = replace(invocation.services(), abstain_limit=abstain_limit)
     check_options(name, _given())
     if name == "arena" and folder is not None:
         flags = RunFlags.of_window(symbols, first, last, None)

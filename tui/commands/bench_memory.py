@@ -21,7 +21,18 @@ OWN = ("first", "last", "warm_up_from", "presets")
 """The options of `bench` that the study of memory alone takes."""
 RECORDED = ("budget", "resume")
 """Those of tables of real prices that are gone on with."""
-OTHERS = ("baselines", "params", "repeats", "ablations", "ablations_from", "without", "jobs", "keep", *RECORDED)
+OTHERS = (
+    "baselines",
+    "params",
+    "repeats",
+    "ablations",
+    "ablations_from",
+    "without",
+    "jobs",
+    "keep",
+    "abstain_limit",
+    *RECORDED,
+)
 """Those that it does not take."""
 DATA = ("trials", "symbols", "folder", *RECORDED)
 TABLES = ("baselines", "params", "ablations", "ablations_from", "without", "keep", *DATA)

@@ -78,6 +78,18 @@ at_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
+ABSTAIN_LIMIT = 2
+"""Sessions in a row without a usable decision that stop a run where no limit is given."""
+abstain_option = click.option(
+    "--abstain-limit",
+    type=click.IntRange(0),
+    default=ABSTAIN_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Stop after N sessions in a row without a usable decision of a model; 0: never.",
+)
+
+
 def limit_option(which: str) -> Callable[[F], F]:
     """Add `--limit N` to a command that lists: the first or the last N (`which`)."""
     help_text = f"The {which} N (default: {LIMIT}; 0 and --json: all)."

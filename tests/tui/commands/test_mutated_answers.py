@@ -123,7 +123,7 @@ def mutated(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Counter[str]]:
 
 def assert_survives(run: Run, read: Counter[str], preset: str, last: str) -> None:
     model = ("--model", "openai:gpt-5-mini", "--yes")
-    done = run("backtest", *WINDOW, "--to", last, "--preset", preset, *model, "--json")
+    done = run("backtest", *WINDOW, "--to", last, "--preset", preset, *model, "--abstain-limit", "0", "--json")
     assert done.code == 0, done.err
     document = json.loads(done.out)
     assert document["model"]["calls"] - document["model"]["cached_calls"] == read.total() > 0
@@ -176,7 +176,7 @@ def test_no_answer_over_http_ends_a_backtest(
         texts.append(result.text)
         return result
 
-    window = (*WINDOW, "--to", "2025-03-18", "--preset", preset, "--json")
+    window = (*WINDOW, "--to", "2025-03-18", "--preset", preset, "--abstain-limit", "0", "--json")
     with monkeypatch.context() as patch:
         patch.setattr(OfflineModel, "answer", recorded)
         assert run("backtest", *window).code == 0
