@@ -90,7 +90,7 @@ def code_hash(files: Iterable[Path]) -> str | None:
 
 def surroundings(files: Iterable[Path]) -> Iterator[str]:
     """The places, FILE:LINE and name, at which code reads how it was called or its environment."""
-    for path in files:
+    for path in (one for one in files if one.suffix == ".py"):
         for node in ast.walk(ast.parse(path.read_bytes())):
             name = node.attr if isinstance(node, ast.Attribute) else node.name if isinstance(node, ast.alias) else ""
             if name in SURROUNDINGS:

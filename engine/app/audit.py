@@ -48,9 +48,10 @@ def run_audit(
     where there is no recorded run of that name.
     """
     recorded = None if of is None else (recorded_spec(of), stored_document(of))
-    check_spec(spec, services.clock.now())
-    spec = settled(services, spec)
-    certificate = asyncio.run(_audit(services, spec, cuts, on_step))
+    with files_outside() as outside:  # from the first import of the user's code on
+        check_spec(spec, services.clock.now())
+        spec = settled(services, spec)
+        certificate = asyncio.run(_audit(services, spec, cuts, on_step, outside))
     count_looks([spec_look(LookKind.AUDIT, spec, services.clock.now())])
     if recorded is None:
         return certificate
@@ -69,7 +70,9 @@ def _held_against(bound: Bound, spec: RunSpec, recorded: RunSpec, document: Docu
     return replace(bound, run=recorded.run, same=same, differs=tuple(differs))
 
 
-async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep) -> Certificate:
+async def _audit(
+    services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep, outside: dict[str, str]
+) -> Certificate:
     preset = preset_of(spec)
     models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
     if models is not None and models.spec != "offline" and services.config.models.replay == "live":
@@ -77,7 +80,6 @@ async def _audit(services: Services, spec: RunSpec, cuts: int | None, on_step: O
     market = await load_run(services, spec)
     with (
         folder_copies(services, spec, market) as copies,
-        files_outside() as outside,
         opened_files(spec.data.folder) as opened,
         open_subject(services, spec, market) as subject,
     ):

@@ -165,11 +165,13 @@ def settled(services: Services, spec: RunSpec) -> RunSpec:
 
 
 def user_code(spec: RunSpec) -> tuple[Path, ...]:
-    """The files of the user's code that a run has loaded up to now: its strategy, or agents of its preset, with what
-    lies beside and was imported."""
+    """The files of the user's code that a run has loaded up to now: its strategy, or agents of its preset with their
+    prompts, and what lies beside and was imported."""
     preset = preset_of(spec)
-    own = (spec.strategy or "",) if preset is None else preset.load
-    return code_files(reference for reference in own if ":" in reference)
+    if preset is None:
+        return code_files([spec.strategy] if spec.strategy is not None and ":" in spec.strategy else ())
+    prompts = (agent.prompt for agent in preset.registered.values() if agent.see is not None)
+    return (*code_files(preset.load), *(path.resolve() for path in prompts if path.is_file()))
 
 
 def _with_models(spec: RunSpec, config: Config) -> RunSpec:

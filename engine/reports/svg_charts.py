@@ -141,7 +141,7 @@ def _decimals(step: float) -> int:
 
 
 def _labelled(count: int) -> list[int]:
-    return sorted({round((count - 1) * part / 5) for part in range(6)}) if count > 6 else [0, count - 1]
+    return sorted({round((count - 1) * part / 5) for part in range(6)}) if count > 6 else sorted({0, count - 1})
 
 
 def _kept(values: Sequence[float]) -> list[int]:

@@ -16,6 +16,7 @@ from engine.app.backtest import run_backtest
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
 from engine.market.trading_hours import calendar_for
+from tests.extending_page import write_files
 from tests.tui.commands.conftest import Run, Said
 
 SOURCE = '''
@@ -242,3 +243,29 @@ def test_texts_that_quote_a_later_close_or_name_a_later_day_are_listed(folder: P
     assert len(made["foretold"]) == 2
     assert f"tells {later[4]}, the close of 2024-03-20" in made["foretold"][0]
     assert "names 2024-03-19" in made["foretold"][1]
+
+
+def test_what_a_file_reads_when_it_is_imported_is_listed_and_a_prompt_is_code(
+    fresh: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the demo market, where no second process loads the code again."""
+    (tmp_path / "early.txt").write_text("0.5")
+    strategy = tmp_path / "early.py"
+    strategy.write_text(
+        "from pathlib import Path\n"
+        "WEIGHT = float((Path(__file__).parent / 'early.txt').read_text())\n"
+        "class Early:\n"
+        "    def weights(self, view):\n"
+        "        return {symbol: WEIGHT / len(view.symbols) for symbol in view.symbols}\n"
+    )
+    demo = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-06")
+    made = run("audit", "--strategy", f"{strategy}:Early", *demo, "--cuts", "1", "--json").json
+    assert str(tmp_path / "early.txt") in made["not_audited"]
+    write_files("An agent", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    agents = ("--preset", "with-volume.toml", *demo, "--cuts", "1", "--json")
+    before = run("audit", *agents).json
+    assert (before["verdict"], before["not_audited"]) == ("clean", [])
+    with (tmp_path / "volume.md").open("a") as prompt:
+        prompt.write("\n")
+    assert run("audit", *agents).json["code"] != before["code"]
