@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -95,6 +96,41 @@ def test_the_makefile_has_the_target_and_says_what_it_does(target: str) -> None:
 
 def test_the_gate_is_executable() -> None:
     assert os.access(REPO / ".ci" / "run", os.X_OK)
+
+
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+CHECKS = yaml.safe_load((REPO / ".github" / "workflows" / "check.yml").read_text(encoding="utf-8"))
+
+
+def test_the_workflow_tests_every_python_that_is_promised_on_both_systems() -> None:
+    promised = [one.rpartition(" ")[2] for one in PYPROJECT["project"]["classifiers"] if "Python :: 3." in one]
+    for job in ("tests", "clean-machine"):
+        matrix = CHECKS["jobs"][job]["strategy"]["matrix"]
+        assert matrix["python"] == promised and len(matrix["system"]) == 2, job
+
+
+def test_the_workflow_uses_no_checkout_where_the_wheel_is_tried() -> None:
+    uses = [step.get("uses", "") for step in CHECKS["jobs"]["clean-machine"]["steps"]]
+    assert not any("checkout" in one for one in uses) and any("download-artifact" in one for one in uses)
+
+
+def test_pre_commit_runs_what_make_check_runs() -> None:
+    hooks = yaml.safe_load((REPO / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [repo["repo"] for repo in hooks] == ["local"], "nothing is downloaded"
+    entries = [hook["entry"].replace(".venv/bin/", "$(BIN)/") for hook in hooks[0]["hooks"]]
+    makefile = (REPO / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile[makefile.index("\ncheck:") :].partition("\n\n")[0]
+    assert entries == re.findall(r"^\t(\$\(BIN\)/.+?) \|\|", recipe, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *(str(path.relative_to(REPO)) for path in sorted(REPO.glob(".github/**/*.*")))]
+)
+def test_pages_for_contributors_name_no_address_and_no_file_that_is_not_there(page: str) -> None:
+    text = (REPO / page).read_text(encoding="utf-8")
+    assert "://" not in text
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("#")]
+    assert [link for link in links if not (REPO / page).parent.joinpath(link).exists()] == []
 
 
 def test_decisions_are_numbered_without_gaps() -> None:

@@ -125,6 +125,23 @@ def test_an_installed_program_runs_outside_of_the_checkout(installed: Installed,
     assert arena["days"] == 3 and len(arena["agents"]) == 9
 
 
+COMPLETED = """
+eval "$(_PAPERDESK_COMPLETE=bash_source paperdesk)"
+for words in "paperdesk ba" "paperdesk --da" "paperdesk backtest --pre" "paperdesk runs ex"; do
+  COMP_WORDS=($words) COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMPREPLY=()
+  _paperdesk_completion paperdesk
+  echo "${COMPREPLY[@]}"
+done
+"""
+
+
+def test_a_shell_completes_commands_and_options(installed: Installed, tmp_path: Path) -> None:
+    path = f"{installed.program.parent}{os.pathsep}{os.environ['PATH']}"
+    environ = {**os.environ, "PATH": path, "PAPERDESK_HOME": str(tmp_path)}
+    done = subprocess.run(["bash", "-c", COMPLETED], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["backtest backup", "--daily", "--preset", "export"], done.stderr
+
+
 @contextmanager
 def terminal(installed: Installed, home: Path) -> Iterator[Terminal]:
     if TMUX is None:

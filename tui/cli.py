@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from engine.errors import Interrupted, PaperdeskError, UsageError
 from engine.program_files import broken_installation, missing_files
@@ -36,6 +37,12 @@ class LazyCommands(click.Group):
             return None
         command: click.Command = getattr(importlib.import_module(found.module), f"{cmd_name}_command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and options that begin so, without importing a command: a shell waits for it at every tab."""
+        named = [one for one in registered().values() if one.name.startswith(incomplete)]
+        commands = [CompletionItem(one.name, help=one.summary) for one in named]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands by group without importing them."""
