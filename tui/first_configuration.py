@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from engine.domain.market import has_coins_among_shares, parse_symbol
+from engine.domain.market import has_crypto_among_shares, parse_symbol
 from engine.errors import ConfigError, DataError
 from engine.program_files import program_text
 
-COINS_AMONG_SHARES = "a coin among shares moves the desk's close, and with it the daily run, to midnight UTC"
+CRYPTO_AMONG_SHARES = "crypto among shares moves the desk's close, and with it the daily run, to midnight UTC"
 CENT, LARGEST = Decimal("0.01"), 1_000_000_000_000
 
 
@@ -43,8 +43,8 @@ def _toml(key: str, answer: str) -> str:
 
 
 def close_note(symbols: Collection[str]) -> str:
-    """A sentence on the close of a desk that trades coins beside shares; empty for any other."""
-    return COINS_AMONG_SHARES if has_coins_among_shares(symbols) else ""
+    """A sentence on the close of a desk that trades crypto beside shares; empty for any other."""
+    return CRYPTO_AMONG_SHARES if has_crypto_among_shares(symbols) else ""
 
 
 def symbols_of(answer: str) -> list[str]:

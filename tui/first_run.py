@@ -10,7 +10,7 @@ from pathlib import Path
 from connectors.loopback import is_loopback
 from engine.errors import ConfigError
 from tui.first_configuration import (
-    COINS_AMONG_SHARES,
+    CRYPTO_AMONG_SHARES,
     amount,
     check_configuration,
     desk_name,
@@ -101,7 +101,7 @@ SYMBOLS = Question(
     key="desk.symbols",
     name="Symbols",
     text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD; "
-    f"{COINS_AMONG_SHARES}.",
+    f"{CRYPTO_AMONG_SHARES}.",
     proposed="AAPL,MSFT,NVDA",
     check=_symbols,
 )

@@ -30,7 +30,7 @@ from engine.app.stored_memory import memory_of_desk
 from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
-from engine.domain.market import has_coins_among_shares
+from engine.domain.market import has_crypto_among_shares
 from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
 from engine.journal.integrity import quick_check, read_chain
 from engine.market.coverage import check_coverage
@@ -286,8 +286,8 @@ def _data(services: Services) -> Iterator[Finding]:
     yield Finding("Data", "source", OK, str(folder))
     if services.symbols:
         portfolio = config.exchanges.of_portfolio(services.symbols)
-        moved = "; a coin among shares moves the desk's close to midnight UTC"
-        note = moved if has_coins_among_shares(services.symbols) else ""
+        moved = "; crypto among shares moves the desk's close to midnight UTC"
+        note = moved if has_crypto_among_shares(services.symbols) else ""
         yield Finding("Data", "portfolio", OK, f"trades {portfolio.described}{note}")
     source = services.open_source(services.data, date.min)
     yield from _beside(services, source)

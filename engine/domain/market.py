@@ -293,8 +293,8 @@ _CURRENCIES = ("USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "H
 """Currencies in which the pairs of any coin are known."""
 
 
-def has_coins_among_shares(symbols: Collection[Symbol]) -> bool:
-    """True where coins are traded beside shares: a session is over with the coins' UTC day."""
+def has_crypto_among_shares(symbols: Collection[Symbol]) -> bool:
+    """True where crypto is traded beside shares: a session is over once its UTC day is."""
     return 0 < sum(map(is_crypto, symbols)) < len(symbols)
 
 

@@ -70,6 +70,6 @@ def as_of_text(document: Mapping[str, Any]) -> str:
     moment, close = (datetime.fromisoformat(document[name]) for name in ("as_of", "exchange_close"))
     text = f"{moment:%Y-%m-%d %H:%M} UTC, the close of {document['session']}"
     if moment != close and document["settings"]:
-        coins = [symbol for symbol in document["settings"]["symbols"] if is_crypto(symbol)]
-        text += f": {', '.join(coins)} among shares moves it from {close:%H:%M} UTC, when the exchange closed"
+        pairs = [symbol for symbol in document["settings"]["symbols"] if is_crypto(symbol)]
+        text += f": {', '.join(pairs)} among shares moves it from {close:%H:%M} UTC, when the exchange closed"
     return f"{text}; the next run books what fills later"

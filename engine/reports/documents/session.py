@@ -44,7 +44,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     skipped: sessions that passed without a run.
     frozen: symbols that got no order because their data contradicts itself, each with what has to be mended.
     as_of, exchange_close: the moment (UTC) of value, cash and positions, and the exchange's close of the session, which
-        is earlier where a coin among shares moves the desk's close; null where the books are not known.
+        is earlier where crypto among shares moves the desk's close; null where the books are not known.
     before: the close before the run's session, the deposits and withdrawals since (`brought_in`, no profit) and the
         `change` without them.
     notes: what a person should know.

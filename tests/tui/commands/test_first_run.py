@@ -28,7 +28,7 @@ from tests.tui.conftest import Running, opened, until
 from tui.app import PaperdeskApp
 from tui.app_settings import AppSettings
 from tui.commands.app import open_desk, run
-from tui.first_configuration import COINS_AMONG_SHARES
+from tui.first_configuration import CRYPTO_AMONG_SHARES
 from tui.first_run import NewAccount
 from tui.invocation import Invocation
 from tui.screens.set_up import SetUpScreen
@@ -94,7 +94,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
             for text in ("first", key, "wrong", "AAA, <X>"):
                 await answer(pilot, text)
             assert "'<X>' is no symbol" in text_of(pilot, "complaint")
-            assert COINS_AMONG_SHARES in text_of(pilot, "text")
+            assert CRYPTO_AMONG_SHARES in text_of(pilot, "text")
             for text in ("AAA, btc-usd, aaa", "openai:m", "sk-abandoned", "7"):
                 await answer(pilot, text)
             await pilot.press("escape", "escape", "escape")  # another model, which needs neither key nor budget

@@ -13,7 +13,7 @@ import pytest
 from engine.config import Config, load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 from tests.tui.commands.conftest import Run, contents
-from tui.first_configuration import COINS_AMONG_SHARES, example, filled_in
+from tui.first_configuration import CRYPTO_AMONG_SHARES, example, filled_in
 
 REPO = Path(__file__).parents[3]
 PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,100\n2024-01-03,11,12,10,11.5,11.5,90\n"
@@ -87,7 +87,7 @@ def test_a_coin_among_shares_is_told_with_what_it_does_to_the_close(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(("mixed", "", symbols, "", "", "")) + "\n"))
     said = run("init")
-    assert said.code == 0 and (COINS_AMONG_SHARES in said.out) is noted
+    assert said.code == 0 and (CRYPTO_AMONG_SHARES in said.out) is noted
 
 
 def test_where_nobody_answers_it_says_so_and_writes_nothing(
