@@ -52,7 +52,6 @@ MARKERS = {
 
 ABSURD_PRICE = Decimal("987654.321")
 ABSURD_SPLIT = Decimal(1000)
-ABSURD_FACTOR = 1000
 _SOON = timedelta(seconds=1)
 _LARGEST = 2**62
 """Nano-units that a column holds with all splits applied, planted ones included, and room for rounding."""
@@ -152,11 +151,12 @@ def _bars(history: PriceHistory, calendar: Calendar, now: datetime, price: int |
 
 def _readjusted(history: PriceHistory) -> PriceHistory:
     """The history with absurdly scaled adjusted closes, by another factor for each symbol, as a later split or dividend
-    scales them: the returns up to any day stay exactly as they are. A close that is adjusted itself, as a paper trades
-    at, stays."""
+    scales them: by a power of two, so that the returns up to any day stay exactly as they are. A close that is adjusted
+    itself, as a paper trades at, stays."""
     if not len(history) or history.adj_close == history.close:
         return history
-    factor = min(ABSURD_FACTOR + sum(history.symbol.encode()), _LARGEST // max(1, *history.adj_close))
+    bits = min(10 + sum(history.symbol.encode()) % 8, (_LARGEST // max(1, *history.adj_close)).bit_length() - 1)
+    factor = 2**bits
     scaled = (price if price == UNKNOWN else price * factor for price in history.adj_close)
     return replace(history, adj_close=array("q", scaled))
 

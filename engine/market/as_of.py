@@ -14,14 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
-from math import prod
+from math import isnan, prod
 from operator import attrgetter, mul
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.domain.json_text import to_json
 from engine.domain.macro import MacroRelease, MacroSeries
 from engine.domain.market import (
     COLUMNS,
+    NANO,
     UNKNOWN,
     ActionKind,
     CorporateAction,
@@ -43,6 +44,10 @@ from engine.market.point_in_time import MarketAsOf
 from engine.market.price_faults import Comparison, PriceFault, compare
 from engine.market.trading_hours import session_after
 from engine.ports import BarSource, Calendar, FilingSource, NewsSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T", NewsItem, Filing)
 
@@ -74,10 +79,21 @@ class Market:
     holdings: Mapping[str, Sequence[FundHolding]] = field(default_factory=dict)
     faults: tuple[PriceFault, ...] = ()
     compared: Mapping[Symbol, Comparison] = field(default_factory=dict)
+    _growth: dict[Symbol, tuple[PriceHistory, object, NDArray[np.float64]]] = field(default_factory=dict)
 
     def at(self, now: datetime) -> MarketAsOf:
         """The market as known at a moment."""
         return ArrayMarketAsOf(self, now)
+
+    def growth(self, symbol: Symbol) -> NDArray[np.float64]:
+        """By row what one share has become by splits and reinvested dividends, on any scale; NaN where that is not
+        known. By the actions up to the row or, without any on file, by the column of adjusted closes."""
+        history, actions = self.histories[symbol], self.actions[symbol]
+        found = self._growth.get(symbol)
+        if found is None or found[0] is not history or found[1] is not actions:
+            found = history, actions, _growth(history, actions)
+            self._growth[symbol] = found
+        return found[2]
 
     def ended(self, ends: Mapping[Symbol, date]) -> Market:
         """The same market with the bars and actions of some symbols up to a day, each."""
@@ -216,7 +232,7 @@ class ArrayMarketAsOf:
     def bars(self, symbol: Symbol, count: int) -> PriceHistory:
         stop = self._visible(symbol)
         window = self._history(symbol).slice(max(0, stop - count), stop)
-        return without_adjusted(_on_last_basis(window, self._market.actions[symbol] or ()))
+        return self._with_adjusted(symbol, _on_last_basis(window, self._market.actions[symbol] or ()), stop)
 
     def adjusted(self, symbol: Symbol, count: int) -> PriceHistory:
         stop = self._visible(symbol)
@@ -269,12 +285,25 @@ class ArrayMarketAsOf:
         history, seen = self._history(symbol), self._visible(symbol)
         stop = max(seen, history.rows_through(self._market.calendars[symbol].last_closed(until)))
         window = history.slice(max(0, seen - count), stop)
-        return without_adjusted(_on_last_basis(window, self._market.actions[symbol] or ()))
+        return self._with_adjusted(symbol, _on_last_basis(window, self._market.actions[symbol] or ()), stop)
 
     def peek(self, symbol: Symbol) -> Decimal | None:
         row = self._visible(symbol)
         history = self._history(symbol)
         return from_nano(history.close[row]) if row < len(history) else None
+
+    def _with_adjusted(self, symbol: Symbol, window: PriceHistory, stop: int) -> PriceHistory:
+        """A window that ends before row `stop`, with its adjusted closes as they were known at its last bar: a file's
+        column is adjusted by all that came later."""
+        if not len(window):
+            return window
+        growth = self._market.growth(symbol)[stop - len(window) : stop]
+        if isnan(growth.sum()):
+            return without_adjusted(window)
+        # At the last row the quotient is 1 exactly, so that its adjusted close is the close.
+        known = self._history(symbol).close[stop - len(window) : stop]
+        adjusted = (growth / growth[-1] * known).round().astype("int64")
+        return replace(window, adj_close=array("q", adjusted.tobytes()))
 
     def _available(self, items: Sequence[T], after: datetime) -> Sequence[T]:
         available_at = attrgetter("available_at")
@@ -326,6 +355,23 @@ def _on_last_basis(
         ),
         volume=array("d", map(mul, window.volume, map(float, ratios))) + window.volume[scaled:],
     )
+
+
+def _growth(history: PriceHistory, actions: Sequence[CorporateAction] | None) -> NDArray[np.float64]:
+    import numpy as np
+
+    if actions is None:
+        adjusted = np.array(history.adj_close, dtype=np.float64)
+        known = np.where(adjusted == UNKNOWN, np.nan, adjusted)
+        return np.asarray(known / np.array(history.close, dtype=np.float64))
+    steps = np.ones(len(history))
+    for action in actions:
+        row = bisect_left(history.sessions, action.ex_date.toordinal())
+        if 0 < row < len(history):
+            left = 1 - float(action.value) * NANO / history.close[row - 1]  # of a dividend, by the close before it
+            growth = float(action.value) if action.kind is ActionKind.SPLIT else 1 / left if left > 0 else np.nan
+            steps[row] *= growth
+    return np.asarray(np.cumprod(steps), dtype=np.float64)
 
 
 def _by_adjusted_closes(window: PriceHistory) -> PriceHistory:

@@ -44,7 +44,8 @@ class MarketAsOf(Protocol):
 
     def bars(self, symbol: Symbol, count: int) -> PriceHistory:
         """The last `count` visible bars (fewer where there are fewer), on the split basis of the last of them; their
-        adj_close is unknown (see `adjusted`). Raises MissingData where none is visible."""
+        adj_close is adjusted by what was known there, so that the last is the close, or unknown. Raises MissingData
+        where none is visible."""
 
     def adjusted(self, symbol: Symbol, count: int) -> PriceHistory:
         """The same bars with prices adjusted for the splits and dividends up to the last of them, which stays as

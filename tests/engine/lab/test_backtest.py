@@ -366,7 +366,7 @@ async def test_a_same_close_convention_decides_and_fills_inside_the_window() -> 
     assert_books_add_up(test, market)
 
 
-async def test_the_warm_up_fills_the_trading_history_and_the_test_starts_afresh() -> None:
+async def test_the_test_starts_afresh_books_and_record() -> None:
     market = market_of({"AAA": bars("AAA", DAYS[:6], [100, 100, 110, 121, 121, 133])})
     script = always("BUY", 10, "strong uptrend")
 
@@ -381,7 +381,12 @@ async def test_the_warm_up_fills_the_trading_history_and_the_test_starts_afresh(
     views = {r.session: r.view for r in played.model.requests}
     first = views[DAYS[3]]
     assert (first.holding.shares, first.holding.cash, first.holding.value) == (0, 100_000, 100_000)
-    assert [o.decision_session for o in first.outcomes] == list(DAYS[0:3])
+    # What training earned stands in no record of the test, whose returns begin at zero.
+    assert first.outcomes == ()
+    (only,) = [o for o in played.kept.outcomes if o.decision_session == DAYS[3]]
+    earned = [o for o in played.kept.outcomes if o.decision_session < DAYS[3]]
+    assert only.cumulative == only.reward and earned[-1].cumulative > 0
+    assert [o.decision_session for o in views[DAYS[2]].outcomes] == list(DAYS[0:2])
     assert test.initial_value == warm_up.initial_value == 100_000
     opened = [e for e in played.events if isinstance(e, SessionOpened)]
     assert [(e.part, e.index, e.total) for e in opened] == [

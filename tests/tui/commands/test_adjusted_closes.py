@@ -31,7 +31,7 @@ class ByBars:
 
     def weights(self, view):
         bars = {{s: view.market.bars(s, 30) for s in view.symbols}}
-        assert all(bar.adj_close in (None, bar.close) for b in bars.values() for bar in b)
+        assert all(b.adj_close[-1] == b.close[-1] for b in bars.values())
         return cheapest({{s: b.adj_close[-1] / b.close[-1] for s, b in bars.items()}})
 
 
