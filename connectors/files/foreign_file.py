@@ -12,7 +12,7 @@ from pathlib import Path
 
 from connectors.files.columns import DATES, MONEY, NO_MONEY, NUMBERS, column_names, plain_name
 from connectors.files.foreign_rows import ForeignRows, Row, foreign_rows, unit_of
-from connectors.files.foreign_symbols import foreign_symbol, is_same_number, symbol_names
+from connectors.files.foreign_symbols import foreign_symbol, is_without_suffix, symbol_names
 from connectors.files.foreign_tables import NoHeader
 from connectors.files.numerals import COMMA, POINT, Numerals, currency_sign
 from connectors.files.prices import BarRow
@@ -179,18 +179,15 @@ class ForeignFile:
 
     def _taken_for(self, request: FileImport) -> FileFormat:
         """The reading of the file. Raises MalformedData where that cannot be told."""
-        cells = {
-            ours: [text for row in self._file.rows if (text := row.values.get(ours))]
-            for ours in self._file.columns
-            if ours in DATES or ours in NUMBERS
-        }
-        exact = (text for ours, texts in cells.items() if ours in NUMBERS and ours not in _SIZES for text in texts)
-        self._numerals = Numerals.of(exact, comma_likely=self._file.read.semicolons)
+        numbers = [ours for ours in self._file.columns if ours in NUMBERS]
+        cells = [(ours in _SIZES, text) for row in self._file.rows for ours in numbers if (text := cell(row, ours))]
+        prices, sizes = ([text for is_size, text in cells if is_size is of] for of in (False, True))
+        self._numerals = Numerals.of(prices, sizes, comma_likely=self._file.read.semicolons)
         if request.decimal is not None:
             self._numerals = Numerals(POINT if request.decimal == "point" else COMMA)
         if self._numerals.doubt:
             raise MalformedData(
-                f"{self._source}: {self._numerals.doubt!r} may have thousands or decimals behind its comma; say which "
+                f"{self._source}: {self._numerals.doubt!r} may have thousands or decimals behind its mark; say which "
                 "with --decimal point or --decimal comma"
             )
         self._order = request.dates or self._told_order()
@@ -281,7 +278,7 @@ class ForeignFile:
         """True where a name in the file is a symbol of ours; digits without a suffix are whose the one wanted says."""
         if self.kind not in _OF_SHARES:
             return self._symbol(name) == symbol
-        if len(self._wanted) == 1 and is_same_number(name, symbol):
+        if len(self._wanted) == 1 and is_without_suffix(name, symbol):
             return True
         return foreign_symbol(name) in (symbol, foreign_symbol(symbol))
 

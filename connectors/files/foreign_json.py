@@ -20,6 +20,10 @@ SYMBOL = re.compile(r"(?=.*[A-Z])[A-Z0-9.:^=/-]{1,16}")
 _OF_A_KIND = ("cash_dividends", "stock_dividends", "dividends", "splits")
 """Keys that say what the `rate` or `amount` of their records is."""
 _SYMBOL_KEYS = ("symbol", "ticker", "2. Symbol")
+_NAMES = ("fields", "columns", "column_names", "headers")
+_ROWS = ("items", "data", "values", "rows")
+"""Keys of names of columns, and of rows of cells."""
+_FIGURE = re.compile(r"\d")
 _QUOTED = 240
 """Characters of an answer without data that are told."""
 _TOLD = ("error", "message", "detail", "description", "information", "note", "reason", "msg")
@@ -87,23 +91,42 @@ def _records(value: Any, around: Record | None = None, group: str = "") -> Itera
     """
     around = around or {}
     if isinstance(value, list):
-        for one in filter(lambda one: isinstance(one, dict), value):
-            columns = _columns(one)
-            if len(value) == 1 and len(columns) > 1:
-                yield from _rows(one, columns, around)
-            else:
-                yield {**around, **_grouped(one, group), **one}
-        return
-    if not isinstance(value, dict):
-        return
-    columns = _columns(value)
-    if "fields" in columns and isinstance(value.get("items"), list):
-        for cells in filter(_is_column, value["items"]):
-            yield {**around, **dict(zip(columns["fields"], cells, strict=False))}
-    elif len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
-        yield from _rows(value, columns, around)
-    else:
-        yield from _inside(value, around, group)
+        yield from _in_list(value, around, group)
+    elif isinstance(value, dict):
+        columns, (names, rows) = _columns(value), _names_and_rows(value)
+        if rows:
+            yield from ({**around, **dict(zip(names, cells, strict=False))} for cells in rows)
+        elif len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
+            yield from _rows(value, columns, around)
+        else:
+            yield from _inside(value, around, group)
+
+
+def _in_list(value: list[Any], around: Record, group: str) -> Iterator[Record]:
+    for one in filter(lambda one: isinstance(one, dict), value):
+        columns = _columns(one)
+        if len(value) == 1 and len(columns) > 1:
+            yield from _rows(one, columns, around)
+        else:
+            yield {**around, **_grouped(one, group), **one}
+    if value and all(map(_is_column, value)):
+        # Rows of cells, perhaps with a first one of names.
+        first = value[0] if all(isinstance(cell, str) and not _FIGURE.search(cell) for cell in value[0]) else []
+        names = first or [str(n) for n in range(1, len(value[0]) + 1)]
+        yield from ({**around, **dict(zip(names, cells, strict=False))} for cells in value[bool(first) :])
+
+
+def _names_and_rows(value: Record) -> tuple[list[str], list[list[Any]]]:
+    """Names of columns beside rows of cells (tushare, frames of pandas with their index), none without them."""
+    named = next((value[key] for key in _NAMES if isinstance(value.get(key), list)), None)
+    rows: list[Any] = next((value[key] for key in _ROWS if isinstance(value.get(key), list)), [])
+    if named is None or not all(map(_is_column, rows)):
+        return [], []
+    names = [str(one.get("name")) if isinstance(one, dict) else str(one) for one in named]
+    index = value.get("index")
+    if isinstance(index, list) and len(index) == len(rows):
+        return ["index", *names], [[day, *cells] for day, cells in zip(index, rows, strict=True)]
+    return names, rows
 
 
 def _rows(value: Record, columns: Mapping[str, list[Any]], around: Record) -> Iterator[Record]:

@@ -62,11 +62,13 @@ def foreign_rows(path: Path, names: Names, *, header: bool = True) -> ForeignRow
     if kind in _PARQUET:
         read = Foreign(records=list(enumerate(_parquet(path), 1)))
     elif kind in (*_TABLES, *_JSON):
-        text = decoded(path)
+        text, encoding = decoded(path)
         if text.lstrip()[:1] in ("{", "[") or (kind in _JSON and not is_page(text)):
             read = foreign_json.records(path, text, one_per_line=kind in _JSON[1:])
         else:
             read = table(path, text, names, header=header)
+        if not encoding.startswith("utf"):
+            read.notes.append(f"read as {encoding}, since it is not UTF-8")
     else:
         raise UsageError(f"{path} is neither .csv, .json, .jsonl nor .parquet; convert it to one of them")
     columns: dict[str, str] = {}

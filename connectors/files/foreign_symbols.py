@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from connectors.files.columns import SUFFIXES
-from engine.domain.market import Symbol, parse_symbol, slashless_pair
+from engine.domain.market import Symbol, is_crypto, parse_symbol, slashless_pair
 from engine.errors import UsageError
 
 _COINS = "crypto"
@@ -52,7 +52,10 @@ def _parted(name: str) -> tuple[str, str | None]:
     return name, None
 
 
-def is_same_number(text: str, symbol: Symbol) -> bool:
-    """True for a symbol of digits that has lost its suffix, and perhaps its zeros."""
-    stem = symbol.partition(".")[0]
+def is_without_suffix(text: str, symbol: Symbol) -> bool:
+    """True for a symbol of digits that has lost its suffix, and perhaps its zeros, and for a pair of any coin without
+    its dash, or without its quote currency."""
+    stem, _, _ = symbol.partition("-" if is_crypto(symbol) else ".")
+    if is_crypto(symbol):
+        return re.sub(r"[-/_: ]", "", text.upper()) in (stem, symbol.replace("-", ""))
     return text.strip().isdigit() and stem.isdigit() and int(text) == int(stem)

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
-from connectors.files.columns import DATES, Names, columns_of
+from connectors.files.columns import DATES, NUMBERS, Names, columns_of
 from connectors.files.rows import malformed
 from connectors.text import plain
 from engine.errors import MalformedData
@@ -32,6 +33,10 @@ _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _DECLARED = re.compile(r"<[!?][^>]*>")
 _PAID = re.compile(r"([\d.]+)\s+Dividend|([\d.]+\s*[:/]\s*[\d.]+)\s+Stock Splits?", re.IGNORECASE)
 """A row without prices among those of a page of Yahoo."""
+_TICKERS = {"ticker", "price"}
+"""First cells of the two lines by which yfinance names columns."""
+_CHINESE = re.compile(rb"(?:[\xb0-\xf7][\xa1-\xfe]){2}")
+"""Two characters of GB 2312 in a row."""
 _FIGURE = re.compile(r"\d")
 
 
@@ -55,16 +60,17 @@ class Foreign:
     message: str = ""
 
 
-def decoded(path: Path) -> str:
-    """The text of a file in UTF-8 or UTF-16. Raises MalformedData for another encoding."""
+def decoded(path: Path) -> tuple[str, str]:
+    """The text of a file, and its encoding: UTF-8, UTF-16, or the one of Excel in the west or in China. Raises
+    MalformedData for another."""
     raw = path.read_bytes()
-    try:
-        if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return raw.decode("utf-16")
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise malformed(path, line, "the text is neither UTF-8 nor UTF-16; save the file as UTF-8") from None
+    marked = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    for encoding in (marked, "gb18030" if _CHINESE.search(raw) else "cp1252"):
+        try:
+            return raw.decode(encoding), encoding
+        except UnicodeDecodeError as error:
+            line = raw.count(b"\n", 0, error.start) + 1
+    raise malformed(path, line, "the text is neither UTF-8 nor UTF-16; save the file as UTF-8")
 
 
 def is_page(text: str) -> bool:
@@ -82,31 +88,23 @@ def table(path: Path, text: str, names: Names, *, header: bool) -> Foreign:
     found = Foreign()
     if not text.strip():
         raise malformed(path, 1, "the file is empty; its first line has to name the columns")
-    if is_page(text):
-        lines, separator = _of_page(text, names), ""
-    else:
-        lines, separator = _of_text(path, text, names)
-    if _SEPARATOR.fullmatch(text.partition("\n")[0]):
-        found.notes.append(f"passed over before the table: {text.partition(chr(10))[0].strip()}")
+    lines, separator = (_of_page(text, names), "") if is_page(text) else _of_text(path, text, names)
     found.semicolons = separator == ";"
-    start = _header(lines, names) if header else 0
-    by_ticker = next(
-        (at for at in range(min(len(lines) - 1, _LOOKED_AT)) if _tickers(lines[at][1], lines[at + 1][1])), None
-    )
-    if start is None and by_ticker is None:
+    pairs = pairwise(cells for _, cells in lines[:_LOOKED_AT])
+    by_ticker = next((at for at, pair in enumerate(pairs) if {cells[0].lower() for cells in pair} == _TICKERS), None)
+    start = by_ticker if by_ticker is not None else _header(lines, names) if header else 0
+    if start is None:
         raise _no_table(path, text, lines, names)
-    at = by_ticker if by_ticker is not None else start or 0
-    passed = [" ".join(filter(None, cells)) for _, cells in lines[:at] if any(cells)]
+    passed = [" ".join(filter(None, cells)) for _, cells in lines[:start] if any(cells)]
     if passed:
         found.notes.append(f"passed over before the table: {'; '.join(passed)[:_QUOTED]}")
-    rows = lines[at:]
+    rows = lines[start:]
     if by_ticker is not None:
         found.records = _by_ticker(rows)
         return found
     if not header:
-        width = max(len(cells) for _, cells in rows)
-        rows = [(0, [str(n) for n in range(1, width + 1)]), *rows]
-    found.header = rows[0][0] if header else None
+        rows.insert(0, (0, [str(n) for n in range(1, max(len(cells) for _, cells in rows) + 1)]))
+    found.header = rows[0][0] or None
     _fill(path, found, rows, names)
     return found
 
@@ -114,28 +112,26 @@ def table(path: Path, text: str, names: Names, *, header: bool) -> Foreign:
 def _of_text(path: Path, text: str, names: Names) -> tuple[Lines, str]:
     """Lines of cells, and what parts them: the mark that a line `sep=` says, else that by which most names are
     found."""
-    first, _, rest = text.partition("\n")
-    if said := _SEPARATOR.fullmatch(first):
-        return _parted(path, rest, said[1], 2), said[1]
-    head = text.splitlines()[:_LOOKED_AT]
+    head = text.replace("\0", "").splitlines()[:_LOOKED_AT]
 
     def fit(mark: str) -> tuple[int, int]:
-        tried = list(csv.reader((line.replace("\0", "") for line in head), delimiter=mark))
+        tried = list(csv.reader(head, delimiter=mark))
         return max((_score(row, names) for row in tried), default=0), sorted(map(len, tried))[len(tried) // 2]
 
-    separator = max(",;\t|", key=fit)
-    return _parted(path, text, separator, 1), separator
+    named = _SEPARATOR.fullmatch(head[0])
+    separator = named[1] if named else max(",;\t|", key=fit)
+    return _parted(path, text, separator), separator
 
 
-def _parted(path: Path, text: str, separator: str, line: int) -> Lines:
+def _parted(path: Path, text: str, separator: str) -> Lines:
     lines: Lines = []
-    first = line
+    line = 1
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         for cells in reader:
             if cells:
                 lines.append((line, cells))
-            line = reader.line_num + first
+            line = reader.line_num + 1
     except csv.Error as error:
         raise malformed(path, line, f"this is no CSV row ({error}); correct its quotes") from None
     return lines
@@ -181,37 +177,33 @@ def _no_table(path: Path, text: str, lines: Lines, names: Names) -> MalformedDat
 def _fill(path: Path, found: Foreign, rows: Lines, names: Names) -> None:
     header = _distinct([cell.strip() for cell in rows[0][1]], found)
     columns = columns_of(header, names)
-    dates = [header.index(column) for ours, column in columns.items() if ours in DATES]
-    day = dates[0] if dates else 0
-    whole, blank = rows[1:], 0
-    ends = len(whole)
-    while ends and _is_remark(whole[ends - 1][1], header, day, prices="close" in columns):
+    day = next((header.index(column) for ours, column in columns.items() if ours in DATES), 0)
+    of_numbers = any(ours in NUMBERS for ours in columns)
+    body = rows[1:]
+    ends = len(body)
+    while ends and _is_remark(body[ends - 1][1], header, day, of_numbers=of_numbers):
         ends -= 1
-    after = [" ".join(filter(None, cells)) for _, cells in whole[ends:] if any(map(str.strip, cells))]
-    blank = sum(not any(map(str.strip, cells)) for _, cells in whole)
-    for line, cells in whole[:ends]:
-        more = cells[len(header) :]
-        if not any(map(str.strip, cells)) or [cell.strip() for cell in cells] == header:
-            continue  # a blank line, or the header once more
-        if len(cells) == 2 and (paid := _PAID.fullmatch(cells[1])):
+    passed: list[str] = []
+    for at, (line, cells) in enumerate(body):
+        blank = not any(map(str.strip, cells))
+        if at >= ends or blank or (of_numbers and not any(map(_FIGURE.search, cells))):
+            passed.append("a blank row" if blank else " ".join(filter(None, cells)))
+        elif len(cells) == 2 and (paid := _PAID.fullmatch(cells[1])):
             found.records.append((line, {header[0]: cells[0], "Dividends": paid[1], "Stock Splits": paid[2]}))
-        elif len(cells) < len(header) or any(map(str.strip, more)):
+        elif len(cells) < len(header) or any(map(str.strip, cells[len(header) :])):
             found.bad.append(malformed(path, line, f"{len(cells)} cells where the header has {len(header)}"))
         else:
             found.records.append((line, dict(zip(header, cells, strict=False))))
-    if blank:
-        found.notes.append(f"passed over: {blank} blank {'row' if blank == 1 else 'rows'}")
-    if after:
-        found.notes.append(f"passed over after the table: {'; '.join(after)[:_QUOTED]}")
+    if passed:
+        found.notes.append(f"passed over in the table: {'; '.join(passed)[:_QUOTED]}")
 
 
-def _is_remark(cells: Sequence[str], header: Sequence[str], day: int, *, prices: bool) -> bool:
-    """True for a line below a table: a blank one, one without a date that is not as wide, sums under prices."""
-    if not any(map(str.strip, cells)):
-        return True
+def _is_remark(cells: Sequence[str], header: Sequence[str], day: int, *, of_numbers: bool) -> bool:
+    """True for a line below a table: a blank one, one without a date that is not as wide, sums under numbers."""
     if len(cells) != len(header):
         return day >= len(cells) or not _FIGURE.search(cells[day]) or len(cells) == 1
-    return prices and bool(cells[day].strip()) and not _FIGURE.search(cells[day])
+    date = cells[day].strip()
+    return not any(map(str.strip, cells)) or (of_numbers and date != "" and not _FIGURE.search(date))
 
 
 def _distinct(header: Cells, found: Foreign) -> Cells:
@@ -220,10 +212,6 @@ def _distinct(header: Cells, found: Foreign) -> Cells:
     if twice:
         found.notes.append(f"columns of the same name, of which the first counts: {', '.join(twice)}")
     return [name if name not in header[:n] or not name else f"{name}, column {n + 1}" for n, name in enumerate(header)]
-
-
-def _tickers(one: Cells, other: Cells) -> bool:
-    return bool(one and other) and {one[0].lower(), other[0].lower()} == {"ticker", "price"}
 
 
 def _by_ticker(rows: Lines) -> list[tuple[int, Mapping[str, object]]]:

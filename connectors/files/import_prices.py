@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
@@ -173,8 +174,8 @@ def planned_actions(
 
 
 def _actions_in(row: Row, symbol: Symbol, day: str, reading: Reading) -> Iterator[CorporateAction]:
-    if "kind" in row.values:
-        kind = cell(row, "kind").lower()
+    if "kind" in row.values and "value" in row.values:
+        kind = _kind(cell(row, "kind").lower())
         value = reading.price("value", row, symbol) if kind == ActionKind.DIVIDEND else _ratio(cell(row, "value"))
         yield action_row(symbol, [day, kind, value])
         return
@@ -188,6 +189,12 @@ def _actions_in(row: Row, symbol: Symbol, day: str, reading: Reading) -> Iterato
         yield action_row(symbol, [day, ActionKind.SPLIT, split])
 
 
+def _kind(word: str) -> str:
+    """The kind of an action by how vendors call it: cash, Special Dividend, Forward Split."""
+    told = {"split": ActionKind.SPLIT, "div": ActionKind.DIVIDEND, "cash": ActionKind.DIVIDEND}
+    return next((str(kind) for part, kind in told.items() if part in word), word)
+
+
 def _split_in(row: Row) -> str:
     """New shares for an old one: a ratio, a pair of shares, or the shares that are given for each on top."""
     if new := cell(row, "new_shares"):
@@ -198,10 +205,11 @@ def _split_in(row: Row) -> str:
 
 
 def _ratio(text: str) -> str:
-    """A number, with a split written 4:1 as 4."""
-    new, colon, old = text.partition(":")
-    if not colon:
+    """A number, with a split written 4:1, 4/1 or 4-for-1 as 4."""
+    new, *rest = re.split(r"\s*(?::|/|-?for-?|\bto\b)\s*", text, maxsplit=1)
+    if not rest:
         return text
+    old = rest[0]
     per_old = number("split", old)
     if per_old <= 0:
         raise ValueError(f"split {text} is no ratio; write new shares:old shares, such as 4:1")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, time, tzinfo
 from pathlib import Path
 
 from connectors.files.columns import column_names
-from connectors.files.foreign_file import ForeignFile, Planned, appending
+from connectors.files.foreign_file import ForeignFile, Planned, appending, cell
 from connectors.files.foreign_rows import Row, foreign_rows
 from connectors.files.reading import Reading
 from connectors.files.rows import json_line
-from connectors.files.stamps import read_stamp, stamp_text
+from connectors.files.stamps import iso_stamp, read_stamp, stamp_text
 from connectors.files.texts import COMMENTARY, FILINGS, NEWS, TextKind, form_of
 from engine.domain.fetched import Imported
 from engine.domain.market import Symbol
@@ -34,11 +35,15 @@ def plan_texts(
 ) -> Iterator[Planned]:
     """Records of a kind that are new; names in `always` are written where they are blank too."""
     names = [name for name in foreign.names if name != "symbol"]
+    moments = ("date", *kind.first, *kind.last)
     existing: dict[Symbol, Counter[tuple[str | None, ...]]] = {}
     lines: dict[Symbol, list[str]] = {}
     same = Counter[Symbol]()
 
     def add(symbol: Symbol, row: Row) -> str | None:
+        if len(row.values.get("time") or "") > len("HH:MM:SS AM") and not any(row.values.get(one) for one in moments):
+            # A whole moment may stand under `time`.
+            row = replace(row, values={**row.values, "time": None, kind.first[0]: iso_stamp(cell(row, "time"), None)})
         own = lines.setdefault(symbol, [])
         if reason := kind.unusable(row.values):
             return reason

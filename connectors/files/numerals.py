@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -48,20 +48,16 @@ class Numerals:
     doubt: str = ""
 
     @classmethod
-    def of(cls, cells: Iterable[str], *, comma_likely: bool) -> Numerals:
-        """Of a file's cells. A mark is that of decimals unless it parts groups of three figures, and the last one of
-        two kinds; `comma_likely` decides where every cell may be read in both ways."""
-        doubt = ""
-        for cell in cells:
-            found = None if cell.isdigit() else _NUMBER.fullmatch(_normal(cell))
-            body = "" if found is None else _APART.sub("", found["body"])
-            if told := _decimal_of(body):
-                return cls(told)
-            if POINT in body or COMMA in body:
-                doubt = doubt or (cell if COMMA in body else "")
-        if comma_likely:
-            return cls(COMMA if doubt else POINT)
-        return cls(POINT, doubt)
+    def of(cls, prices: Sequence[str], sizes: Sequence[str], *, comma_likely: bool) -> Numerals:
+        """Of a file's cells: prices, and whole numbers. A mark is that of decimals unless it parts groups of three
+        figures, and the last one of two kinds; where prices may be read in both ways they are in doubt."""
+        told = next(filter(None, (_decimal_of(_body(cell)) for cell in (*prices, *sizes))), None)
+        if told is not None:
+            return cls(told)
+        doubt = {mark: cell for cell in reversed(prices) for mark in (COMMA, POINT) if mark in _body(cell)}
+        if comma_likely and COMMA in doubt:
+            return cls(COMMA)
+        return cls(POINT, doubt.get(POINT if comma_likely else COMMA, ""))
 
     def plain(self, text: str) -> str:
         """A number as Decimal reads it; empty for a word that stands for none, any other text as it is."""
@@ -92,6 +88,12 @@ def currency_sign(text: str) -> str:
 def _normal(text: str) -> str:
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_DASHES)
     return plain.strip()
+
+
+def _body(cell: str) -> str:
+    """The figures and marks of a number, without what parts its thousands otherwise."""
+    found = None if cell.isdigit() else _NUMBER.fullmatch(_normal(cell))
+    return _APART.sub("", found["body"]) if found else ""
 
 
 def _grouped(whole: str, mark: str) -> bool:

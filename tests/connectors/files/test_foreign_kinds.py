@@ -154,6 +154,10 @@ def test_the_decimal_mark_is_that_of_the_file(bring: Bring, tmp_path: Path) -> N
     assert rows(tmp_path) == ["2025-01-02,1885,1905,1870,1892,,41000000"]
     doubtful = f'{HEAD}\n2025-01-03,"1,885","1,905","1,870","1,892","41,000"\n'
     assert "--decimal" in str(refused(bring, doubtful, "AAPL"))
+    points = "Datum;Erster;Hoch;Tief;Schluss\n2025-01-03;1.885;1.905;1.870;1.892\n"
+    assert "--decimal" in str(refused(bring, points, "AAPL"))
+    bring(doubtful.replace("41,000", "41,000,000"), "TOLD")
+    assert rows(tmp_path, symbol="TOLD") == ["2025-01-03,1885,1905,1870,1892,,41000000"]
     bring(doubtful, "AAPL", decimal="point")
     assert rows(tmp_path)[1] == "2025-01-03,1885,1905,1870,1892,,41000"
 
@@ -208,6 +212,24 @@ def test_a_file_without_a_header_is_told_and_its_columns_are_named_by_number(bri
     for header in (False, True):
         bring(text, "BTC-USDT", columns=columns, header=header)
         assert rows(tmp_path, symbol="BTC-USDT")[0] == "2025-01-01,93000.01,94000.5,92000.2,93500.9,,12.5"
+
+
+def test_rows_of_cells_in_json_are_named_by_number(bring: Bring, tmp_path: Path) -> None:
+    answer = [[1735689600000, "93000.01", "94000.5", "92000.2", "93500.9", "12.5"]]
+    assert "--map" in str(refused(bring, answer, "BTC-USDT", name="klines.json"))
+    columns = {"date": "1", "open": "2", "high": "3", "low": "4", "close": "5", "volume": "6"}
+    bring(answer, "BTC-USDT", name="klines.json", columns=columns)
+    assert rows(tmp_path, symbol="BTC-USDT") == ["2025-01-01,93000.01,94000.5,92000.2,93500.9,,12.5"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "header"), [("cp1252", "Datum;Eröffnung;Hoch;Tief;Schluss"), ("gbk", "日期;开盘;最高;最低;收盘")]
+)
+def test_a_file_of_excel_in_the_west_or_in_china_is_read(
+    bring: Bring, tmp_path: Path, encoding: str, header: str
+) -> None:
+    done = bring(f"{header}\n2025-01-06;10;12;9;11\n".encode(encoding), "AAPL")
+    assert rows(tmp_path) == ["2025-01-06,10,12,9,11,,"] and any("not UTF-8" in note for note in done.notes)
 
 
 def test_volumes_in_lots_are_told_by_what_was_paid_for_them(bring: Bring, tmp_path: Path) -> None:
@@ -270,6 +292,14 @@ def test_both_spellings_of_a_class_are_the_one_that_is_wanted(bring: Bring, tmp_
     assert rows(tmp_path, symbol="BRK-B")
 
 
+def test_a_pair_of_any_coin_is_the_one_that_is_wanted(bring: Bring, tmp_path: Path) -> None:
+    head = "date,symbol,open,high,low,close\n2025-01-04,"
+    for name in ("PEPEUSDT", "PEPE/USDT", "PEPE"):
+        bring(f"{head}{name},1,1,1,1\n", "PEPE-USDT")
+        assert rows(tmp_path, symbol="PEPE-USDT")
+    assert "PEPEUSDC" in str(refused(bring, f"{head}PEPEUSDC,1,1,1,1\n", "PEPE-USDT"))
+
+
 def bars(first: float) -> dict[str, Any]:
     return {"o": first, "h": first, "l": first, "c": first, "v": 5}
 
@@ -285,11 +315,15 @@ def bars(first: float) -> dict[str, Any]:
         },
         {"meta": {"symbol": "AAPL"}, "values": [{"datetime": "2025-01-06", **bars(10)}]},
         {"AAPL": {"symbol": "AAPL", "timestamp": [1736175600], **{name: [10] for name in "ohlc"}, "v": [5]}},
+        {"columns": ["Open", "High", "Low", "Close", "v"], "index": [1736121600000], "data": [[10, 10, 10, 10, 5]]},
+        {"dataset": {"column_names": ["Date", *"ohlcv"], "data": [["2025-01-06", 10, 10, 10, 10, 5]]}},
+        {"datatable": {"columns": [{"name": one} for one in "tohlcv"], "data": [["2025-01-06", 10, 10, 10, 10, 5]]}},
+        [["Date", "Open", "High", "Low", "Close", "Volume"], ["2025-01-06", 10, 10, 10, 10, 5]],
         {"t": [1736121600], **{name: [10] for name in "ohlc"}, "v": [5], "s": "ok", "symbol": "AAPL"},
     ],
 )
 def test_answers_of_services_are_read_in_their_shapes(bring: Bring, tmp_path: Path, answer: Any) -> None:
-    bring(answer, name="answer.json")
+    bring(answer, *(() if '"AAPL"' in json.dumps(answer) else ("AAPL",)), name="answer.json")
     assert rows(tmp_path) == ["2025-01-06,10,10,10,10,,5"]
     if (tmp_path / "data" / "prices" / "MSFT.csv").exists():
         assert rows(tmp_path, symbol="MSFT") == ["2025-01-06,20,20,20,20,,5"]
@@ -347,6 +381,11 @@ def test_texts_lose_their_markup_and_others_stay_to_the_letter(bring: Bring, tmp
     assert bring(items, "AAPL", name="news.json", kinds="news").files[0].unchanged == 2
 
 
+def test_a_whole_moment_may_stand_under_time(bring: Bring, tmp_path: Path) -> None:
+    bring("Headlines,Time\nUp,2025-01-06 09:30:00 UTC\n", "AAPL", name="news.csv", kinds="news")
+    assert news(tmp_path, "AAPL")[0]["created"] == "2025-01-06T09:30:00Z"
+
+
 def test_news_that_nobody_is_named_in_is_counted(bring: Bring) -> None:
     items = [{"title": "Up", "date": "2025-01-06", "symbols": named} for named in (["AAPL"], [])]
     done = bring(items, "AAPL", name="news.json", kinds="news")
@@ -364,14 +403,15 @@ TABLE = f"{HEAD}\n2025-01-02,{PRICES}\n2025-01-03,{PRICES}\n"
         (f"www.example.com\n{TABLE}", "www.example.com"),
         (f"AAPL Historical Data\nFrom,2025-01-02\n\n{TABLE}", "AAPL Historical Data"),
         (f"sep=,\n{TABLE}", "sep="),
-        ("sep=;\n" + TABLE.replace(",", ";"), "sep=;"),
+        ("sep=;\n" + TABLE.replace(",", ";"), "sep="),
         (f"{TABLE},,,,,\n", "blank"),
         (f"{TABLE}Total,,,,,82000\n", "Total"),
         (f"{TABLE}Average,188.5,190,187,189,41000\n", "Average"),
         (f"{TABLE}\nSource: an exchange, delayed\n", "Source"),
         (f"{TABLE}2025-01-03,{PRICES}\n", "stands there already"),
         (f"{TABLE}2025-01-06,,,,,\n", "2025-01-06"),
-        (f"{TABLE}{HEAD}\n", "after the table"),
+        (f"{TABLE}{HEAD}\n", "in the table"),
+        (TABLE.replace(HEAD, f"{HEAD}\n,USD,USD,USD,USD,shares", 1), "USD"),
         (f"{TABLE}{HEAD}\n2025-01-02,{PRICES}\n", "stands there already"),
         (b"\xef\xbb\xbf" + TABLE.encode(), ""),
         (TABLE.encode("utf-16"), ""),
@@ -461,6 +501,21 @@ def test_no_money_is_dropped(bring: Bring, tmp_path: Path) -> None:
     assert len(notes) == 2 and "Zusatz" in notes[0] and "Payout Total" in notes[1]
     bring(other, "BBB", kinds="prices,actions", columns={"special": "Zusatz"})
     assert rows(tmp_path, "actions", "BBB") == ["2025-01-02,dividend,0.5"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("Ex/EFF Date,Type,Cash Amount,Record Date\n01/15/2025,Cash,$0.25,01/16/2025\n", "2025-01-15,dividend,0.25"),
+        ("Ex-Date,Type,Amount\n2025-01-15,Special Cash,0.25\n", "2025-01-15,dividend,0.25"),
+        ("Ex-Date,Type,Ratio\n2025-01-15,Forward Split,4-for-1\n", "2025-01-15,split,4"),
+        ("date,split\n2025-01-15,4.000000/1.000000\n", "2025-01-15,split,4"),
+        ("Date,Stock Splits\n2025-01-15,1:20\n", "2025-01-15,split,0.05"),
+    ],
+)
+def test_actions_are_read_as_they_are_called(bring: Bring, tmp_path: Path, text: str, row: str) -> None:
+    bring(text, "AAPL", kinds="actions")
+    assert rows(tmp_path, "actions") == [row]
 
 
 def test_a_turnover_is_no_dividend(bring: Bring, tmp_path: Path) -> None:
