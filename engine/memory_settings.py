@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from engine.settings import Frozen
 from memory.errors import UnknownPreset
-from memory.presets import FeedbackRule, Measure, MemoryPreset, Ranking, Reward, preset_named
+from memory.presets import FeedbackRule, Measure, MemoryPreset, Ranking, Relevancy, Reward, preset_named
 from memory.record import Layer
 
 Unit = Annotated[float, Field(ge=0, le=1)]
@@ -66,6 +66,9 @@ class Memory(Frozen):
     """Memories recalled per layer and query."""
     ranking: Ranking | None = None
     """Order of recalled memories."""
+    relevancy: Relevancy | None = None
+    """Measure of what a memory has to do with a query: `cosine` of their vectors (the papers'), or `lexical`, by the
+    words that they share, fused with the vectors where memory.embedder goes by meaning."""
     measure: Measure | None = None
     """The value that the thresholds of the layers bound."""
     reward: Reward | None = None

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory.lexical import Corpus
 from memory.partition import LayerRows, Rows
 from memory.ports import Matrix
 from memory.presets import Ranking
 from memory.record import Layer, MemoryRecord
-from memory.search import ScaledSearch, Search
+from memory.search import Relevancies, ScaledSearch, Search, WholeSearch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class Hit:
 
     rank: place in its layer, from 1.
     recency, importance: on [0, 1].
-    relevancy: a cosine.
+    relevancy: a cosine, or on [0, 1] where words count.
     composite: the score that the preset ranks by; where several queries matched, that of the best one.
     query_ranks: every query type that matched, with the record's rank there.
     """
@@ -55,16 +56,31 @@ class _Scored:
 
 
 class LayerRanking:
-    """Candidates of one layer at a step, to be ranked by queries; `queries` has a row each."""
+    """Candidates of one layer at a step, to be ranked by queries; `queries` has the vector of each, and `texts` their
+    texts where words count, by the `corpus`. `fuses` has both count."""
 
-    def __init__(self, layer_rows: LayerRows, queries: Matrix) -> None:
+    def __init__(
+        self,
+        layer_rows: LayerRows,
+        queries: Matrix,
+        *,
+        corpus: Corpus | None = None,
+        texts: Sequence[str] = (),
+        fuses: bool = False,
+    ) -> None:
         self._preset = layer_rows.preset
         self._queries = queries
         self._layer_rows = layer_rows
-        self._search: Search | ScaledSearch
-        if layer_rows.parts:
-            scaled = self._preset.ranking is Ranking.WEIGHTED
-            self._search = ScaledSearch(layer_rows, queries) if scaled else Search(layer_rows, queries)
+        self._search: Search | WholeSearch | ScaledSearch
+        if not layer_rows.parts:
+            return
+        self._relevancies = Relevancies(layer_rows, queries, corpus, texts, fuses=fuses)
+        if self._preset.ranking is Ranking.WEIGHTED:
+            self._search = ScaledSearch(layer_rows, self._relevancies)
+        elif corpus is not None:
+            self._search = WholeSearch(layer_rows, self._relevancies)
+        else:
+            self._search = Search(layer_rows, queries)
 
     def ranked(self, types: Sequence[str], k: int, labelled: bool) -> tuple[Hit, ...]:
         """The first k of every query, united by id, best first. `labelled`: a query sees only records labelled with its
@@ -118,7 +134,7 @@ class LayerRanking:
         return result
 
     def _exact(self, positions: Rows, query: int) -> list[_Scored]:
-        relevancy = self._layer_rows.relevancies(positions, self._queries[query])
+        relevancy = self._relevancies.of(positions, query)
         composite = self._search.composites(positions, query, relevancy)
         scored = [
             _Scored(position, self._layer_rows.record(position), gamma, similarity)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from memory import formulas, lifecycle
 from memory.decay import DecayTable, Singles
 from memory.formulas import Floats
+from memory.lexical import TermIndex
 from memory.lifecycle import IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP
 from memory.ports import Matrix
 from memory.presets import LADDER, LayerRule, Measure, MemoryPreset
@@ -45,6 +46,7 @@ class Partition:
         self._decay = DecayTable(rule)
         self._codes: dict[tuple[str, tuple[str, ...]], int] = {}
         self._projection: Projection | None = None
+        self._terms: TermIndex | None = None
 
     @property
     def vectors(self) -> Matrix:
@@ -71,6 +73,16 @@ class Partition:
             (kinds is None or kind in kinds) and (label is None or not own or label in own) for kind, own in self._codes
         ]
         return np.array(fits, np.bool_)[self._match_codes[: self.size]]
+
+    def available(self, now: float) -> Mask:
+        """Mask of the rows whose record can be recalled at a step, of whatever kind."""
+        return self.alive & (self.column(AVAILABLE) <= now)
+
+    def terms(self) -> TermIndex:
+        """The words of every row."""
+        self._terms = self._terms or TermIndex()
+        self._terms.extend(self.records)
+        return self._terms
 
     def projection(self) -> Projection | None:
         """Upper bounds of every row's similarity, where there are many rows; fitted anew when their number has
@@ -154,6 +166,7 @@ class Partition:
         self._pinned = self._pinned[alive]
         self._alive = np.ones(len(alive), np.bool_)
         self.records = [self.records[row] for row in alive.tolist()]
+        self._terms = None
         self.size, self.removed = len(alive), 0
         self._decay.resize(self.size)
         self._fade(np.arange(self.size))
@@ -203,6 +216,11 @@ class LayerRows:
             scores = formulas.retention_scores(recency, importance * formulas.FULL_IMPORTANCE, self.rule.weights)
             visible &= (scores >= (self.rule.demote_below or 0.0)) | part.pinned
         return ~visible
+
+    def visible(self, part: Partition) -> Mask:
+        """Mask of the rows that can be recalled now."""
+        hidden = self.hidden(part)
+        return part.alive if hidden is None else ~hidden
 
     def by_partition(self, positions: Rows) -> Iterator[tuple[int, slice | Mask, Rows]]:
         """For every partition: its number, the mask of the positions in it, and their rows there."""

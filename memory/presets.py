@@ -25,6 +25,16 @@ class Ranking(StrEnum):
     RELEVANCY = "relevancy alone"
 
 
+class Relevancy(StrEnum):
+    """Measure of what a record has to do with a query."""
+
+    COSINE = "cosine"
+    """Of their vectors."""
+    LEXICAL = "lexical"
+    """BM25 by their words, scaled by the best of the layer; fused with the vectors' cosine by ranks where the embedder
+    goes by meaning."""
+
+
 class Measure(StrEnum):
     """The value that a layer's thresholds bound. Evidence promotes by count and demotes by importance."""
 
@@ -108,6 +118,7 @@ class MemoryPreset:
     multi_layer_moves: True where a record may pass several layers in one step.
     importance_by_layer: True where a layer sets the importance of whatever enters it.
     floor_kinds: kinds that never sink below the layer of their birth.
+    relevancy: what a record has to do with a query: the cosine of their vectors, or the words that they share.
     duplicate_similarity: cosine from which recalled records count as duplicates; None: never.
     restated_similarity: cosine from which a reflection says what an earlier one said, which is touched in place of
         storing it; None: never.
@@ -120,6 +131,7 @@ class MemoryPreset:
     births: Mapping[str, Birth]
     k: int
     ranking: Ranking = Ranking.SUM
+    relevancy: Relevancy = Relevancy.COSINE
     measure: Measure = Measure.IMPORTANCE
     reward: Reward = Reward.SIGNED
     reward_points: float = 5.0
@@ -230,6 +242,7 @@ def _fields(table: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(table)
     for key, kind in (
         ("ranking", Ranking),
+        ("relevancy", Relevancy),
         ("measure", Measure),
         ("reward", Reward),
         ("feedback", FeedbackRule),

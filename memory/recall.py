@@ -16,14 +16,16 @@ import numpy as np
 
 from memory import lifecycle
 from memory.birth import new_record
+from memory.embedders import HashEmbedder
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
 from memory.layer_rank import Hit, LayerRanking
+from memory.lexical import Corpus
 from memory.lifecycle import RECENCY_STEP as RECENCY
 from memory.live_index import LiveIndex, ScoredRecord
 from memory.marks import Marks, mark, marks_of
 from memory.partition import AVAILABLE, DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
-from memory.presets import MemoryPreset, Ranking, preset_named
+from memory.presets import MemoryPreset, Ranking, Relevancy, preset_named
 from memory.record import (
     DEFAULT_OWNER,
     MARKET,
@@ -136,9 +138,19 @@ class LayeredMemory:
         if not np.isfinite(vectors).all():
             raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; look at the embedder")
         recalled: dict[Layer, tuple[Hit, ...]] = {}
+        parts = {layer: index.partitions(owner, (symbol, MARKET), layer) for layer in self.preset.layers}
+        corpus = None
+        if texts and self.preset.relevancy is Relevancy.LEXICAL:
+            every = [part for some in parts.values() for part in some]
+            corpus = Corpus([part.terms() for part in every], [part.available(now) for part in every])
         for layer in self.preset.layers:
-            parts = index.partitions(owner, (symbol, MARKET), layer)
-            ranking = LayerRanking(LayerRows(self.preset, layer, now, parts, kinds), vectors)
+            ranking = LayerRanking(
+                LayerRows(self.preset, layer, now, parts[layer], kinds),
+                vectors,
+                corpus=corpus,
+                texts=tuple(texts.values()),
+                fuses=self.embedder.id != HashEmbedder.id,
+            )
             first = k or self.preset.rule(layer).k or self.preset.k
             recalled[layer] = ranking.ranked(tuple(texts) or ("",), first, labelled and bool(texts))
         return recalled

@@ -8,12 +8,14 @@ ones. A skipped row is proven to rank behind, so the answer is exact, however lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from memory import formulas
 from memory.formulas import Floats
+from memory.lexical import Corpus, fused
 from memory.partition import LayerRows, Mask, Rows
 from memory.ports import Matrix
 from memory.presets import Ranking
@@ -204,21 +206,89 @@ class Search:
         return base
 
 
+class Relevancies:
+    """The relevancy of every row of a layer for each query: the cosine, or with `texts` what their words say, scaled by
+    the best of the layer. `fuses` has the two fused by ranks."""
+
+    def __init__(
+        self, layer_rows: LayerRows, queries: Matrix, corpus: Corpus | None, texts: Sequence[str], *, fuses: bool
+    ) -> None:
+        self._layer_rows, self._queries = layer_rows, queries
+        self._lexical = None if corpus is None else self._by_words(corpus, texts, fuses)
+
+    @cached_property
+    def visible(self) -> Mask:
+        """Mask of the rows that can be recalled."""
+        return np.concatenate([self._layer_rows.visible(part) for part in self._layer_rows.parts])
+
+    def of_all(self, query: int) -> Floats:
+        """Of every row; a cosine in single precision."""
+        if self._lexical is not None:
+            return self._lexical[query]
+        one = self._queries[query : query + 1]
+        return np.concatenate([similarity(part.vectors, one)[0] for part in self._layer_rows.parts])
+
+    def of(self, positions: Rows, query: int) -> Floats:
+        """Of some rows, in double precision."""
+        if self._lexical is not None:
+            return self._lexical[query][positions]
+        return self._layer_rows.relevancies(positions, self._queries[query])
+
+    def _by_words(self, corpus: Corpus, texts: Sequence[str], fuses: bool) -> list[Floats]:
+        parts = [corpus.scores(part.terms(), texts) for part in self._layer_rows.parts]
+        rows, result = np.flatnonzero(self.visible), list[Floats]()
+        for number, scores in enumerate(map(np.concatenate, zip(*parts, strict=True))):
+            seen = scores[rows]
+            if fuses:
+                seen = fused(seen, self._layer_rows.relevancies(rows, self._queries[number]))
+            elif best := seen.max(initial=0.0):
+                seen = seen / best
+            scores[rows] = seen
+            result.append(scores)
+        return result
+
+
+class WholeSearch:
+    """The candidates of a layer whose relevancies are known for every row, by recency + importance + relevancy, or by
+    relevancy alone."""
+
+    def __init__(self, layer_rows: LayerRows, relevancies: Relevancies) -> None:
+        self._layer_rows, self._relevancies = layer_rows, relevancies
+        self._alone = layer_rows.preset.ranking is Ranking.RELEVANCY
+        bases = [part.strength(layer_rows.now, part.size) for part in layer_rows.parts]
+        self._base = np.zeros(1, np.float32) if self._alone else np.concatenate(bases)
+
+    def visible(self, label: str | None) -> int:
+        """Number of rows that a query may see; with a label, of the rows that have it."""
+        return int(np.count_nonzero(_labelled(self._layer_rows, self._relevancies.visible, label)))
+
+    def candidates(self, queries: Sequence[int], pools: Sequence[int], labels: Sequence[str | None]) -> list[Rows]:
+        """Positions per query that contain its first `pool`."""
+        result = []
+        for query, pool, label in zip(queries, pools, labels, strict=True):
+            mask = _labelled(self._layer_rows, self._relevancies.visible, label)
+            scores = np.where(mask, self._base + self._relevancies.of_all(query).astype(np.float32), -np.inf)
+            result.append(np.flatnonzero(scores >= _nth_highest(scores, pool) - 2 * SLACK))
+        return result
+
+    def composites(self, positions: Rows, query: int, relevancy: Floats) -> Floats:
+        """Composite scores of rows, in double precision."""
+        if self._alone:
+            return relevancy
+        recency, importance = self._layer_rows.scores(positions)
+        return formulas.composite(recency, relevancy, importance)
+
+
 class ScaledSearch:
     """The same for weighted scores scaled by the lowest and highest of all rows: none can be skipped.
 
     Source: TradingGPT [G1].
     """
 
-    def __init__(self, layer_rows: LayerRows, queries: Matrix) -> None:
+    def __init__(self, layer_rows: LayerRows, relevancies: Relevancies) -> None:
         self._layer_rows = layer_rows
-        self._queries = queries
-        visible = []
-        for part in layer_rows.parts:
-            hidden = layer_rows.hidden(part)
-            visible.append(part.alive if hidden is None else ~hidden)
-        self._visible = np.concatenate(visible)
-        self._similarities = np.concatenate([similarity(part.vectors, queries) for part in layer_rows.parts], axis=1)
+        self._relevancies = relevancies
+        self._visible = relevancies.visible
         a, _, c = layer_rows.rule.weights
         recency, importance = (scores[self._visible] for scores in layer_rows.scores(np.arange(len(self._visible))))
         self._base = np.zeros(len(self._visible))
@@ -235,7 +305,7 @@ class ScaledSearch:
         for query, pool, label in zip(queries, pools, labels, strict=True):
             positions = np.flatnonzero(self._labelled(label))
             factor, shift, _ = self._scale(query)
-            scores = self._base[positions] + factor * (self._similarities[query][positions] - shift)
+            scores = self._base[positions] + factor * (self._relevancies.of_all(query)[positions] - shift)
             least = np.partition(scores, len(scores) - pool)[len(scores) - pool]
             result.append(positions[scores >= least - 2 * SLACK * max(factor, 1.0)])
         return result
@@ -246,11 +316,7 @@ class ScaledSearch:
         return np.asarray(self._base[positions] + constant + factor * (relevancy - shift))
 
     def _labelled(self, label: str | None) -> Mask:
-        if label is None:
-            return self._visible
-        return np.asarray(
-            self._visible & np.concatenate([part.matching(label=label) for part in self._layer_rows.parts])
-        )
+        return _labelled(self._layer_rows, self._visible, label)
 
     def _scale(self, query: int) -> tuple[float, float, float]:
         """Factor, shift and constant of relevancy: factor x (relevancy - shift) + constant.
@@ -260,16 +326,19 @@ class ScaledSearch:
         if query not in self._scales:
             weight = self._layer_rows.rule.weights[1]
             rows = np.flatnonzero(self._visible)
-            approximate = self._similarities[query][rows]
-            low = self._layer_rows.relevancies(
-                rows[approximate <= approximate.min() + 2 * SLACK], self._queries[query]
-            ).min()
-            high = self._layer_rows.relevancies(
-                rows[approximate >= approximate.max() - 2 * SLACK], self._queries[query]
-            ).max()
+            approximate = self._relevancies.of_all(query)[rows]
+            low = self._relevancies.of(rows[approximate <= approximate.min() + 2 * SLACK], query).min()
+            high = self._relevancies.of(rows[approximate >= approximate.max() - 2 * SLACK], query).max()
             distinct = high > low
             self._scales[query] = (weight / (high - low), float(low), 0.0) if distinct else (0.0, 0.0, weight)
         return self._scales[query]
+
+
+def _labelled(layer_rows: LayerRows, visible: Mask, label: str | None) -> Mask:
+    """Mask of the visible rows that a query with a label may see."""
+    if label is None:
+        return visible
+    return np.asarray(visible & np.concatenate([part.matching(label=label) for part in layer_rows.parts]))
 
 
 def _nth_highest(values: Singles, n: int) -> np.float32:

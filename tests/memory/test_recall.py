@@ -44,7 +44,7 @@ def filled(preset: str, days: int = 40) -> LayeredMemory:
     return desk
 
 
-@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "desk", "tradinggpt", "finagent"])
+@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "tradinggpt", "finagent"])
 def test_the_first_k_are_the_best_of_all_living_records(preset: str) -> None:
     desk = filled(preset)
     embedder = ChosenVectors()
