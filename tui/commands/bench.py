@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import check_options, study_memory
+from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
@@ -114,6 +115,9 @@ def bench_command(
     BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
 
+    BENCH may be recall: questions made by rule from news and filings, in other words than theirs, put to every ranking
+    of memories; of the demo market, or of a folder with --data.
+
     BENCH may be arena: a trader in the closed market with text, charts or both, with and without reflection, and a duel
     of text against charts, beside the printed tables 3, 4, 5 and 9. With --data it is the arena's portfolio agent on
     real prices, on the paper's window or on --from and --to, beside buy and hold, SMA, ZMR and MACD.
@@ -127,6 +131,7 @@ def bench_command(
       paperdesk bench finagent --resume bench-20261120-120000-ab12 --budget 40
       paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
       paperdesk bench arena --data DIR --symbols AAPL,MSFT,NVDA --from 2023-09-01 --to 2023-10-31
+      paperdesk bench recall --data DIR --symbols MSFT,JNJ
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
     from engine.app.bench.bench import prepare, resumed
@@ -143,6 +148,9 @@ def bench_command(
         return
     if name == "arena":
         bench_arena(services, _models(models), repeats, jobs, _report, yes=yes, as_json=as_json)
+        return
+    if name == "recall":
+        measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)), as_json=as_json)
         return
     if name == "memory":
         flags = RunFlags.of_window(symbols, first, last, warm_up_from, model=models, folder=folder)

@@ -37,6 +37,8 @@ OTHERS = (
 DATA = ("trials", "symbols", "folder", *RECORDED)
 TABLES = ("baselines", "params", "ablations", "ablations_from", "without", "keep", *DATA)
 """Those of tables of real prices, which the arena's bench does not take."""
+TEXTS = ("models", *OWN, *OTHERS)
+"""Those that the bench of recall does not take."""
 PRICES = ("warm_up_from", "presets", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep")
 """Those that the arena's bench does not take on real prices."""
 
@@ -44,7 +46,7 @@ PRICES = ("warm_up_from", "presets", "params", "trials", "ablations_from", "with
 def check_options(name: str, given: Collection[str]) -> None:
     """Raise UsageError for options that belong to another bench."""
     arena = PRICES if "folder" in given else (*OWN, *TABLES)
-    foreign = {"memory": OTHERS, "arena": arena}.get(name, OWN)
+    foreign = {"memory": OTHERS, "arena": arena, "recall": TEXTS}.get(name, OWN)
     wrong = [key for key in foreign if key in given]
     if wrong:
         words = {"first": "from", "last": "to", "params": "param", "trials": "tune", "folder": "data"}
