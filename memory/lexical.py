@@ -28,7 +28,7 @@ _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 """Scripts that are written without spaces: pairs of their characters serve as words."""
 
 
-def words(text: str) -> Iterator[str]:
+def terms(text: str) -> Iterator[str]:
     """The words of a text as they are compared: without case, numbers whole, an English plural as its singular."""
     for word in _WORD.findall(text.casefold()):
         if _UNSPACED.search(word):
@@ -58,7 +58,7 @@ class TermIndex:
         for row in range(len(self._lengths), len(records)):
             record = records[row]
             text = f"{record.text} {record.query_text}" if record.query_text else record.text
-            counted = Counter(words(text))
+            counted = Counter(terms(text))
             self._lengths.append(counted.total())
             for word, count in counted.items():
                 self._rows.setdefault(word, array("q")).append(row)
@@ -69,11 +69,11 @@ class TermIndex:
         """Number of words of each row."""
         return np.array(self._lengths)
 
-    def postings(self, word: str) -> Postings | None:
-        """The rows that have a word, rising, and how often; None where none has it."""
-        if word not in self._read and word in self._rows:
-            self._read[word] = np.array(self._rows[word]), np.array(self._counts[word], np.float64)
-        return self._read.get(word)
+    def postings(self, term: str) -> Postings | None:
+        """The rows that have a term, rising, and how often; None where none has it."""
+        if term not in self._read and term in self._rows:
+            self._read[term] = np.array(self._rows[term]), np.array(self._counts[term], np.float64)
+        return self._read.get(term)
 
 
 class Corpus:
@@ -89,19 +89,19 @@ class Corpus:
         self._average = total / self._count if total else 1.0
         self._weights: dict[str, float] = {}
 
-    def weight(self, word: str) -> float:
-        """Inverse document frequency of a word, above 0."""
-        if word not in self._weights:
+    def weight(self, term: str) -> float:
+        """Inverse document frequency of a term, above 0."""
+        if term not in self._weights:
             found = 0
             for one, mask in zip(self._terms, self._visible, strict=True):
-                postings = one.postings(word)
+                postings = one.postings(term)
                 found += 0 if postings is None else int(np.count_nonzero(mask[postings[0]]))
-            self._weights[word] = float(np.log1p((self._count - found + 0.5) / (found + 0.5)))
-        return self._weights[word]
+            self._weights[term] = float(np.log1p((self._count - found + 0.5) / (found + 0.5)))
+        return self._weights[term]
 
     def scores(self, index: TermIndex, queries: Sequence[str]) -> list[Floats]:
         """BM25 of every row of a partition by each query."""
-        asked = [set(words(query)) for query in queries]
+        asked = [set(terms(query)) for query in queries]
         shrunk = K1 * (1 - B + B * index.lengths / self._average)
         results = [np.zeros(len(shrunk)) for _ in queries]
         for word in sorted(set().union(*asked)):  # one order of adding, so that sums are the same everywhere

@@ -79,7 +79,7 @@ class AnthropicModel(RemoteModel):
 
 @dataclass(slots=True)
 class _Received:
-    """What a reply holds, of one piece or of many."""
+    """The content of a reply, of one piece or of many."""
 
     on_delta: OnDelta
     text: str = ""

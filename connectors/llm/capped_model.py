@@ -84,7 +84,7 @@ class CappedModel:
             reserved = allowance.reserved
             await asyncio.shield(self.cap.settle(reserved, reserved if used is None else used))
 
-    def most_asked(self, request: ModelRequest) -> int:
+    def largest_request(self, request: ModelRequest) -> int:
         """The most tokens of a question: by those before it, else a third of its bytes."""
         return round(self.inner.estimated_tokens(request) * (self._ratio * _MARGIN or 4 / 3))
 
@@ -105,7 +105,7 @@ class CappedModel:
         return Spent(usd=max(self.price.cost(total), self.price.cost(total, total.input_tokens)))
 
     def _used(self, result: ModelResult) -> Spent | None:
-        """What a question has cost, its failed calls included; None where that is not known."""
+        """The cost of a question, its failed calls included; None where that is not known."""
         failed, usage = result.failed, result.usage
         if self.price is not None:
             if result.cost is None:
@@ -123,7 +123,7 @@ class CappedModel:
 
 @dataclass(eq=False)
 class _Allowance:
-    """What the calls for one question may cost (remote_model.Allowance)."""
+    """The allowance of the calls for one question (remote_model.Allowance)."""
 
     model: CappedModel
     request: ModelRequest
@@ -131,7 +131,7 @@ class _Allowance:
     _begun: bool = False
 
     def __post_init__(self) -> None:
-        self._asked = self.model.most_asked(self.request)
+        self._asked = self.model.largest_request(self.request)
 
     async def cover(self, taken: Usage, limit: int) -> int:
         """Reserve a call with answers of up to `limit` tokens, beside what the calls before it have taken; return the

@@ -175,7 +175,7 @@ class Endpoint:
                 raise CallFailed(self._failure(caught, deadline)) from None
             status = f" (HTTP {error.status})" if error.status >= 400 else ""
             at = f" at {self.address}" if error.is_elsewhere else ""
-            said = one_line(self._without_key(error.words))
+            said = one_line(self._without_key(error.vendor_text))
             words = f"{said}{status}{at}"
             if error.kind is None:
                 what, check = "access" if error.status == 403 else "the key", self.key_variable

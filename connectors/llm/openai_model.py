@@ -108,7 +108,7 @@ class OpenAIModel(RemoteModel):
 
 @dataclass(slots=True)
 class _Received:
-    """What a reply holds, of one piece or of many."""
+    """The content of a reply, of one piece or of many."""
 
     on_delta: OnDelta
     text: str = ""

@@ -71,7 +71,7 @@ class Reply:
 
 
 class Allowance(Protocol):
-    """What the calls for one question may cost."""
+    """The allowance of the calls for one question."""
 
     async def cover(self, taken: Usage, limit: int) -> int:
         """Reserve a call with an answer of up to `limit` tokens, beside what calls before it have taken; the limit that
@@ -430,13 +430,13 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def used(
-    asked: int | None, made: int | None, *, cached: int | None, written: int | None, reasoned: int | None
+    requested: int | None, made: int | None, *, cached: int | None, written: int | None, reasoned: int | None
 ) -> tuple[Usage, int]:
     """The tokens of a reply, and those of its input that were written to a cache; none where a count is unknown."""
-    if not asked or made is None:
+    if not requested or made is None:
         return Usage(), 0
-    read = min(cached or 0, asked)
-    return Usage(asked, read, made, min(reasoned or 0, made)), min(written or 0, asked - read)
+    read = min(cached or 0, requested)
+    return Usage(requested, read, made, min(reasoned or 0, made)), min(written or 0, requested - read)
 
 
 def _storable(text: str) -> str:

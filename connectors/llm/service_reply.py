@@ -104,7 +104,7 @@ class ErrorReply(Exception):
         return self.body if isinstance(self.body, str) else " ".join(value for _, value in self._told)
 
     @property
-    def words(self) -> str:
+    def vendor_text(self) -> str:
         """The vendor's own words; what kind of reply it is where it has none."""
         if not isinstance(self.body, str):
             said = [next((value for key, value in self._told if key == name), "") for name in _WORDS]
@@ -120,7 +120,7 @@ class ErrorReply(Exception):
     @property
     def kind(self) -> FailureKind | None:
         """The failure; None for a refused key."""
-        status, told = self.status, "" if self._is_html else f"{self.words} {self.text}"
+        status, told = self.status, "" if self._is_html else f"{self.vendor_text} {self.text}"
         names_key = status != 404 and _KEY.search(told) and (status < 500 or _REFUSED_REQUEST.search(told))
         spent = _SPENT.search(told) or (_QUOTA.search(told) and self.wait is None)
         # 400, 404, 422: the request or the model's name does not fit this endpoint, or the address is another's.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
-from memory.lexical import K1, B, words
+from memory.lexical import K1, B, terms
 from memory.presets import PRESETS, Ranking, Relevancy
 from memory.recall import LayeredMemory
 from memory.record import Item, Layer
@@ -24,7 +24,8 @@ from tests.memory.chosen_vectors import ChosenVectors
 
 ALONE = replace(PRESETS["desk"], ranking=Ranking.RELEVANCY, duplicate_similarity=None)
 VOCABULARY = (
-    "earnings revenue margin guidance dividend recall lawsuit merger chips cloud retail Europe 2024 7.5".split()
+    *("earnings", "revenue", "margin", "guidance", "dividend", "recall", "lawsuit"),
+    *("merger", "chips", "cloud", "retail", "Europe", "2024", "7.5"),
 )
 
 
@@ -49,12 +50,12 @@ def sentences(seed: int, count: int) -> list[str]:
 
 def bm25(texts: Sequence[str], query: str) -> list[float]:
     """The formula from the literature, document by document."""
-    documents = [Counter(words(text)) for text in texts]
+    documents = [Counter(terms(text)) for text in texts]
     average = sum(map(Counter.total, documents)) / len(documents)
     scores = []
     for document in documents:
         score = 0.0
-        for word in set(words(query)):
+        for word in set(terms(query)):
             found = sum(word in other for other in documents)
             idf = math.log(1 + (len(documents) - found + 0.5) / (found + 0.5))
             count = document[word]
@@ -101,8 +102,8 @@ def test_a_store_that_was_opened_anew_ranks_alike() -> None:
 
 
 def test_words_are_compared_without_case_plural_or_spaces_between_characters() -> None:
-    assert list(words("Chips, CHIP's 7.5%")) == ["chip", "chip", "s", "7.5"]
-    assert list(words("贵州茅台")) == ["贵州", "州茅", "茅台"]
+    assert list(terms("Chips, CHIP's 7.5%")) == ["chip", "chip", "s", "7.5"]
+    assert list(terms("贵州茅台")) == ["贵州", "州茅", "茅台"]
     desk = memory()
     remembered(desk, ["贵州茅台 季度利润增长", "中国平安 保费"], 1)
     assert shallow(desk, "茅台利润", 1)[0].record.text.startswith("贵州")

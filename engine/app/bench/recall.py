@@ -75,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class MethodRecall:
-    """How a ranking did: the mean share of the evidence among its first 5 and 20, the mean reciprocal rank, questions
+    """Result of a ranking: the mean share of the evidence among its first 5 and 20, the mean reciprocal rank, questions
     with something superseded before what supersedes it, and documents from after the question."""
 
     name: str
