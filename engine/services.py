@@ -195,6 +195,9 @@ class ModelService(Protocol):
     def key_variable(self, spec: ModelSpec) -> str:
         """The environment variable that holds a model's key; empty where none is needed."""
 
+    def address(self, spec: ModelSpec) -> str:
+        """The address that an environment variable gives to a vendor's models, with the variable; empty for none."""
+
     def sees(self, spec: ModelSpec) -> bool:
         """True where a model is configured to be shown images."""
 

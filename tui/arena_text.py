@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.text import counted
+from engine.reports.documents.row_json import cutoff_words, price_words
 from tui.amounts import cost, money, number, percent, portion, ratio
 from tui.console import standard_output
 from tui.plain_text import table, wrapped
@@ -115,5 +116,6 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
         first, *more = wrapped(note, console.width - 12)
         yield from (f"Seat        {first}", *(f"            {line}" for line in more))
     model = document["model"]
-    yield f"Model       {model['spec'] or 'none'}: {counted(model['calls'], 'call')}, {cost(number(model['cost']))}"
+    paid = f"{cost(number(model['cost']))}{price_words(model)}{cutoff_words(model)}"
+    yield f"Model       {model['spec'] or 'none'}: {counted(model['calls'], 'call')}, {paid}"
     yield f"Again       paperdesk arena --resume {document['run']} --model replay"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.domain.text import counted
 from engine.reports.comparison import row_name
+from engine.reports.documents import row_json
 from tui.plain_text import table, wrapped
 
 if TYPE_CHECKING:
@@ -173,6 +174,8 @@ def _asked(bench: Bench, width: int) -> Iterator[str]:
         cost = "cost unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
         tokens = f", {use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else ""
         tokens = ", tokens unknown" if use.uncounted_calls else tokens
+        known = row_json.fields(use, "training_cutoff", "prices_as_of")
+        cost = f"{cost}{row_json.price_words(known)}{row_json.cutoff_words(known)}"
         said = f"{use.spec}: {counted(use.calls, 'call')}, {use.cached_calls:,} of them recorded{tokens}, {cost}"
         yield from _indented("- ", said, width)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.domain.order_id import YOU
 from engine.domain.text import counted
-from engine.reports.documents.row_json import failed_words, minute
+from engine.reports.documents.row_json import failed_words, minute, price_words
 from tui import amounts
 from tui.plain_text import one_line
 
@@ -110,7 +110,7 @@ def model_words(use: Row | None) -> str:
     if use["input_tokens"]:
         tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
     cost = amounts.cost(amounts.number(use["cost"]))
-    return f"{calls}{cached}{silent}{tokens}, {cost}{failed_words(use)}"
+    return f"{calls}{cached}{silent}{tokens}, {cost}{failed_words(use)}{price_words(use)}"
 
 
 def reason_words(action: str, reason: str) -> str:

@@ -72,6 +72,11 @@ def _kind_of_error(error: Exception) -> FailureKind | None:
     return FailureKind.MALFORMED if isinstance(error, _BROKEN_BODY) else None
 
 
+def without_password(address: str) -> str:
+    """An address without the user that it may name."""
+    return re.sub(r"//[^/@]*@", "//", address)
+
+
 class RateLimiter:
     """At most `concurrency` calls at once, and at most so many requests and tokens a minute (None: no limit).
 
@@ -136,7 +141,7 @@ class Endpoint:
     def address(self) -> str:
         """Its address as messages name it."""
         own = self.base_url or os.environ.get(BASE_URL_VARIABLES.get(self.provider, ""))
-        return re.sub(r"//[^/@]*@", "//", own) if own else f"the address of {self.provider}"
+        return without_password(own) if own else f"the address of {self.provider}"
 
     def key(self, spec: str) -> str:
         """The key as it is sent; empty where none is needed. Raises CredentialsRefused; `spec` names the model."""

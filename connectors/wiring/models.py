@@ -51,6 +51,14 @@ class ConfiguredModels:
         endpoint = self.config.endpoints.get(spec.provider)
         return (endpoint and endpoint.key_env) or KEYS.get(spec.kind, "")
 
+    def address(self, spec: ModelSpec) -> str:
+        """The address that an environment variable gives to a vendor's models, with the variable; empty for none."""
+        from connectors.llm.endpoint import BASE_URL_VARIABLES, without_password
+
+        own, variable = self.config.endpoints.get(spec.provider), BASE_URL_VARIABLES.get(spec.provider, "")
+        given = "" if own and own.base_url else os.environ.get(variable)
+        return f"{without_password(given)} ({variable})" if given else ""
+
     def sees(self, spec: ModelSpec) -> bool:
         """True where a model is configured to be shown charts."""
         endpoint = self.config.endpoints.get(spec.provider)

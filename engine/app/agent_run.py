@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.app.memory import keep_run_memory, run_memory
+from engine.app.model_notes import known_of
 from engine.app.models import ModelSet, OnUnanswered
 from engine.app.resumption import FirstPart
 from engine.app.run_spec import with_costs
@@ -134,7 +135,8 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
     """Play a preset over a market, and close its models. The memory is kept beside a journal, of a run that ends early
     as well."""
     spec, first_part = run.spec, run.first_part
-    meter = CostMeter(run.models.spec if first_part is None else first_part.named(run.models.spec))
+    specs = run.models.spec if first_part is None else first_part.named(run.models.spec)
+    meter = CostMeter(specs, *known_of(run.services, specs))
     for entry in () if first_part is None else first_part.unanswered:
         meter.unanswered(entry, entry.call)
         if journal is not None:

@@ -17,6 +17,7 @@ from functools import cache, partial
 from engine.app.agent_run import guard_of
 from engine.app.arena_record import ArenaSpec, arena_lock, begun, keep_record
 from engine.app.arena_seats import Seats
+from engine.app.model_notes import known_of
 from engine.app.models import open_model
 from engine.app.preflight import Preflight
 from engine.arena.decided_player import DecidedPlayer
@@ -102,6 +103,8 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
                 if limits.stop():
                     break
     assert table is not None
+    specs = ", ".join(dict.fromkeys(spec for one in taken.values() for spec in one.models))
+    until, prices_as_of = known_of(services, specs)
     return arena_document(
         ArenaReport(
             run=spec.run,
@@ -113,9 +116,7 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             abstentions={name: one.abstained for name, one in taken.items()},
             decisions={name: one.decided for name, one in players.items() if isinstance(one, DecidedPlayer)},
             notes=tuple(f"{name}: {one.note}" for name, one in taken.items() if one.note),
-            use=replace(
-                meter.use, spec=", ".join(dict.fromkeys(spec for one in taken.values() for spec in one.models))
-            ),
+            use=replace(meter.use, spec=specs, training_cutoff=until, prices_as_of=prices_as_of),
             interrupted=table.market.day <= rules.days,
             baseline=[seat.name for seat in seating.agents if seat.baseline],
         )

@@ -17,7 +17,7 @@ from engine.app.desk_settings import effective_settings, keep_settings
 from engine.app.gated_model import Gated
 from engine.app.memory import desk_memory, remembers
 from engine.app.memory_binding import MemoryBinding
-from engine.app.model_notes import label_after, price_notes
+from engine.app.model_notes import known_of, label_after, price_notes
 from engine.app.models import ModelSet, Through, build_models
 from engine.app.rehearsal.certificate import check_rehearsed
 from engine.app.run_report import keep_report
@@ -79,6 +79,7 @@ async def run_desk(
     for event in early:
         journal.event(event)
     answered = [call.model for call in reader.calls(run) if not call.kind]
+    specs = ", ".join(dict.fromkeys((*answered, *models.spec.split(", "))))
     before = reader.find_run(run)
     playing = _Run(
         context=context,
@@ -88,7 +89,7 @@ async def run_desk(
         models=models,
         traded=traded,
         publish=publish,
-        meter=CostMeter(", ".join(dict.fromkeys((*answered, *models.spec.split(", "))))),
+        meter=CostMeter(specs, *known_of(services, specs)),
         label=label_after(before.label if before and answered else "", models.label),
     )
     return await playing.play(through, quotes)

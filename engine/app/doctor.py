@@ -31,6 +31,7 @@ from engine.clock import LiveClock
 from engine.config import Config, Loaded
 from engine.domain.exchanges import AROUND_THE_CLOCK
 from engine.domain.market import has_crypto_among_shares
+from engine.domain.model_spec import ModelKind
 from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
 from engine.journal.integrity import quick_check, read_chain
 from engine.market.coverage import check_coverage
@@ -110,15 +111,19 @@ def _models(services: Services, connect: bool) -> Iterator[Finding]:
     except PaperdeskError as error:
         yield Finding("Models", "agents", FAIL, str(error))
         return
-    for spec in dict.fromkeys(one.spec for one in agents):
+    specs = [one.spec for one in agents]
+    probed = asyncio.run(probe_models(services, specs)) if connect else {}
+    for spec in dict.fromkeys(specs):
         served = [one.agent for one in agents if one.spec == spec]
         who = "every agent" if len(served) == len(agents) else ", ".join(served)
-        yield Finding("Models", str(spec), OK, f"answers {who}")
+        asked = spec.kind is ModelKind.OFFLINE or (spec in probed and has_answered(probed[spec]))
+        address = services.models.address(spec)
+        at = f", at {address}" if address else ""
+        yield Finding("Models", str(spec), OK, f"{'answers' if asked else 'configured for'} {who}{at}")
     if any(prices.stale(one.spec.provider, one.spec.model, services.clock.now().date()) for one in agents):
         yield Finding("Models", "prices", NOTE, stale_words(prices))
     yield from _keys(services, agents)
     if connect:
-        probed = asyncio.run(probe_models(services, [one.spec for one in agents]))
         for spec, result in probed.items():
             yield Finding("Services", str(spec), OK if has_answered(result) else FAIL, probe_text(result))
         if not probed:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from engine.agents.ask import agent_of
 from engine.app.models import RecordedModels, chosen_models
 from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import parse_model_spec, replays
+from engine.domain.model_spec import ModelKind, parse_model_spec, replays
 from engine.domain.run import RunSpec
 from engine.errors import UsageError
 from engine.preset import Preset
 from engine.services import Services
 
 _THEN = ", then "
+UNKNOWN = "unknown"
 
 
 def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
@@ -34,6 +37,22 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
                 f"{price.training_cutoff}: what it decides may be remembered"
             )
     return [*notes, *price_notes(services, preset, spec.model, spec.models)]
+
+
+def known_of(services: Services, specs: str) -> tuple[str, str]:
+    """The training cut-off of models (`A, B`) and the date of their prices, as ModelUse has them."""
+    prices, cutoffs, priced = services.models.prices(), dict[str, str](), ""
+    for text in specs.split(", "):
+        with suppress(UsageError):  # of an endpoint that is gone
+            named = parse_model_spec(text, services.config.endpoints)
+            if named.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
+                continue
+            price = prices.find(named.provider, named.model)
+            cutoffs[text] = (price and price.training_cutoff) or UNKNOWN
+            priced = str(prices.as_of) if prices.dated(named.provider, named.model) else priced
+    if len(set(cutoffs.values())) > 1:
+        return ", ".join(f"{until} ({text})" for text, until in cutoffs.items()), priced
+    return next(iter(cutoffs.values()), ""), priced
 
 
 def price_notes(

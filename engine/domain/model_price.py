@@ -82,8 +82,11 @@ class PriceTable:
 
     def stale(self, provider: str, model: str, today: date) -> bool:
         """True where a model's price is of this table, and the table is old by now."""
-        own = (provider, model) in self._own
-        return not own and (today - self.as_of).days > STALE_DAYS and self.find(provider, model) is not None
+        return self.dated(provider, model) and (today - self.as_of).days > STALE_DAYS
+
+    def dated(self, provider: str, model: str) -> bool:
+        """True where a model's price is of this table, and no user's own."""
+        return (provider, model) not in self._own and self.find(provider, model) is not None
 
     def models(self) -> list[tuple[str, str]]:
         """All pairs of provider and model with a price, sorted."""

@@ -210,6 +210,8 @@ class ModelUse:
         cost count.
     estimated_calls: those of them whose tokens and cost are an estimate: streams that were cut.
     cost: USD, None where a price or the tokens of a call that is not free are unknown.
+    training_cutoff: the month until which the models know the world, or `unknown`; empty for the rules.
+    prices_as_of: the date of the prices that the cost was counted by; empty where they are the user's own, or unknown.
     agents: the use by each agent, and by the embedder.
     """
 
@@ -226,6 +228,8 @@ class ModelUse:
     failed_calls: int = 0
     estimated_calls: int = 0
     cost: Decimal | None = Decimal(0)
+    training_cutoff: str = ""
+    prices_as_of: str = ""
     agents: Mapping[str, ModelUse] = field(default_factory=dict)
 
 

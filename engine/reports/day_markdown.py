@@ -10,6 +10,7 @@ from typing import Any
 from engine.domain.order_id import YOU
 from engine.domain.portfolio import ZERO
 from engine.domain.text import counted, listed
+from engine.reports.documents.row_json import cutoff_words
 from engine.reports.markdown import cell, table
 from engine.reports.settings_text import as_of_text, changed_text, costs_text, version_text
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, figures_text, model_text
@@ -50,7 +51,7 @@ def _facts(document: Document) -> Iterator[tuple[str, str]]:
             yield name.upper(), f"since {_moment(stop['since'])}{why}"
     yield "Outcome", _outcome(document)
     yield "Time", f"{_moment(document['started'])} to {_moment(document['ended'])}"
-    yield "Decided by", f"{document['label']} (preset {document['preset']})"
+    yield "Decided by", f"{document['label']} (preset {document['preset']}){cutoff_words(document['model'])}"
     account = f", account {document['broker']['account']}" if document["broker"]["account"] else ""
     yield "Broker", f"{document['broker']['kind']}{account}, mode {document['mode']}"
     yield "Costs", costs_text(document["settings"]) if document["settings"] else ""

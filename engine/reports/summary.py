@@ -13,7 +13,7 @@ from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
 from engine.domain.text import counted
-from engine.reports.documents.row_json import failed_words
+from engine.reports.documents.row_json import cutoff_words, failed_words, price_words
 from engine.reports.settings_text import costs_text, version_text
 
 DISCLAIMER = "Paper money. Not investment advice."
@@ -71,7 +71,7 @@ def decided_by(document: Mapping[str, Any]) -> str:
     kind = "preset" if "preset" in document else "strategy"
     spec = document["model"]["spec"] if document["model"] else ""
     label = ", ".join(part for part in (spec, document["label"]) if part)
-    return f"{kind} {name_of(document)}" + (f" ({label})" if label else "")
+    return f"{kind} {name_of(document)}" + (f" ({label})" if label else "") + cutoff_words(document["model"])
 
 
 def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -221,7 +221,8 @@ def model_text(document: Mapping[str, Any]) -> str:
     """Calls of the models, and their cost; of a run that asked any."""
     use = document["model"]
     cached = f" ({use['cached_calls']:,} from recorded answers)" if use["cached_calls"] else ""
-    return f"{counted(use['calls'], 'call')}{cached}, {use['abstentions']:,} without an answer{spent_words(use)}"
+    calls = f"{counted(use['calls'], 'call')}{cached}, {use['abstentions']:,} without an answer"
+    return f"{calls}{spent_words(use)}{price_words(use)}"
 
 
 def figures_text(document: Mapping[str, Any]) -> str:

@@ -27,8 +27,8 @@ VECTORS = "vectors"
 class CostMeter:
     """The sum of a run's calls. An answer that was sent back costs like any other; an abstention is counted once."""
 
-    def __init__(self, spec: str) -> None:
-        self.use = ModelUse(spec=spec)
+    def __init__(self, spec: str, training_cutoff: str = "", prices_as_of: str = "") -> None:
+        self.use = ModelUse(spec=spec, training_cutoff=training_cutoff, prices_as_of=prices_as_of)
 
     def count(self, record: AnswerRecord | AnswerEntry) -> None:
         """Add one call. The cost of a run is unknown (None) once that of one call is."""

@@ -16,6 +16,7 @@ from engine.app.desk_journal import DeskJournal
 from engine.domain.order_id import YOU
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
+from engine.reports.documents.row_json import cutoff_words
 from engine.reports.documents.session import raise_frozen, session_document
 from engine.reports.settings_text import as_of_text
 from tui import amounts
@@ -155,7 +156,7 @@ def _lines(document: Document, symbol: str | None) -> Iterator[str]:
     alone = f", {document['symbol']} alone" if document["symbol"] else ""
     yield console.bold(f"Desk {desk}, session {session}{alone}") + console.dim("   paper money")
     decider = decided_by({"label": document["label"], "name": document["preset"], "decider": "preset"})
-    yield from facts([("Decided by", decider)], width)
+    yield from facts([("Decided by", f"{decider}{cutoff_words(document['model'])}")], width)
     yield ""
     yield from _decisions(document["decisions"], width)
     yield ""

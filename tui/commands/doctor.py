@@ -159,8 +159,10 @@ def _model_lines(
 
     console = standard_output()
     yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")
-    cells = [(one.agent, str(one.spec), _key(one), _sees(one), _price(one)) for one in agents]
-    yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT"), cells, (), console.room)
+    asked = [one for one in agents if one.active]
+    cells = [(one.agent, str(one.spec), _key(one), _sees(one), _price(one), _trained(one)) for one in asked]
+    yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT", "TRAINED"), cells, (), console.room)
+    yield from dict.fromkeys(f"{one.spec.provider} is asked at {one.address}" for one in asked if one.address)
     if config.endpoints:
         yield ""
         yield console.bold("Endpoints")
@@ -182,7 +184,7 @@ def _model_lines(
         (
             model,
             *(rates[name] for name in ("input", "cached_input", "output")),
-            f"until {rates['training_cutoff']}" if rates["training_cutoff"] else "",
+            f"until {rates['training_cutoff']}" if rates["training_cutoff"] else "unknown",
         )
         for model, rates in prices["models"].items()
     ]
@@ -197,6 +199,12 @@ def _key(one: AgentModel) -> str:
 
 def _sees(one: AgentModel) -> str:
     return "as pictures" if one.sees and one.spec.model else "as figures"
+
+
+def _trained(one: AgentModel) -> str:
+    if not one.spec.model:
+        return ""
+    return f"until {one.price.training_cutoff}" if one.price and one.price.training_cutoff else "unknown"
 
 
 def _price(one: AgentModel) -> str:

@@ -240,7 +240,7 @@ def _used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
     meters: dict[str, CostMeter] = {}
     for use in uses:
         if use is not None:
-            meters.setdefault(use.spec, CostMeter(use.spec)).add(use)
+            meters.setdefault(use.spec, CostMeter(use.spec, use.training_cutoff, use.prices_as_of)).add(use)
     return (meter.use for meter in meters.values())
 
 

@@ -120,7 +120,8 @@ def model_use(use: ModelUse, unresolved: Mapping[str, int] = MappingProxyType({}
         name: {**_used(part), "model": part.spec, "unresolved_figures": unresolved.get(name, 0)}
         for name, part in use.agents.items()
     }
-    return {"spec": use.spec, **_used(use), "agents": agents}
+    known = fields(use, "training_cutoff", "prices_as_of") if use.training_cutoff else {}
+    return {"spec": use.spec, **_used(use), **known, "agents": agents}
 
 
 def _used(use: ModelUse) -> Row:
@@ -131,6 +132,17 @@ def _used(use: ModelUse) -> Row:
         **counted,
         **fields(use, "uncounted_calls", "preflight_calls", "failed_calls", "estimated_calls", "cost"),
     }
+
+
+def cutoff_words(use: Mapping[str, Any] | None) -> str:
+    """The training cut-off of models, after a semicolon; empty for the rules."""
+    until = use and use.get("training_cutoff")
+    return f"; training cut-off {until}" if until else ""
+
+
+def price_words(use: Mapping[str, Any]) -> str:
+    """The date of the prices of models, after a comma; empty where they are the user's own, or unknown."""
+    return f", prices of {use['prices_as_of']}" if use.get("prices_as_of") else ""
 
 
 def failed_words(use: Mapping[str, Any]) -> str:

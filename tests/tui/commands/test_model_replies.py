@@ -200,3 +200,35 @@ def test_a_model_that_answers_prose_fails_the_checks(service: Answering, run: Ru
         assert [one["state"] for one in doctor if one["area"] == "Services"] == ["fail"]
     service.trouble = lambda number: Say(text='{"word": "ready", "symbol": "QZXW"}')
     assert run("models", "--check", "--json").code == 0
+
+
+def test_what_is_not_known_of_a_model_is_said(service: Answering, run: Run) -> None:
+    url = f"{service.vendor.upper()}_BASE_URL"
+    listed = run("models").out
+    assert "unknown" in listed and f"({url})" in listed
+    rows = listed.partition("PRICE IN/OUT")[2].partition("is asked at")[0].splitlines()[1:-1]
+    assert [row.split()[0] for row in rows] == ["news", "chart", "decision"], "what the preset does not ask is left out"
+    agents = run("models", "--json").json["agents"]
+    assert {name for name, one in agents.items() if one["active"]} == {"news", "chart", "decision"}
+    assert all(url in one["base_url"] for one in agents.values())
+    # What nobody has asked yet is configured, no more.
+    for connect, words in (((), "configured for every agent, at "), (("--connect",), "answers every agent, at ")):
+        service.trouble = lambda number: Say(text='{"word": "ready"}')
+        checks = run("doctor", *connect, "--json").json["checks"]
+        (said,) = [one["detail"] for one in checks if one["area"] == "Models" and one["name"].endswith(":m1")]
+        assert said.startswith(words) and said.endswith(f"({url})")
+    service.trouble = lambda number: None
+    text = run(*BACKTEST[:-1], "--run", RUN, "--yes").out
+    assert "training cut-off unknown" in " ".join(text.split())
+    model = run("report", "--run", RUN, "--format", "json").json["model"]
+    assert (model["training_cutoff"], model["prices_as_of"]) == ("unknown", "")
+    assert "training cut-off unknown" in " ".join(run(*DAY[:-1]).out.split())
+    assert "training cut-off unknown" in run("report", "--session", "2025-03-11").out
+
+
+def test_prices_of_the_table_carry_its_date(service: Answering, run: Run) -> None:
+    known = {"openai": "gpt-4", "anthropic": "claude-opus-5"}[service.vendor]
+    configure(service, known)
+    done = run(*COMMANDS["backtest"]).json["model"]
+    assert done["prices_as_of"] == "2026-11-06" and done["training_cutoff"].startswith("202")
+    assert "prices of 2026-11-06" in " ".join(run("report", "--run", RUN).out.split())
