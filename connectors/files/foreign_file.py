@@ -243,8 +243,9 @@ class ForeignFile:
         values = dict(row.values)
         for ours, text in row.values.items():
             if text and ours in NUMBERS:
-                values[ours] = self._numerals.plain(text) or None
-                if sign := currency_sign(text):
+                plain = self._numerals.plain(text)
+                values[ours] = plain or None
+                if plain != text and (sign := currency_sign(text)):
                     values["currency"] = values.get("currency") or sign
             elif text and ours in DATES:
                 values[ours] = iso_stamp(text, self._order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from connectors.files.columns import SUFFIXES
 from engine.domain.market import Symbol, is_crypto, parse_symbol, slashless_pair
@@ -17,11 +18,15 @@ _BEHIND = re.compile(r"(.+)[. ]([A-Z]+)")
 _CLASS = re.compile(r"([A-Z]{1,5})[-/ _.]([A-Z])")
 
 
-def symbol_names(text: str) -> list[str]:
+@lru_cache(maxsize=1024)  # the rows of a file name the same few
+def symbol_names(text: str) -> tuple[str, ...]:
     """The names in a cell with one or several, also as lists are written: AAPL,MSFT and ['AAPL', 'MSFT']."""
-    return [name for one in re.split(r"[,;|]", text) if (name := one.strip(" \t[](){}'\""))]
+    if re.fullmatch(r"[A-Z.]+( [A-Z.]+)+", text) and foreign_symbol(text) is None:
+        return tuple(text.split())
+    return tuple(name for one in re.split(r"[,;|]", text) if (name := one.strip(" \t[](){}'\"")))
 
 
+@lru_cache(maxsize=1024)
 def foreign_symbol(text: str) -> Symbol | None:
     """The symbol of the data folder for one that a vendor writes; None for what cannot be one.
 
@@ -57,5 +62,5 @@ def is_without_suffix(text: str, symbol: Symbol) -> bool:
     its dash, or without its quote currency."""
     stem, _, _ = symbol.partition("-" if is_crypto(symbol) else ".")
     if is_crypto(symbol):
-        return re.sub(r"[-/_: ]", "", text.upper()) in (stem, symbol.replace("-", ""))
+        return re.sub(r"[-/_ ]", "", _parted(text.upper())[0]) in (stem, symbol.replace("-", ""))
     return text.strip().isdigit() and stem.isdigit() and int(text) == int(stem)

@@ -115,7 +115,7 @@ def _of_text(path: Path, text: str, names: Names) -> tuple[Lines, str]:
     head = text.replace("\0", "").splitlines()[:_LOOKED_AT]
 
     def fit(mark: str) -> tuple[int, int]:
-        tried = list(csv.reader(head, delimiter=mark))
+        tried = list(csv.reader(head, delimiter=mark, skipinitialspace=True))
         return max((_score(row, names) for row in tried), default=0), sorted(map(len, tried))[len(tried) // 2]
 
     named = _SEPARATOR.fullmatch(head[0])
@@ -126,7 +126,7 @@ def _of_text(path: Path, text: str, names: Names) -> tuple[Lines, str]:
 def _parted(path: Path, text: str, separator: str) -> Lines:
     lines: Lines = []
     line = 1
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
     try:
         for cells in reader:
             if cells:

@@ -56,6 +56,7 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
     new: dict[Symbol, dict[int, BarRow]] = {}
     noted: dict[str, list[date]] = {}
     lots: set[str] = set()
+    foreign.need(("date",), "dates")
     in_lots = foreign.taken.columns.get("lots") == _LOTS_OF_TUSHARE
 
     def add(symbol: Symbol, row: Row) -> str | None:

@@ -25,9 +25,9 @@ _UNITS = {
 }
 """Powers of ten that are written after a number."""
 _SIMPLE = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
-_SIGNED = {"€": "EUR", "£": "GBP", "₹": "INR", "₩": "KRW", "₺": "TRY", "zł": "PLN"}
+_SIGNED = {"€": "EUR", "£": "GBP", "₹": "INR", "₩": "KRW", "₺": "TRY", "zł": "PLN", "p": "GBp"}
 """Currencies that a sign tells; $ and ¥ are those of several countries."""
-_CURRENCY = r"(?:(?:US|HK|CA|A|C|S|R)?\$|[¥€£₹₩₺]|zł|元|円|원|[A-Z]{3}(?![A-Za-z]))"
+_CURRENCY = r"(?:(?:US|HK|CA|A|C|S|R)?\$|[¥€£₹₩₺]|zł|元|円|원|(?:[A-Z]{2}[A-Zp]|p)(?![A-Za-z]))"
 _NUMBER = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[+-])?\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[+-])?"
     r"(?P<body>\d[\d.,'\u2019\u02bc ]*|[.,]\d+)(?P<power>[eE][+-]?\d+)?"

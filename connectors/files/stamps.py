@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from email.utils import parsedate_to_datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -73,13 +74,10 @@ def day_by_order(text: str) -> dict[str, date]:
 def iso_stamp(text: str, order: str | None) -> str:
     """A stamp as ISO 8601, whose date may be in figures in an order of ORDERS, or have a month's name; any other as it
     is."""
-    plain = _normal(text)
-    try:
-        datetime.fromisoformat(plain)
-    except ValueError:
-        pass
-    else:
+    with suppress(ValueError):
+        datetime.fromisoformat(text)
         return text
+    plain = _normal(text)
     day, rest = _dated(plain, order)
     if day is None or not rest.strip(" ,"):
         return text if day is None else day.isoformat()
@@ -175,8 +173,8 @@ def _moment(day: date, found: re.Match[str]) -> str | None:
 
 
 def _parsed(text: str) -> date | datetime:
-    if re.fullmatch(r"\d{8}", text):
-        return date.fromisoformat(text)
+    if re.fullmatch(r"\d{8}(\.0)?", text):
+        return date.fromisoformat(text[:8])
     if re.fullmatch(r"\d{9,19}(\.\d+)?", text):
         seconds = float(text) if "." in text else int(text)
         unit = next(unit for most, unit in _UNITS if seconds < most)

@@ -162,7 +162,9 @@ def test_the_decimal_mark_is_that_of_the_file(bring: Bring, tmp_path: Path) -> N
     assert rows(tmp_path)[1] == "2025-01-03,1885,1905,1870,1892,,41000"
 
 
-def test_a_price_in_another_currency_is_refused(bring: Bring) -> None:
+def test_a_price_in_another_currency_is_refused(bring: Bring, tmp_path: Path) -> None:
+    bring(f"{HEAD}\n2025-01-02,188.5p,190p,187p,189p,1\n", "VOD.L")
+    assert rows(tmp_path, symbol="VOD.L") == ["2025-01-02,1.885,1.9,1.87,1.89,,1"]
     assert "EUR" in str(refused(bring, f'{HEAD}\n2025-01-02,"€188.5","€190","€187","€189",1\n', "AAPL"))
 
 
@@ -335,6 +337,7 @@ def test_answers_of_services_are_read_in_their_shapes(bring: Bring, tmp_path: Pa
         {"symbols": ["MSFT"]},
         {"tickers": ["msft"]},
         {"related": "MSFT"},
+        {"symbols": "MSFT NVDA"},
         {"symbols": "['MSFT', 'NVDA']"},
         {"ticker_sentiment": [{"ticker": "MSFT", "relevance_score": "0.9"}]},
         {"stocks": [{"name": "MSFT"}]},
@@ -416,6 +419,14 @@ TABLE = f"{HEAD}\n2025-01-02,{PRICES}\n2025-01-03,{PRICES}\n"
         (b"\xef\xbb\xbf" + TABLE.encode(), ""),
         (TABLE.encode("utf-16"), ""),
         (TABLE.replace(",", "\t"), ""),
+        (
+            TABLE.replace(",", ', "')
+            .replace("\n", '"\n')
+            .replace("Date", '"Date')
+            .replace("2025-01-0", '"2025-01-0')
+            .replace(', "', '", "'),
+            "",
+        ),
         (TABLE.replace(",", "|"), ""),
         (TABLE.replace("\n", "\r\n"), ""),
         (TABLE.replace("000\n", "000,\n"), ""),
