@@ -160,9 +160,9 @@ def _outcome_line(outcome: Outcome) -> str:
     """A decision and its outcome on one line."""
     decided = f"{outcome.decision_session}: {outcome.action} {_figure(outcome.size)}"
     move = outcome.move if isinstance(outcome, ReadOutcome) else None
-    moved = "" if move is None else f"the asset then {move * 100:+.2f}%, "
+    moved = "" if move is None else f" (the asset itself {move * 100:+.2f}%)"
     return (
-        f"{decided}, close {money(outcome.close)}, {moved}reward {outcome.reward * 100:+.3f}%, "
+        f"{decided}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%{moved}, "
         f"cumulative {outcome.cumulative * 100:+.2f}%. Named: {plain(outcome.key_factors, 300) or 'nothing'}"
     )
 

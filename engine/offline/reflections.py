@@ -328,7 +328,9 @@ def _evaluation(outcomes: Sequence[Outcome]) -> str:
     earned = sum((o.reward for o in outcomes), Decimal(0)) * 100
     good = sum(o.reward > 0 for o in outcomes)
     word = "Good" if earned > 0 and 2 * good >= len(outcomes) else "Poor" if earned < 0 else "Mixed"
-    moved = "" if (move := _asset_move(outcomes)) is None else f", while the asset itself moved {move:+.2f}%"
+    # Of a period without a reward every review says the same, and is kept once.
+    move = _asset_move(outcomes) if any(o.reward for o in outcomes) else None
+    moved = "" if move is None else f", while the asset itself moved {move:+.2f}%"
     return f"{word}: {good} of {counted(len(outcomes), 'session')} earned, all together {earned:+.3f}%{moved}."
 
 

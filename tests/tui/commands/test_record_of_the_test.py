@@ -33,7 +33,7 @@ def test_what_training_earned_is_no_record_of_the_test(fresh: Path, run: Run, pr
     assert all(day >= FIRST for entry in asked for day, _ in record(entry))
     for entry in asked:
         for day, line in record(entry):
-            assert re.search(r"the asset then [+-]\d+\.\d\d%, reward", line), (day, line)
+            assert re.search(r"reward [+-]\d+\.\d{3}% \(the asset itself [+-]\d+\.\d\d%\), cumul", line), (day, line)
     # What memory brings up of training says so.
     text = "\n".join(message.text for entry in asked for message in entry.messages)
     for word in ("all so far", "Good: ", "Poor: ", "Mixed: "):
