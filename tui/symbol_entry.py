@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.domain.market import is_crypto
 from engine.errors import ConfigError
 from tui.first_configuration import check_configuration, filled_in, known_symbols, symbols_of
 from tui.first_run import SYMBOLS
@@ -18,7 +19,7 @@ from tui.set_up import Question
 if TYPE_CHECKING:
     from tui.invocation import Invocation
 
-PROPOSED = 8
+PROPOSED = 4
 """Symbols of a data folder that are proposed."""
 
 
@@ -69,7 +70,10 @@ def symbol_entry(invocation: Invocation) -> SymbolEntry:
     asked = SYMBOLS
     if folder is not None:
         there = sorted(path.stem for path in (Path(folder).expanduser() / "prices").glob("*.csv"))
-        asked = replace(asked, proposed=",".join(there[:PROPOSED]), check=partial(known_symbols, folder=folder))
+        shares = [symbol for symbol in there if not is_crypto(symbol)]  # among which crypto would move the close
+        asked = replace(
+            asked, proposed=",".join((shares or there)[:PROPOSED]), check=partial(known_symbols, folder=folder)
+        )
 
     def checked(text: str) -> str:
         answer = asked.check(text)

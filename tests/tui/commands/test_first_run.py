@@ -19,6 +19,7 @@ from textual.widgets import Input, Static
 
 from connectors.sandbox.server import SandboxServer
 from engine.config import load_config
+from engine.domain.market import is_crypto
 from engine.errors import ConfigError
 from engine.keys import keep_keys, load_keys, stored_keys
 from engine.messages.commands import RunCycle
@@ -229,6 +230,8 @@ async def test_a_desk_without_symbols_leads_into_the_set_up(
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, SetUpScreen) and bool(app.screen.query(Input)))
         assert "--symbols" not in app.bridge.snapshot().trouble
+        proposed = app.screen.query_one(Input).placeholder.split(",")
+        assert proposed and not any(map(is_crypto, proposed)), "crypto would move the close"
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, SetUpScreen))
         assert "ctrl+p choose symbols" in str(app.screen.query_one(ErrorBar).render()), "it begins by itself once"
