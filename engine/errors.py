@@ -1,6 +1,7 @@
 """Errors that Paperdesk raises on purpose, with the exit code that each ends a command with.
 
     PaperdeskError
+    |-- OrdersRejected        1   every order of a run was rejected as it was sent
     |-- UsageError            2   a command was called in a way that cannot mean anything
     |-- DataError            65   data is missing, stale or malformed
     |   |-- MissingData           no folder, no symbol, no session
@@ -69,6 +70,12 @@ class MalformedData(DataError):
 
 class StaleData(DataError):
     """Data ends before the session that it is needed for."""
+
+
+class OrdersRejected(PaperdeskError):
+    """Every order of a run was rejected as it was sent."""
+
+    exit_code = NO
 
 
 class InvariantBroken(PaperdeskError):

@@ -60,6 +60,9 @@ def broker_account(account: Raw, positions: Sequence[Raw]) -> BrokerAccount:
         equity=fields.number("portfolio_value") if equity is None else equity,
         positions=dict(map(_position, positions)),
         prices=dict(filter(None, map(_price, positions))),
+        buying_power=fields.number_or_none("buying_power"),
+        crypto_power=fields.number_or_none("non_marginable_buying_power"),
+        shorting=fields.text("shorting_enabled").lower() != "false",
         remarks=tuple(_remarks(fields, status)),
     )
 
@@ -118,7 +121,17 @@ def asset(raw: Raw) -> Asset:
         raise MalformedData(f"{fields.where}: tradable is missing; look at it at the broker")
     symbol = from_wire(fields.required("symbol"), fields.text("class"))
     name, status = fields.text("name"), fields.text("status")
-    return Asset(symbol, name, status, fields.flag("tradable"), fields.flag("fractionable"))
+    return Asset(
+        symbol=symbol,
+        name=name,
+        status=status,
+        tradable=fields.flag("tradable"),
+        fractionable=fields.flag("fractionable"),
+        shortable=fields.flag("shortable"),
+        easy_to_borrow=fields.flag("easy_to_borrow"),
+        increment=fields.number_or_none("min_trade_increment"),
+        least=fields.number_or_none("min_order_size"),
+    )
 
 
 def equity_by_session(document: Any) -> dict[date, Decimal]:

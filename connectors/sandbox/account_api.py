@@ -53,7 +53,7 @@ class AccountApi:
             "trade_suspended_by_user": book.configurations["suspend_trade"],
             "shorting_enabled": not book.configurations["no_shorting"],
         }
-        return FIXED_FIELDS["account"] | texts(asdict(figures) | document)
+        return FIXED_FIELDS["account"] | texts(asdict(figures) | document) | exchange.faults.changed("account")
 
     @route("GET", "/v2/account/configurations")
     def configurations(self, request: Request) -> dict[str, Any]:
@@ -139,7 +139,8 @@ class AccountApi:
             "fractionable": True,
             "attributes": [],
         }
-        return document if shares else document | FIXED_FIELDS["crypto asset"]
+        fixed = {} if shares else FIXED_FIELDS["crypto asset"]
+        return document | fixed | self._exchange.faults.changed("asset", listing.symbol)
 
     @route("GET", "/v2/account/activities", "/v2/account/activities/{type}")
     def activities(self, request: Request) -> list[dict[str, Any]]:

@@ -69,6 +69,7 @@ class Exchange(MatchingEngine):
         self._check_account()
         if not self.is_tradable(ticket.symbol):
             raise invalid(f"asset {listing.wire} is not tradable")
+        self._check_asset(ticket)
         intent = self._intent(ticket, replaces)
         fault = self.faults.for_order(listing.wire, ticket.side.value.lower())
         if fault is not None and fault.kind == "refuse":
@@ -142,6 +143,22 @@ class Exchange(MatchingEngine):
         if self.book.configurations["suspend_trade"]:
             raise forbidden("new orders are rejected by user request")
 
+    def _check_asset(self, ticket: Ticket) -> None:
+        """Raise ApiError for a quantity that the asset does not take."""
+        said, qty = self.faults.changed("asset", ticket.symbol), ticket.qty
+        step, least = (Decimal(str(said.get(name, 0))) for name in ("min_trade_increment", "min_order_size"))
+        if qty is not None and step and qty % step:
+            raise invalid(f"qty increment must be {step}")
+        if qty is not None and qty < least:
+            raise forbidden(f"qty must be >= minimal qty of order {least}")
+        if said.get("fractionable") is False and (qty is None or qty != qty.to_integral_value()):
+            raise forbidden(f'asset "{self.market.listing(ticket.symbol).wire}" is not fractionable')
+
+    def _power(self, *, coins: bool) -> Decimal:
+        """The amount for which shares, or coins, can be bought."""
+        account, name = self.figures(), "non_marginable_buying_power" if coins else "buying_power"
+        return Decimal(self.faults.changed("account").get(name, getattr(account, name)))
+
     def _intent(self, ticket: Ticket, replaces: SandboxOrder | None) -> str:
         """Check cash or shares, net of all open orders but the replaced one; return the order's intent.
 
@@ -168,8 +185,7 @@ class Exchange(MatchingEngine):
             cost = max(ZERO, cost + EXACT.multiply(held, price))
         if replaces is not None:
             freed = EXACT.multiply(freed, replaces.limit_price or ask)
-        account = self.figures()
-        _check_power((account.non_marginable_buying_power if crypto else account.buying_power) + freed, cost)
+        _check_power(self._power(coins=crypto) + freed, cost)
         return "buy_to_close" if held < 0 else "buy_to_open"
 
     def _sale_intent(self, ticket: Ticket, price: Decimal, freed: Decimal) -> str:
@@ -179,7 +195,10 @@ class Exchange(MatchingEngine):
         free = max(ZERO, max(held, ZERO) - taken)
         if quantity <= free:
             return "sell_to_close"
+        said = self.faults.changed("asset", ticket.symbol)
         shorts = held <= 0 and not listing.crypto and not self.book.configurations["no_shorting"]
+        if shorts and not (said.get("shortable", True) and said.get("easy_to_borrow", True)):
+            raise forbidden(f'asset "{listing.wire}" cannot be sold short')
         if not shorts or ticket.qty is None or quantity != quantity.to_integral_value():
             raise forbidden(
                 f"insufficient qty available for order (requested: {plain(quantity)}, available: {plain(free)})",
@@ -188,7 +207,7 @@ class Exchange(MatchingEngine):
                 held_for_orders=plain(taken),
                 symbol=listing.compact,
             )
-        _check_power(self.figures().buying_power, EXACT.multiply(quantity, price))
+        _check_power(self._power(coins=False), EXACT.multiply(quantity, price))
         return "sell_to_open"
 
     # Time

@@ -18,6 +18,8 @@
                  refuse             403 with `message`
     of streams   lost_event, duplicate_event (by `event`: fill, new, q, b ...), disconnect
     of the world account_blocked, trading_blocked; halted, untradable (`symbol`); renamed (`symbol` to `then`)
+                 account, asset     the fields of `change` in the account, or in the asset `symbol`, to which orders
+                                    are held: increments, minima, fractionable, shortable, easy_to_borrow, buying power
                  bar                of the daily bars of `symbol` from its day on: prices times `fraction`, and the
                                     fields of `change`
 
@@ -52,7 +54,7 @@ ANSWERS = (
 CHANGED = ("cut", "drip", "edit", "list")
 ORDERS = ("partial_fill", "reject", "refuse")
 STREAMS = ("lost_event", "duplicate_event", "disconnect")
-WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed", "bar")
+WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed", "bar", "account", "asset")
 KINDS = ANSWERS + CHANGED + ORDERS + STREAMS + WORLD
 THEN = ("fill", "cancel", "expire")
 _STATUS = {
@@ -171,6 +173,11 @@ class Faults:
         """The active rule of the world, for a symbol or in general."""
         return next((r for r in self.rules if r.kind == kind and r.symbol in ("*", symbol)), None)
 
+    def changed(self, kind: str, symbol: Symbol = "*") -> dict[str, Any]:
+        """The fields that a rule of the world changes in the account, or in an asset."""
+        rule = self.active(kind, symbol)
+        return {} if rule is None else dict(rule.change)
+
     def halted_since(self, symbol: Symbol) -> datetime | None:
         """Time of a symbol's halt, None where it trades."""
         rule = self.active("halted", symbol)
@@ -205,7 +212,7 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
     values = {name: _like(name, value, allowed[name]) for name, value in document.items()}
     if kind == "partial_fill" and (values.get("then", "fill") not in THEN or not 0 < values.get("fraction", _HALF) < 1):
         raise invalid(f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}")
-    if kind in ("halted", "untradable", "renamed", "bar") and not values.get("symbol"):
+    if kind in ("halted", "untradable", "renamed", "bar", "asset") and not values.get("symbol"):
         raise invalid(f"{kind} needs a symbol")
     if kind == "list" and values.get("then") not in LISTS:
         raise invalid(f"list needs then, one of {', '.join(LISTS)}")

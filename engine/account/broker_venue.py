@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -12,16 +12,19 @@ from engine.account.crypto_fees import less_fees
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
 from engine.domain.ledger import carried_forward
-from engine.domain.market import Symbol
+from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Order, OrderUpdate, Side
-from engine.domain.portfolio import EXACT, ZERO, Portfolio
+from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO, Portfolio
 from engine.domain.run import EquityPoint
-from engine.errors import CredentialsRefused
-from engine.execution.limits import whole_share_cost
-from engine.execution.venue import BuyingPower, SettledSession, Settlement
+from engine.errors import ConfigError, CredentialsRefused
+from engine.execution.limits import ONE, whole_share_cost
+from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import Broker
+
+LEAST_CRYPTO_ORDER = Decimal(10)
+"""The smallest amount of an order in crypto."""
 
 
 @dataclass(eq=False)
@@ -35,6 +38,7 @@ class BrokerVenue:
     prices: the last closes that the desk decides on, in the quote currency
     claim: receives the account's id before anything rests on it; raises ConfigError where another desk has it
     desk: name of the desk
+    currency: of the desk's symbols
     patience: for how long a difference in cash waits for its entry in the account's history
     """
 
@@ -50,6 +54,7 @@ class BrokerVenue:
     claim: Callable[[str], None]
     desk: str
     patience: timedelta
+    currency: str = "USD"
     books: EquityPoint | None = field(init=False)
     buying_power: BuyingPower = field(init=False)
 
@@ -57,6 +62,7 @@ class BrokerVenue:
         self.books = journal_snapshot(self.reader).books
         self.buying_power = BuyingPower(ZERO)
         self._assets: dict[Symbol, Asset | None] = {}
+        self._shorting = True
         self._fees_taken: tuple[Difference, ...] = ()
 
     @property
@@ -79,6 +85,11 @@ class BrokerVenue:
             raise CredentialsRefused(
                 f"the broker's account {report.account.id} cannot trade: {report.account.blocked}; ask the broker"
             )
+        if report.account.currency != self.currency:
+            raise ConfigError(
+                f"the broker's account is in {report.account.currency}, and the desk trades in {self.currency}: use an "
+                "account in that currency, or other symbols"
+            )
         self.claim(report.account.id)
         self.booking.orders(report, session)
         self.booking.require_agreement(report, self.desk, self.patience)
@@ -94,6 +105,28 @@ class BrokerVenue:
         """The symbols that the broker does not split into parts."""
         assets = [(symbol, await self._asset(symbol)) for symbol in symbols]
         return frozenset(symbol for symbol, asset in assets if asset is not None and not asset.fractionable)
+
+    async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
+        """The orders that the broker takes of symbols, by what it says of each and of the account."""
+        assets = [(symbol, await self._asset(symbol)) for symbol in symbols]
+        return {symbol: self._terms(asset) for symbol, asset in assets if asset is not None}
+
+    def _terms(self, asset: Asset) -> OrderTerms:
+        coin = is_crypto(asset.symbol)
+        no_short = ""
+        if coin:
+            no_short = "coins are never sold short"
+        elif not self._shorting:
+            no_short = "the account may not sell short"
+        elif not asset.shortable or not asset.easy_to_borrow:
+            why = "it is hard to borrow" if asset.shortable else "it is not shortable"
+            no_short = f"the broker does not sell {asset.symbol} short: {why}"
+        return OrderTerms(
+            step=max(SHARE_STEP if asset.fractionable else ONE, asset.increment or ZERO),
+            least_quantity=asset.least or ZERO,
+            least_amount=LEAST_CRYPTO_ORDER if coin else ZERO,
+            no_short=no_short,
+        )
 
     async def restriction(self, symbol: Symbol) -> str:
         """The reason why nobody can trade a symbol at the broker; empty where it is traded."""
@@ -139,7 +172,10 @@ class BrokerVenue:
             elif order.quantity is not None:
                 queued[order.symbol] = queued.get(order.symbol, ZERO) + order.quantity - order.filled_quantity
         held = {symbol: position.quantity for symbol, position in account.positions.items()}
-        self.buying_power = BuyingPower(account.cash, reserved, held, queued)
+        self._shorting = account.shorting
+        self.buying_power = BuyingPower(
+            account.cash, reserved, held, queued, shares=account.buying_power, crypto=account.crypto_power
+        )
 
     def _may_take(self, order: BrokerOrder) -> Decimal:
         """Cash that the rest of an open buy may still take."""

@@ -19,14 +19,14 @@ from engine.clock import OffsetClock, SyncedClock
 from engine.domain.exchanges import Exchanges
 from engine.domain.market import Symbol
 from engine.domain.run import RunOutcome
-from engine.errors import NO_DESK_SYMBOLS, ConfigError, StaleData, UsageError
+from engine.errors import NO_DESK_SYMBOLS, ConfigError, PaperdeskError, StaleData, UsageError
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_in
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, session_to_decide
 from engine.ports import Broker, Calendar, Clock
 from engine.services import Services
-from engine.session.context import run_id
+from engine.session.context import run_error, run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class Finished:
     run: str
     session: date
     frozen: tuple[FrozenSymbol, ...] = ()
+
+    @property
+    def error(self) -> PaperdeskError | None:
+        """The error that the run ended with because of them; None for none."""
+        return run_error(self.frozen, ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,5 +166,6 @@ class DeskMarket:
             prices=market.at(decision_time(context.calendar, context.session)).close,
             claim=lambda identity: claim_account(places.account_file(identity), desk, identity),
             desk=desk,
+            currency=context.services.config.exchanges.of_portfolio(context.services.symbols).currency,
             patience=timedelta(hours=context.services.config.broker.late_entry_hours),
         )

@@ -23,6 +23,7 @@ from engine.app.rehearsal.certificate import check_rehearsed
 from engine.app.run_report import keep_report
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
+from engine.domain.market import is_crypto
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunOutcome
@@ -65,6 +66,12 @@ async def run_desk(
     preset = briefed(load_preset(config.desk.preset), briefing)
     if context.only is not None and preset.decision == "portfolio":
         raise ConfigError(f"{preset.name} decides on the whole portfolio in one question: no symbol is decided alone")
+    coins = [symbol for symbol in services.symbols if is_crypto(symbol)]
+    if services.broker is not None and preset.sizing.allow_short and coins:
+        raise ConfigError(
+            f"{preset.name} sells short (sizing.allow_short), and no broker lets coins be sold short: take "
+            f"{', '.join(coins)} off desk.symbols, or set it to false"
+        )
     check_rehearsed(services, preset)
     models = build_models(services, preset)
     for note in price_notes(services, preset):

@@ -27,7 +27,6 @@ from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
 from engine.errors import NO_DESK_SYMBOLS, ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
 from engine.execution.controls import pause_of
-from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.market.live_prices import LivePrices
 from engine.messages.events import CycleFailed, Noticed, Publish
 from engine.ports import Calendar, Clock
@@ -187,9 +186,8 @@ class DeskWatch:
         self._cut_short = isinstance(done, DeskRunResult) and done.paused is not None
         if isinstance(done, Finished):
             self._notice("info", f"{done.session} is decided already ({done.run})")
-        if to_mend := reasons(done.frozen):
-            frozen = frozen_error(to_mend)
-            self._notice("error", f"{frozen} (code {frozen.exit_code})")
+        if done.error is not None:
+            self._notice("error", f"{done.error} (code {done.error.exit_code})")
         with DeskJournal(self._services.desk) as journal:
             number = interrupted_cycle(journal.reader, done.session)
         if number is not None and not self._is_paused():

@@ -14,7 +14,6 @@ from engine.app.runs import run_daily
 from engine.domain.market import Symbol
 from engine.domain.run import RunOutcome
 from engine.errors import DeskHalted, NotificationFailed, PaperdeskError, UsageError
-from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.messages.events import Event, Noticed, Publish, RunStarted
 from engine.ports import Notifier
 from engine.reports.documents.row_json import Row
@@ -85,10 +84,9 @@ async def notify_of(
             raise
         if isinstance(done, DeskRunResult):
             notification.run = done.run
-            to_mend = reasons(done.frozen)
-            frozen = frozen_error(to_mend) if to_mend else None
-            said = str(frozen) if frozen else done.undecided or None
-            await notification.send(done.outcome, frozen.exit_code if frozen else 0, said)
+            ended = done.error
+            said = str(ended) if ended else done.undecided or None
+            await notification.send(done.outcome, ended.exit_code if ended else 0, said)
         await notification.ping()
         return done
 

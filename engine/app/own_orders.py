@@ -25,10 +25,10 @@ from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
 from engine.domain.trading_mode import TradingMode
 from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
-from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal
+from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal, refused_by_venue
 from engine.execution.controls import halted
 from engine.execution.submission import Submission
-from engine.execution.venue import Venue
+from engine.execution.venue import OrderTerms, Venue
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.live_prices import LivePrices
@@ -208,13 +208,15 @@ class _Placing:
         """The order, and why it is not taken, empty where it is."""
         symbol, power = self.wanted.symbol, await venue.refresh()
         whole = symbol in await venue.whole_shares([symbol])
-        held = power.held.get(symbol, ZERO)
-        order = own_order(identity, self.wanted, price(symbol), self.context.session, held=held, whole=whole)
+        held, terms = power.held.get(symbol, ZERO), (await venue.terms([symbol])).get(symbol)
+        step = OrderTerms().step if terms is None else terms.step
+        order = own_order(identity, self.wanted, price(symbol), self.context.session, held=held, whole=whole, step=step)
         if symbol in {one.symbol for one in self.traded.frozen}:
             return order, f"{symbol} is frozen: its bars are not usable"
         floor = cash_floor(venue.portfolio, price, self.preset.sizing.cash_floor)
         refused = _halt_words(self.traded.reader) or await venue.restriction(symbol)
-        return order, refused or own_refusal(order, power, price(symbol), floor=floor)
+        refused = refused or own_refusal(order, power, price(symbol), floor=floor)
+        return order, refused or refused_by_venue(order, terms, power, price(symbol))
 
     def _effect(self, order: Order, venue: Venue, price: Price, time: datetime | None) -> OrderEffect:
         portfolio = venue.portfolio

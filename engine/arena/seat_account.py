@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 
@@ -14,7 +14,7 @@ from engine.domain.market import Symbol
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint
-from engine.execution.venue import BuyingPower, SettledSession, Settlement
+from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 
 _KINDS = {FlowKind.INCOME: EXTERNAL, FlowKind.SHOCK: EXTERNAL}
 """Flows that no trade has earned; the others keep their name."""
@@ -55,6 +55,10 @@ class SeatAccount:
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """All: the arena trades no part of a share."""
         return frozenset(symbols)
+
+    async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
+        """None: any order is taken."""
+        return {}
 
     def close(self, arena: Market) -> None:
         """Keep the books of a day that has closed, with its trades and flows."""

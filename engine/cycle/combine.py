@@ -168,6 +168,8 @@ def size_and_limit(
         cycle=turn.number,
         sizing=sizing,
         whole_shares=turn.whole_shares,
+        terms=turn.terms,
+        power=turn.power,
         funds=Funds(turn.portfolio.cash - turn.reserved, turn.value) if turn.books else None,
     )
     limited = limit(batch, requests, turn.taken)

@@ -15,6 +15,7 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.recollection import Recollection
+from engine.execution.venue import BuyingPower, OrderTerms
 from engine.market.point_in_time import MarketAsOf
 
 
@@ -103,6 +104,8 @@ class Turn:
     taken: cash by book (the empty name: the desk's only book) that orders of symbols before these have taken in the
         same batch, where a part of it is decided: it counts for the limits, and no agent sees it.
     whole_shares: symbols of which no part of a share is traded.
+    terms: the orders that the venue takes, by symbol; any of one that is left out.
+    power: the venue's own limits of what can be bought; None for none.
     prices: of the moment, where a cycle within a session has asked for them; else the last close counts.
     """
 
@@ -125,6 +128,8 @@ class Turn:
     hindsight_until: datetime | None = None
     taken: Mapping[str, Decimal] = field(default_factory=dict)
     whole_shares: frozenset[Symbol] = frozenset()
+    terms: Mapping[Symbol, OrderTerms] = field(default_factory=dict)
+    power: BuyingPower | None = None
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
     def price(self, symbol: Symbol) -> Decimal:

@@ -28,6 +28,9 @@ class BrokerAccount:
     cash: may be negative on margin.
     equity: cash and positions at the broker's prices.
     prices: the broker's of now, of the positions for which it names one.
+    buying_power, crypto_power: the amounts for which shares, and coins, can be bought beside what is open; None where
+        it does not say.
+    shorting: shares may be sold short.
     remarks: what a person should know of it, and that keeps nothing from being traded.
     """
 
@@ -39,6 +42,9 @@ class BrokerAccount:
     equity: Decimal
     positions: Mapping[Symbol, Position] = field(default_factory=dict)
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    buying_power: Decimal | None = None
+    crypto_power: Decimal | None = None
+    shorting: bool = True
     remarks: tuple[str, ...] = ()
 
 
@@ -127,6 +133,9 @@ class Asset:
     """An instrument as the broker lists it.
 
     fractionable: parts of a share may be traded, and bought by amount.
+    shortable, easy_to_borrow: it may be sold short, and there are shares to borrow for it.
+    increment: quantities are multiples of it; None where the broker does not say.
+    least: the smallest quantity of an order; None where the broker does not say.
     """
 
     symbol: Symbol
@@ -134,6 +143,10 @@ class Asset:
     status: str
     tradable: bool
     fractionable: bool
+    shortable: bool = True
+    easy_to_borrow: bool = True
+    increment: Decimal | None = None
+    least: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

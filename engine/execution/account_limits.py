@@ -13,8 +13,8 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderSize, Side
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, Portfolio
 from engine.errors import UsageError
-from engine.execution.limits import ONE, OVERNIGHT, SMALLEST_ORDER, cost
-from engine.execution.venue import BuyingPower
+from engine.execution.limits import ONE, OVERNIGHT, SMALLEST_ORDER, cost, in_steps, too_small
+from engine.execution.venue import BuyingPower, OrderTerms
 from engine.messages.commands import Edit, PlaceOrder
 
 Price = Callable[[Symbol], Decimal]
@@ -45,6 +45,31 @@ def shortfall(order: Order, power: BuyingPower, price: Decimal, *, floor: Decima
     if allow_short or wanted <= free:
         return ""
     return f"it would sell {wanted.normalize():f} shares, and {max(free, ZERO).normalize():f} are free to be sold"
+
+
+def refused_by_venue(order: Order, terms: OrderTerms | None, power: BuyingPower, price: Decimal) -> str:
+    """The limit of the venue itself that an order at a price would not pass, in a sentence; empty for none. A buy that
+    takes back no more than is short needs no buying power."""
+    quantity, held = shares_of(order, price), power.held.get(order.symbol, ZERO)
+    sells, most = order.side is Side.SELL, power.limit(order.symbol)
+    short = max(quantity - max(held - power.queued.get(order.symbol, ZERO), ZERO), ZERO) if sells else ZERO
+    covers = not sells and quantity <= -held
+    takes = short * price if sells or covers else cost(order, price)
+    if most is not None and takes > most:
+        return f"the account's buying power is {most:,.2f}, and it may take {takes:,.2f}"
+    if terms is None:
+        return ""
+    if order.quantity is not None and in_steps(order.quantity, terms.step) != order.quantity:
+        return f"{order.symbol} is traded in steps of {plain(terms.step)}, and not {plain(order.quantity)}"
+    small = too_small(terms, quantity, quantity * price, terms.least_amount)
+    return small or (_not_short(quantity, held, terms) if short else "")
+
+
+def _not_short(quantity: Decimal, held: Decimal, terms: OrderTerms) -> str:
+    if terms.no_short or held > 0:
+        return terms.no_short or "it would sell what is held and more: nobody takes both in one order"
+    whole = quantity == quantity.to_integral_value()
+    return "" if whole else f"only whole shares are sold short, not {plain(quantity)}"
 
 
 def short_excess(order: Order, power: BuyingPower, portfolio: Portfolio, price: Price) -> str:
@@ -78,11 +103,19 @@ def buying_power(portfolio: Portfolio, orders: Iterable[Order], price: Price) ->
 
 
 def own_order(
-    identity: str, wanted: PlaceOrder, price: Decimal, session: date, *, held: Decimal = ZERO, whole: bool = False
+    identity: str,
+    wanted: PlaceOrder,
+    price: Decimal,
+    session: date,
+    *,
+    held: Decimal = ZERO,
+    whole: bool = False,
+    step: Decimal = SHARE_STEP,
 ) -> Order:
     """The operator's order of a decision session at a price, with so many shares held (negative where short); `whole`
-    where no part of a share is traded. A buy is for an amount, so that it never costs more than is reserved; a sale,
-    and what buys back a short position, is for shares. Raises UsageError for a size that cannot be traded."""
+    where no part of a share is traded, else in multiples of `step`. A buy is for an amount, so that it never costs more
+    than is reserved; a sale, and what buys back a short position, is for shares. Raises UsageError for a size that
+    cannot be traded."""
     size = wanted.size.number
     if not size.is_finite() or size <= 0:
         raise UsageError(f"an order needs a size above zero, not {size}")
@@ -92,10 +125,10 @@ def own_order(
         if notional < SMALLEST_ORDER:
             raise UsageError(f"{notional} is less than the smallest order, {SMALLEST_ORDER}")
         return order(notional=notional)
-    step, most = ONE if whole else SHARE_STEP, price * OVERNIGHT if wanted.side is Side.BUY else price
-    quantity = (size / most if wanted.size.money else size).quantize(step, ROUND_DOWN)
+    step, most = ONE if whole else step, price * OVERNIGHT if wanted.side is Side.BUY else price
+    quantity = in_steps(size / most if wanted.size.money else size, step)
     if not quantity or (not wanted.size.money and quantity != size):
-        what = "whole shares" if whole else f"steps of {SHARE_STEP} shares"
+        what = "whole shares" if whole else f"steps of {plain(step)} shares"
         raise UsageError(f"{wanted.symbol}: {plain(size)} does not come to {what}, in which it is traded")
     return order(quantity=quantity)
 

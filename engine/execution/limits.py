@@ -6,17 +6,19 @@ is not counted, since a queued sale may not fill. The result never depends on wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from types import MappingProxyType
 
+from engine.domain.decimal_text import plain
 from engine.domain.decision import Action, Cut
 from engine.domain.market import Symbol
 from engine.domain.order import Order, Side
 from engine.domain.order_id import order_id
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, PositionContext
 from engine.execution.sizing import HUNDRED, Sized, percent
+from engine.execution.venue import BuyingPower, OrderTerms
 from engine.settings import Sizing
 
 SMALLEST_ORDER = Decimal(1)
@@ -63,6 +65,8 @@ class Batch:
     cycle: number of the cycle after that session.
     sizing: the preset's cash floor and rules.
     whole_shares: symbols of which no part of a share is traded.
+    terms: the orders that the venue takes, by symbol; any of one that is left out.
+    power: the venue's own limits of what can be bought; None for none.
     funds: of the desk, where its owners keep books: no order may cross the desk's floor either. None: one book.
     """
 
@@ -71,7 +75,14 @@ class Batch:
     cycle: int
     sizing: Sizing
     whole_shares: frozenset[Symbol] = frozenset()
+    terms: Mapping[Symbol, OrderTerms] = field(default_factory=dict)
+    power: BuyingPower | None = None
     funds: Funds | None = None
+
+    def terms_of(self, symbol: Symbol) -> OrderTerms:
+        """The orders that are taken of a symbol."""
+        terms = self.terms.get(symbol, OrderTerms())
+        return replace(terms, step=max(ONE, terms.step)) if symbol in self.whole_shares else terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,35 +145,50 @@ def whole_share_cost(quantity: Decimal, price: Decimal) -> Decimal:
 
 
 def _buy(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Approved | Refused:
-    asked, value = request.sized.size, request.position.value
-    wanted, room = value * asked / HUNDRED, _room(batch, request, spent)
+    asked, value, terms = request.sized.size, request.position.value, batch.terms_of(request.symbol)
+    wanted, (room, rule, limit) = value * asked / HUNDRED, _room(batch, request, spent)
     least = min(asked, SMALLEST_SIZE)
     if batch.sizing.whole:
         # The size is rounded; all cash is spent to the cent, and what no size could be named for is too little.
         wanted, least = request.position.cash - value * batch.sizing.cash_floor, SMALLEST_SIZE
     notional = min(wanted, room).quantize(CENT, ROUND_DOWN)
     smallest = value * least / HUNDRED
-    floor = f"{batch.sizing.cash_floor:.0%} of the portfolio stays cash"
-    if notional < SMALLEST_ORDER or room < smallest:
-        reason = f"{floor}: {max(room, ZERO):.2f} could be spent, less than the smallest purchase"
-        return Refused((Cut("cash floor", asked, ZERO, reason),))
+    if notional < max(SMALLEST_ORDER, terms.least_amount) <= wanted or room < smallest:
+        reason = f"{limit}: {max(room, ZERO):.2f} could be spent, less than the smallest purchase"
+        return Refused((Cut(rule, asked, ZERO, reason),))
+    whole = request.symbol in batch.whole_shares
+    least_amount = max(SMALLEST_ORDER, terms.least_amount)
+    if not whole and (small := too_small(terms, notional / request.position.price, notional, least_amount)):
+        return Refused((Cut("order size", asked, ZERO, small),))
     cuts: tuple[Cut, ...] = ()
     allowed = asked
     if wanted > room:
         allowed = percent(room, value)
-        cuts = (Cut("cash floor", asked, allowed, f"{floor}: {notional} of {wanted:.2f} can be spent"),)
-    if request.symbol in batch.whole_shares:
+        cuts = (Cut(rule, asked, allowed, f"{limit}: {notional} of {wanted:.2f} can be spent"),)
+    if whole:
         return _buy_whole(batch, request, notional, allowed, cuts)
     return Approved(_order(batch, request, Side.BUY, notional=notional), allowed, cuts)
 
 
-def _room(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Decimal:
-    """The cash that a buy may take: what is above the floor of its book, and above that of the desk."""
-    position, floor = request.position, batch.sizing.cash_floor
+def _room(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> tuple[Decimal, str, str]:
+    """The cash that a buy may take: what is above the floor of its book, above that of the desk, and within the venue's
+    own limit; with the rule that limits it, and its words."""
+    position, floor, taken = request.position, batch.sizing.cash_floor, sum(spent.values(), ZERO)
     room = position.cash - spent.get(request.book, ZERO) - position.value * floor
-    if batch.funds is None:
-        return room
-    return min(room, batch.funds.cash - sum(spent.values(), ZERO) - batch.funds.value * floor)
+    if batch.funds is not None:
+        room = min(room, batch.funds.cash - taken - batch.funds.value * floor)
+    most = None if batch.power is None else batch.power.limit(request.symbol)
+    if most is not None and most - taken < room:
+        return most - taken, "buying power", f"the account's buying power is {most:.2f}"
+    return room, "cash floor", f"{floor:.0%} of the portfolio stays cash"
+
+
+def too_small(terms: OrderTerms, quantity: Decimal, amount: Decimal, least: Decimal) -> str:
+    """The minimum that an order is below: of quantity, or the `least` amount; empty for none."""
+    smallest = max(terms.least_quantity, terms.step)
+    if quantity < smallest:
+        return f"{quantity:.9f} is less than the smallest order that the venue takes, {plain(smallest)}"
+    return f"{amount:.2f} is less than the smallest order that the venue takes, {least}" if amount < least else ""
 
 
 def _buy_whole(
@@ -200,9 +226,18 @@ def _sell(batch: Batch, request: Request, shorted: Decimal) -> Approved | Refuse
     closes = sizing.whole and position.shares > 0
     wanted = position.shares if closes else position.value * asked / HUNDRED / position.price
     most = held = max(position.shares - request.queued, ZERO)
-    if sizing.allow_short and not closes:
+    no_short = _no_short(batch, request) if sizing.allow_short and not closes else ""
+    if sizing.allow_short and not closes and not no_short:
         most += max(position.value - position.shorts - shorted, ZERO) / position.price
-    quantity = _in_steps(batch, request, _whole_or(min(wanted, most), held, position.price))
+    terms = batch.terms_of(request.symbol)
+    quantity = _in_steps(batch, request, _whole_or(min(wanted, most), held, position.price, terms.least_amount))
+    if quantity > held and request.symbol in batch.terms:
+        quantity = quantity.quantize(ONE, ROUND_DOWN)
+    if no_short and quantity <= 0 and not held:
+        return Refused((Cut("short", asked, ZERO, no_short),))
+    small = too_small(terms, quantity, quantity * position.price, terms.least_amount)
+    if small and min(wanted, most) > 0 and request.symbol not in batch.whole_shares:
+        return Refused((Cut("order size", asked, ZERO, small),))
     if quantity <= 0:
         return Refused((_sale_cut(request, ZERO, quantity, held, shorts=sizing.allow_short),))
     cuts: tuple[Cut, ...] = ()
@@ -211,6 +246,16 @@ def _sell(batch: Batch, request: Request, shorted: Decimal) -> Approved | Refuse
         allowed = percent(quantity * position.price, position.value)
         cuts = (_sale_cut(request, allowed, quantity, held, shorts=most > held),)
     return Approved(_order(batch, request, Side.SELL, quantity=quantity), allowed, cuts)
+
+
+def _no_short(batch: Batch, request: Request) -> str:
+    """The reason why a symbol cannot be sold short now: the venue never takes that, or not in the order that sells what
+    is held; empty where it can."""
+    terms = batch.terms.get(request.symbol)
+    if terms is None or terms.no_short:
+        return "" if terms is None else terms.no_short
+    held = request.position.shares > 0
+    return "what is held is sold first: no order of a venue sells it and more" if held else ""
 
 
 def _sale_cut(request: Request, allowed: Decimal, quantity: Decimal, held: Decimal, *, shorts: bool) -> Cut:
@@ -235,13 +280,20 @@ def _newly_short(request: Request, result: Approved | Refused) -> Decimal:
     return max((result.order.quantity or ZERO) - held, ZERO) * request.position.price
 
 
-def _whole_or(quantity: Decimal, whole: Decimal, price: Decimal) -> Decimal:
+def _whole_or(quantity: Decimal, whole: Decimal, price: Decimal, least: Decimal = ZERO) -> Decimal:
     """The whole position where a quantity would leave of it, or go beyond it by, less than can be traded."""
-    return whole if abs(whole - quantity) * price < SMALLEST_ORDER else quantity
+    return whole if abs(whole - quantity) * price < max(SMALLEST_ORDER, least) else quantity
 
 
 def _in_steps(batch: Batch, request: Request, quantity: Decimal) -> Decimal:
-    return quantity.quantize(ONE if request.symbol in batch.whole_shares else SHARE_STEP, ROUND_DOWN)
+    return in_steps(quantity, batch.terms_of(request.symbol).step)
+
+
+def in_steps(quantity: Decimal, step: Decimal) -> Decimal:
+    """The largest multiple of a step up to a quantity."""
+    if step in (ONE, SHARE_STEP):
+        return quantity.quantize(step, ROUND_DOWN)
+    return (quantity // step) * step
 
 
 def _order(

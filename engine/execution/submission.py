@@ -19,7 +19,7 @@ from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.trading_mode import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
-from engine.execution.account_limits import Price, cash_floor, shortfall
+from engine.execution.account_limits import Price, cash_floor, refused_by_venue, shortfall
 from engine.execution.controls import Halted, Paused, approvals, halted, paused
 from engine.execution.limits import cost
 from engine.execution.venue import Venue
@@ -273,9 +273,12 @@ class Submission(OrderRoute):
         return order, _Gate.WAITING if mode is TradingMode.ASK and approval is None else _Gate.OPEN
 
     async def _shortfall(self, order: Order, bounds: _Bounds) -> str:
-        """The cash or shares that the account lacks for an order beside what is open there; empty where nothing."""
-        price = bounds.price(order.symbol)
-        return shortfall(order, await self.venue.refresh(), price, floor=bounds.floor, allow_short=self.allow_short)
+        """The cash or shares that the account lacks for an order beside what is open there, or the venue's own limit
+        that it would not pass; empty for none."""
+        price, power = bounds.price(order.symbol), await self.venue.refresh()
+        lacks = shortfall(order, power, price, floor=bounds.floor, allow_short=self.allow_short)
+        terms = (await self.venue.terms([order.symbol])).get(order.symbol)
+        return lacks or refused_by_venue(order, terms, power, price)
 
     def _too_late(self, until: datetime | None) -> str:
         """The reason why nothing of the run can be sent any more; empty where it still can."""

@@ -8,9 +8,9 @@ from datetime import date
 from decimal import Decimal
 from typing import Protocol
 
-from engine.domain.market import Symbol
+from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Fill, Order, OrderUpdate
-from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.portfolio import SHARE_STEP, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 
@@ -44,15 +44,39 @@ class Settlement:
         return cls(closed, closed, tuple(warnings))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderTerms:
+    """The orders that a venue takes of a symbol.
+
+    step: quantities are multiples of it.
+    least_quantity, least_amount: of an order, in shares and in the quote currency.
+    no_short: why nobody can sell it short; empty where shares may be, whole ones and while none are held.
+    """
+
+    step: Decimal = SHARE_STEP
+    least_quantity: Decimal = ZERO
+    least_amount: Decimal = ZERO
+    no_short: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class BuyingPower:
     """The ability of an account to buy and sell, in the quote currency and in shares: its cash, the part of it that
-    open buys may take, the shares held, and the part of them that open sales may take."""
+    open buys may take, the shares held, and the part of them that open sales may take.
+
+    shares, crypto: the amounts for which the venue itself lets these be bought beside what is open; None for no limit.
+    """
 
     cash: Decimal
     reserved: Decimal = ZERO
     held: Mapping[Symbol, Decimal] = field(default_factory=dict)
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
+    shares: Decimal | None = None
+    crypto: Decimal | None = None
+
+    def limit(self, symbol: Symbol) -> Decimal | None:
+        """The amount for which the venue lets a symbol be bought; None for no limit."""
+        return self.crypto if is_crypto(symbol) else self.shares
 
 
 class SessionVenue(Protocol):
@@ -73,6 +97,9 @@ class SessionVenue(Protocol):
 
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols of which only whole shares are traded."""
+
+    async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
+        """The orders that are taken of symbols; any of one that is left out."""
 
 
 class Venue(SessionVenue, Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -11,12 +11,13 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, Order
+from engine.domain.order import Fill, Order, OrderState
 from engine.domain.portfolio import ZERO
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, RunTrigger
 from engine.domain.trading_mode import TradingMode
+from engine.errors import OrdersRejected, PaperdeskError
 from engine.execution.controls import Halted, Paused
-from engine.execution.frozen_symbols import FrozenSymbol
+from engine.execution.frozen_symbols import FrozenSymbol, frozen_error, reasons
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession, Venue
 from engine.journal.reader import JournalReader
@@ -155,6 +156,16 @@ def about_run(broker: str, mode: TradingMode, label: str, trigger: RunTrigger | 
     return {"broker": broker, "mode": mode, "label": label} | ({} if trigger is None else {"trigger": trigger})
 
 
+def run_error(frozen: Iterable[FrozenSymbol], orders: Sequence[Order]) -> PaperdeskError | None:
+    """The error of a run that froze symbols, or whose orders were all rejected as they were sent; None for none."""
+    if to_mend := reasons(frozen):
+        return frozen_error(to_mend)
+    if orders and all(order.state is OrderState.REJECTED for order in orders):
+        names = ", ".join(order.symbol for order in orders)
+        return OrdersRejected(f"every order was rejected ({names}): `paperdesk orders` has the reasons")
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskRun(SessionContext):
     """The context of one run of a desk: its one session, and what its journal and its reports need.
@@ -256,3 +267,8 @@ class DeskRunResult:
     paused: Paused | None = None
     frozen: tuple[FrozenSymbol, ...] = ()
     undecided: str = ""
+
+    @property
+    def error(self) -> PaperdeskError | None:
+        """The error that the run ends with although it did what it could; None for none."""
+        return run_error(self.frozen, self.orders)

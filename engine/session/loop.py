@@ -100,6 +100,8 @@ async def build_turn(context: SessionContext, moment: Moment, state: RunState) -
         hindsight_until=moment.hindsight_until,
         taken=moment.taken,
         whole_shares=await context.venue.whole_shares(context.symbols),
+        terms=await context.venue.terms(context.symbols),
+        power=power,
         prices=prices,
     )
 

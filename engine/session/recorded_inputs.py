@@ -20,7 +20,7 @@ from engine.domain.json_text import from_json, to_json, typed
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.portfolio import ZERO, Portfolio, Position
-from engine.execution.venue import BuyingPower, SessionVenue, Settlement
+from engine.execution.venue import BuyingPower, OrderTerms, SessionVenue, Settlement
 from engine.market.as_of import Market
 from engine.ports import Calendar
 
@@ -220,3 +220,7 @@ class RecordedVenue:
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """The symbols that were traded in whole shares."""
         return self.whole
+
+    async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
+        """The present ones where the run goes on."""
+        return {} if self.settling is None else await self.settling.terms(symbols)

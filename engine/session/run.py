@@ -15,7 +15,6 @@ from engine.domain.order import Order, OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Halted, Paused
-from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.execution.submission import Submission, SubmissionResult
 from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
@@ -24,7 +23,7 @@ from engine.messages.events import Noticed, OrderMoved, RunFinished
 from engine.messages.from_values import order_filled
 from engine.ports import Pause
 from engine.session.abstentions import NO_DECISION
-from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult
+from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult, run_error
 from engine.session.desk_state import (
     cash_waiting,
     close_abandoned,
@@ -208,8 +207,8 @@ def _end(desk: DeskRun, done: SessionResult, skipped: Sequence[date] = ()) -> De
     undecided = _undecided(desk, done)
     if undecided:
         desk.warn(undecided)
-    to_mend = reasons(desk.frozen)  # the run ends with their error
-    ended = {"exit_code": frozen_error(to_mend).exit_code} if to_mend else {}
+    error = run_error(desk.frozen, submitted.orders)
+    ended = {} if error is None else {"exit_code": error.exit_code}
     desk.journal.run_finished(
         desk.run,
         outcome,

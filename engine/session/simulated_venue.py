@@ -18,7 +18,7 @@ from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint
 from engine.execution.account_limits import Price
 from engine.execution.submission import OrderRoute, SubmissionResult
-from engine.execution.venue import BuyingPower, SettledSession, Settlement
+from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.ports import Calendar
 from engine.session.recorder import DeskRecorder, Recorder
@@ -99,6 +99,10 @@ class SimulatedVenue:
     async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
         """None: the execution rules say what fills."""
         return frozenset()
+
+    async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
+        """None: the execution rules say what fills."""
+        return {}
 
     async def restriction(self, symbol: Symbol) -> str:
         """None before the open: a symbol that does not trade is dropped when its orders fill."""

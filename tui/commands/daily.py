@@ -15,7 +15,7 @@ import click
 from engine.app.desk_journal import DeskJournal
 from engine.domain.order_id import YOU
 from engine.domain.text import listed
-from engine.errors import DataError, DeskHalted, TryAgainLater, UsageError
+from engine.errors import DataError, DeskHalted, PaperdeskError, TryAgainLater, UsageError
 from engine.reports.documents.row_json import cutoff_words
 from engine.reports.documents.session import raise_frozen, session_document
 from engine.reports.settings_text import as_of_text
@@ -50,9 +50,10 @@ def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str 
         # Who waits for a call after every run gets one from the long way, which ends as quickly for a person.
         quick = due is not None and symbol is None and not (services and services.config.notify.ping)
         run_id, outcome = _finished(journal, due) if quick and due else None, NOTHING_TO_DO
+        error: PaperdeskError | None = None
         if run_id is None:
             try:
-                run_id, outcome = _run(services or invocation.services(), journal, requested, due, symbol)
+                run_id, outcome, error = _run(services or invocation.services(), journal, requested, due, symbol)
             except DeskHalted:
                 _show_differences(journal, as_json)
                 raise
@@ -60,6 +61,8 @@ def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str 
         document = session_document(journal.reader, journal.desk, run_id, outcome)
         show_document(document, as_json, lambda: _lines(document, symbol))
         raise_frozen(document)
+        if error is not None:
+            raise error
 
 
 def _finished(journal: DeskJournal, session: date) -> str | None:
@@ -74,8 +77,9 @@ def _finished(journal: DeskJournal, session: date) -> str | None:
 
 def _run(
     services: Services, journal: DeskJournal, requested: date | None, due: date | None, only: str | None
-) -> tuple[str, str]:
-    """The run and its outcome: `done`, `waiting` (for approval), `halted`, `paused` or `nothing to do`."""
+) -> tuple[str, str, PaperdeskError | None]:
+    """The run, its outcome (`done`, `waiting` (for approval), `halted`, `paused` or `nothing to do`), and the error
+    that it ended with although it did what it could."""
     import asyncio
 
     from engine.app.desk_context import Finished
@@ -84,7 +88,7 @@ def _run(
 
     services = replace(services, trigger=RunTrigger.TERMINAL if _in_terminal() else RunTrigger.CRON)
     done = asyncio.run(run_and_notify(services, requested, publish=_on_event(), journal=journal, due=due, only=only))
-    return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
+    return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome, done.error
 
 
 def _in_terminal() -> bool:

@@ -35,7 +35,9 @@ class Damage:
             self._undo.pop()()
         prices = _PRICES.fullmatch(what)
         if prices:
-            self._scale_prices(*prices.groups())
+            symbols, session, factors = prices.groups()
+            for symbol, factor in zip(symbols.split(","), factors.split(","), strict=True):
+                self._scale_prices(symbol, session, factor)
         elif what != "undone":
             getattr(self, f"_{what.replace(' ', '_').replace('-', '_')}")()
 
@@ -111,6 +113,12 @@ class Damage:
         self._copied_journal()
         with memory_of_desk(self._services()).opened(writing=True) as memory:
             memory.mark(memory.records()[0].id, Cause.PINNED, memory.latest, "written past the journal")
+
+    def _preset_sells_short(self) -> None:
+        """From here on the desk's agents may sell short."""
+        file = self._home / "short.toml"
+        file.write_text('extends = "finvision"\nname = "short"\n[sizing]\nallow_short = true\n', encoding="utf-8")
+        os.environ["PAPERDESK_DESK__PRESET"] = str(file)
 
     def _scale_prices(self, symbol: str, session: str, factor: str) -> None:
         file = places.market_folder() / "prices" / f"{symbol}.csv"

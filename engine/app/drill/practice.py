@@ -22,7 +22,6 @@ from engine.app.reconciliation import Reconciled, adopt_account, rebuild_account
 from engine.config import Config, load_config
 from engine.domain.market import Symbol
 from engine.errors import PaperdeskError
-from engine.execution.frozen_symbols import frozen_error, reasons
 from engine.keys import load_keys
 from engine.messages.events import Event, Noticed
 from engine.services import FetchOptions, Services
@@ -144,8 +143,8 @@ class Practice:
             services = self.services()
             with DeskJournal(services.desk) as journal:
                 done = asyncio.run(run_and_notify(services, publish=publish, journal=journal))
-            if to_mend := reasons(done.frozen):
-                raise frozen_error(to_mend)
+            if done.error is not None:
+                raise done.error
         except PaperdeskError as error:
             code, line = error.exit_code, str(error)
             warnings += [f"{one.what}: {one.note}" for one in getattr(error, "differences", ())]
