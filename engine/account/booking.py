@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -233,8 +233,8 @@ async def cancel_ended_orders(
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The broker's side as it is taken: what is `taken`, and how it is `booked`: what a split brought as a cash
-    flow, all else as it is taken."""
+    """The broker's side as it is taken: each difference as it is `taken`, and how it is `booked`: trades of the desk's
+    orders and splits, as far as they explain it, each in its session with its cash, all else as it is taken."""
 
     taken: tuple[Adoption, ...]
     booked: tuple[Adoption | CashFlow, ...]
@@ -242,39 +242,56 @@ class Adopted:
 
 def adoptions(report: ReconciliationReport, calendar: Calendar, session: date, reason: str) -> Adopted:
     """The broker's side in every difference as it would be taken; nothing is written. `session` is the last completed
-    one. An adoption belongs to the first session that is open where the difference is explained, since it came about in
-    it, else to the last completed one. A desk without books opens them with what the account holds."""
+    one: what nothing explains belongs to it. A desk without books opens them with what the account holds."""
     if report.journal.bound is None:
-        held = sorted(report.account.positions.items())
-        taken = [Difference(symbol, ZERO, one.quantity) for symbol, one in held]
-        first = session
-    else:
-        books = report.journal.books
-        assert books is not None  # a bound desk has books
-        first = calendar.sessions(books.session + timedelta(days=1), books.session + WITHIN)[0]
-        taken = [one for one in report.differences if one.amount is not None]
-    explained = all(one.what in report.explanations for one in taken)
-    due = first if explained else max(first, session)
-    every = tuple(_adoption(one, report, due, reason) for one in taken)
-    booked = list[Adoption | CashFlow]()
-    for one in every:
-        why = report.explanations.get(one.symbol)
-        if why is None or why.ex_date is None:
-            booked.append(one)
-            continue
-        booked.append(
-            CashFlow(
-                session=calendar.sessions(max(first, why.ex_date), max(first, why.ex_date) + WITHIN)[0],
+        held = [Difference(symbol, ZERO, one.quantity) for symbol, one in sorted(report.account.positions.items())]
+        taken = tuple(_adoption(one, report, session, reason) for one in held)
+        return Adopted(taken, taken)
+    books = report.journal.books
+    assert books is not None  # a bound desk has books
+    first = calendar.sessions(books.session + timedelta(days=1), books.session + WITHIN)[0]
+    differing = [one for one in report.differences if one.amount is not None]
+    taken = tuple(_adoption(one, report, max(first, session), reason) for one in differing)
+    if any(one.what not in report.explanations for one in differing):
+        return Adopted(taken, taken)
+    return Adopted(taken, tuple(_explained_parts(taken, report, calendar, first)))
+
+
+def _explained_parts(
+    taken: Iterable[Adoption], report: ReconciliationReport, calendar: Calendar, first: date
+) -> Iterator[Adoption | CashFlow]:
+    """Differences that are explained, each part in the session in which it came about, at the earliest the `first` that
+    is open, where the rest of the cash belongs."""
+    cash = report.journal.portfolio(report.activity).cash
+    money = Adoption(session=first, symbol="", before=cash, after=cash, price=ZERO, reason="")
+    for one in taken:
+        if not one.symbol:
+            money = replace(money, after=one.after)
+        money, why = replace(money, reason=one.reason), report.explanations[one.symbol or CASH]
+        if why.ex_date is not None:
+            yield CashFlow(
+                session=_session_from(calendar, max(first, why.ex_date)),
                 symbol=one.symbol,
                 kind=ADOPTED_SPLIT,
                 amount=ZERO,
                 quantity=why.split,
-                description=reason,
+                description=one.reason,
             )
-        )
-        if why.traded:
-            booked.append(replace(one, before=EXACT.add(one.before, why.split)))
-    return Adopted(every, tuple(booked))
+        held = EXACT.add(one.before, why.split)
+        for trade in report.unbooked_trades if why.traded else ():
+            if trade.order.symbol == one.symbol:
+                day = max(first, _session_from(calendar, trade.order.session + timedelta(days=1)))
+                yield replace(one, session=day, before=held, after=EXACT.add(held, trade.shares))
+                held, cash = EXACT.add(held, trade.shares), money.before + trade.cash
+                if trade.cash:
+                    yield replace(money, session=day, after=cash)
+                money = replace(money, before=cash)
+    if money.after != money.before:
+        yield money
+
+
+def _session_from(calendar: Calendar, day: date) -> date:
+    return calendar.sessions(day, day + WITHIN)[0]
 
 
 def adopt(

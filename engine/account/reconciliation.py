@@ -21,7 +21,7 @@ from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, Side, is_final
 from engine.domain.order_id import read_order_id
-from engine.domain.portfolio import CENT, ZERO, Portfolio
+from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 from engine.errors import ConfigError
 from engine.journal.entries import BoundAccount
@@ -107,7 +107,7 @@ class JournalSnapshot:
     splits: session of the last split in the journal by symbol
     crypto_fills: those whose fees may not be entered yet
     filled: shares, by its last known state, of each order whose trades may not be entered yet
-    booked: shares of each order in the journal's trades
+    booked, paid: shares of each order in the journal's trades, and their amount in the quote currency
     """
 
     bound: BoundAccount | None = None
@@ -124,6 +124,7 @@ class JournalSnapshot:
     crypto_fills: tuple[Fill, ...] = ()
     filled: Mapping[str, Decimal] = field(default_factory=dict)
     booked: Mapping[str, Decimal] = field(default_factory=dict)
+    paid: Mapping[str, Decimal] = field(default_factory=dict)
 
     def portfolio(self, activity: AccountActivity | None = None) -> Portfolio:
         """The last closed books with everything later."""
@@ -154,7 +155,8 @@ class ReconciliationReport:
     expected: fees that are taken and not entered yet, which are no differences
     explanations: of the differences that have one, by what differs: their entries may still come
     recoverable: orders of this desk by their ids that its journal does not have as sent
-    strange: orders in the account that no desk has given, as far as they were looked for
+    strange: orders in the account that no desk has given; looked for, as the recoverable ones are, where the journal
+        has nothing of the account yet, or something there is none of its orders
     """
 
     journal: JournalSnapshot
@@ -184,16 +186,38 @@ class ReconciliationReport:
     @property
     def unbooked(self) -> dict[Symbol, Decimal]:
         """Shares by symbol (signed) that our orders have traded at the broker and that no entry of its history has."""
-        booked = dict(self.journal.booked)
+        found: dict[Symbol, Decimal] = {}
+        for one in self.unbooked_trades:
+            found[one.order.symbol] = found.get(one.order.symbol, ZERO) + one.shares
+        return found
+
+    @property
+    def unbooked_trades(self) -> list[UnbookedTrade]:
+        """What our orders have traded at the broker and no entry of its history has."""
+        booked, paid = dict(self.journal.booked), dict(self.journal.paid)
         for fill in self.activity.fills:
             booked[fill.order_id] = booked.get(fill.order_id, ZERO) + fill.quantity
-        now = {order.id: theirs.filled_quantity for order, theirs in self.order_states if theirs is not None}
-        found: dict[Symbol, Decimal] = {}
-        for order_id, quantity in {**self.journal.filled, **now}.items():
-            order, missing = self.journal.orders[order_id], quantity - booked.get(order_id, ZERO)
-            signed = missing if order.side is Side.BUY else -missing
-            found[order.symbol] = found.get(order.symbol, ZERO) + signed
+            paid[fill.order_id] = paid.get(fill.order_id, ZERO) + EXACT.multiply(fill.quantity, fill.price)
+        theirs = {order.id: one for order, one in self.order_states if one is not None}
+        now = {name: one.filled_quantity for name, one in theirs.items()}
+        found = []
+        for name, quantity in {**self.journal.filled, **now}.items():
+            order, missing = self.journal.orders[name], quantity - booked.get(name, ZERO)
+            price = theirs[name].filled_average_price if name in theirs else None
+            cash = ZERO if price is None else EXACT.multiply(quantity, price) - paid.get(name, ZERO)
+            sign = 1 if order.side is Side.BUY else -1
+            if missing:
+                found.append(UnbookedTrade(order, sign * missing, (-sign * cash).quantize(CENT)))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class UnbookedTrade:
+    """What an order has traded and no entry has: the signed changes of shares, and of cash as far as it is known."""
+
+    order: Order
+    shares: Decimal
+    cash: Decimal
 
 
 def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
@@ -208,8 +232,10 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
     orders = {entry.order.id: entry.order for entry in reader.orders()}
     unentered = [order.id for order in orders.values() if _entry_may_be_due(order.session, closed)]
     booked: dict[str, Decimal] = {}
+    paid: dict[str, Decimal] = {}
     for fill in fills:
         booked[fill.order_id] = booked.get(fill.order_id, ZERO) + fill.quantity
+        paid[fill.order_id] = paid.get(fill.order_id, ZERO) + EXACT.multiply(fill.quantity, fill.price)
     return JournalSnapshot(
         bound=reader.account(),
         books=books,
@@ -227,6 +253,7 @@ def journal_snapshot(reader: JournalReader | None) -> JournalSnapshot:
         ),
         filled={order_id: reader.order_moves(order_id)[-1].filled_quantity for order_id in unentered},
         booked=booked,
+        paid=paid,
     )
 
 
@@ -283,14 +310,10 @@ class Reconciler:
             return snapshot.orders.get(ids.get(broker_id, ""))
 
         activity = read_activity(activities, order_of, snapshot.entries, self.calendar, snapshot.first_open)
-        recoverable, strange = await self._not_in_journal(snapshot, open_orders, activity, after)
+        trades = any(one.entry is None and one.activity.kind is ActivityKind.FILL for one in activity.all)
+        unknown = trades or any(order.order_id not in snapshot.orders for order in open_orders)
         now = dict(snapshot.orders) | {order.id: order_as(order, theirs)[0] for order, theirs in states}
-        lost = {order.order_id for order in recoverable}
-        foreign = [
-            *foreign_orders([order for order in open_orders if order.order_id not in lost], now),
-            *map(_recoverable, recoverable),
-            *_lost(states),
-        ]
+        foreign = [*foreign_orders(open_orders, now), *_lost(states)]
         expected: tuple[Difference, ...] = ()
         if snapshot.bound is None:
             opening = Portfolio(after.cash.quantize(CENT))
@@ -310,10 +333,12 @@ class Reconciler:
             differences=differences,
             rounding=rounding,
             expected=expected,
-            recoverable=recoverable,
-            strange=strange,
         )
+        if unknown or snapshot.bound is None:
+            report = await self._with_orders(report)
         report = replace(report, explanations=await self._explanations(report))
+        if any(one.amount is not None and one.what not in report.explanations for one in report.differences):
+            report = await self._with_orders(report)
         return report, _holdings(before) == _holdings(after)
 
     async def _states(self, snapshot: JournalSnapshot) -> list[tuple[Order, BrokerOrder | None]]:
@@ -332,22 +357,14 @@ class Reconciler:
                 found |= {} if theirs is None else {order.id: theirs}
         return [(order, found.get(order.id) if theirs is None else theirs) for order, theirs in states]
 
-    async def _not_in_journal(
-        self,
-        snapshot: JournalSnapshot,
-        open_orders: Iterable[BrokerOrder],
-        activity: AccountActivity,
-        account: BrokerAccount,
-    ) -> tuple[tuple[BrokerOrder, ...], tuple[BrokerOrder, ...]]:
-        """Orders in the account that the journal does not have, or not as sent: this desk's by their ids, and those
-        that no desk has given. They are looked for where the journal has nothing of the account yet, or something there
-        is none of its orders. Raises ConfigError for an order of another desk."""
-        bound = snapshot.bound
+    async def _with_orders(self, report: ReconciliationReport) -> ReconciliationReport:
+        """The report with the orders in the account that the journal does not have, or not as sent: this desk's by
+        their ids, and those that no desk has given. Raises ConfigError for an order of another desk."""
+        snapshot, account = report.journal, report.account
+        if report.recoverable or report.strange:
+            return report
+        first = datetime.min.replace(tzinfo=UTC) if snapshot.bound is None else snapshot.bound.time - OVERLAP
         known = {order.id for order in snapshot.orders.values() if order.state is not OrderState.INTENDED}
-        trades = any(one.entry is None and one.activity.kind is ActivityKind.FILL for one in activity.all)
-        if bound is not None and not trades and all(order.order_id in known for order in open_orders):
-            return (), ()
-        first = datetime.min.replace(tzinfo=UTC) if bound is None else bound.time - OVERLAP
         recoverable, strange = list[BrokerOrder](), list[BrokerOrder]()
         for order in await self.broker.orders_since(first):
             name = read_order_id(order.order_id)
@@ -361,7 +378,14 @@ class Reconciler:
                 )
             elif order.order_id not in known:
                 recoverable.append(order)
-        return tuple(recoverable), tuple(strange)
+        lost = {f"order {order.order_id}" for order in recoverable}
+        others = [one for one in report.differences if one.what not in lost]
+        return replace(
+            report,
+            differences=(*others, *map(_recoverable, recoverable)),
+            recoverable=tuple(recoverable),
+            strange=tuple(strange),
+        )
 
     async def _explanations(self, report: ReconciliationReport) -> Mapping[str, Explanation]:
         snapshot, differing = report.journal, [one for one in report.differences if one.amount is not None]
@@ -412,7 +436,8 @@ def order_as(order: Order, theirs: BrokerOrder | None) -> tuple[Order, OrderUpda
 
 
 def _sent(snapshot: JournalSnapshot) -> list[Order]:
-    """Orders whose state may differ at the broker, and ended ones whose id there is not known yet."""
+    """Orders whose state may differ at the broker, and ended ones whose id there is not known yet, or whose trades the
+    journal does not have."""
     named = set(snapshot.ids.values())
     latest = max((order.session for order in snapshot.orders.values()), default=date.min)
 
@@ -421,7 +446,8 @@ def _sent(snapshot: JournalSnapshot) -> list[Order]:
         return late and order.id not in named and order.state is not OrderState.REJECTED
 
     sent = [order for order in snapshot.orders.values() if order.id in snapshot.sent]
-    return [order for order in sent if not is_final(order.state) or unnamed(order)]
+    lacking = {name for name, filled in snapshot.filled.items() if filled != snapshot.booked.get(name, ZERO)}
+    return [order for order in sent if not is_final(order.state) or unnamed(order) or order.id in lacking]
 
 
 def _lost(states: Sequence[tuple[Order, BrokerOrder | None]]) -> list[Difference]:

@@ -26,7 +26,6 @@ REVERSED = "reversed adoption"
 """The kind of what takes an adoption back, in its own session: the entry that it stood for has come."""
 ADOPTED_SPLIT = "adopted split"
 """The kind of shares that a split brought and that were adopted before their entry came; it takes them back as well."""
-ONE = Decimal(1)
 
 SPLITS = (ActivityKind.SPLIT, ADOPTED_SPLIT)
 
@@ -62,23 +61,31 @@ def is_external(flow: CashFlow) -> bool:
 def net_deposits(
     points: Sequence[EquityPoint], flows: Iterable[CashFlow], adoptions: Iterable[Adoption] = ()
 ) -> tuple[NetDeposit, ...]:
-    """The external flows up to the last close, dated by the close whose books have them first. Shares that no close
-    has a price of count at what they were adopted at, else at nothing."""
-    found: list[NetDeposit] = []
+    """The external flows up to the last close, dated by the close whose books have them first, one for cash and one for
+    each symbol. Shares that no close has a price of count at what they were adopted at, else at nothing."""
+    cash: dict[int, Decimal] = {}
+    shares: dict[tuple[int, Symbol], Decimal] = {}
+    taken_at: dict[tuple[int, Symbol], Decimal] = {}
+
+    def add(session: date, symbol: Symbol, quantity: Decimal, amount: Decimal, price: Decimal = ZERO) -> None:
+        place = _place(points, session)
+        if place is not None:
+            cash[place] = cash.get(place, ZERO) + points[place].portfolio.money(amount)
+            if symbol:
+                # Summed up before they are valued: what takes an adoption back in parts comes to nothing with it.
+                shares[place, symbol] = EXACT.add(shares.get((place, symbol), ZERO), quantity)
+                taken_at[place, symbol] = price or taken_at.get((place, symbol), ZERO)
+
     for flow in flows:
-        if not is_external(flow):
-            continue
-        place = _place(points, flow.session)
-        if place is not None:
-            worth = EXACT.multiply(flow.quantity, _price(points, place, flow.symbol))
-            found.append(_deposit(points[place], "", flow.amount))
-            found.append(_deposit(points[place], flow.symbol, worth))
+        if is_external(flow):
+            add(flow.session, flow.symbol, flow.quantity, flow.amount)
     for one in adoptions:
-        place = _place(points, one.session)
-        if place is not None:
-            price = _price(points, place, one.symbol, one.price) if one.symbol else ONE
-            amount = EXACT.multiply(EXACT.subtract(one.after, one.before), price)
-            found.append(_deposit(points[place], one.symbol, amount))
+        change = EXACT.subtract(one.after, one.before)
+        add(one.session, one.symbol, change if one.symbol else ZERO, ZERO if one.symbol else change, one.price)
+    found = [_deposit(points[place], "", amount) for place, amount in cash.items()]
+    for (place, symbol), quantity in shares.items():
+        price = _price(points, place, symbol, taken_at[place, symbol])
+        found.append(_deposit(points[place], symbol, EXACT.multiply(quantity, price)))
     return tuple(one for one in found if one.amount)
 
 
@@ -91,7 +98,7 @@ def measured(
     for one in deposits:
         sums[one.session] = sums.get(one.session, ZERO) + one.amount
     rows: list[Measured] = []
-    before, growth, highest = began, ONE, ONE
+    before, growth, highest = began, Decimal(1), Decimal(1)
     unit = began  # what one unit of growth is worth: growth is the value over it, exactly, until something comes
     for point in points:
         flow = ZERO if before is None else sums.get(point.session, ZERO)
@@ -119,7 +126,7 @@ def _place(points: Sequence[EquityPoint], session: date) -> int | None:
     return next((place for place, point in enumerate(points) if point.session >= session), None)
 
 
-def _price(points: Sequence[EquityPoint], place: int, symbol: Symbol, otherwise: Decimal = ZERO) -> Decimal:
+def _price(points: Sequence[EquityPoint], place: int, symbol: Symbol, otherwise: Decimal) -> Decimal:
     """The price of a share at a close, or at the close before where it was gone by then."""
     at_close = points[place].prices.get(symbol)
     if at_close is not None:

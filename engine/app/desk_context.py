@@ -87,10 +87,13 @@ class DeskContext:
         return None if run is None else Finished(run, self.session, frozen_in(reader, run))
 
     def _finished_alone(self, reader: JournalReader, symbol: Symbol) -> Finished | None:
+        own = run_id(self.desk, self.session, only=symbol)
         made = reader.decisions(symbol=symbol, first=self.session, last=self.session)
+        recovered = reader.find_run(own)
         if not made:
-            return None
-        run, own = made[0].key.run, run_id(self.desk, self.session, only=symbol)
+            done = recovered is not None and recovered.outcome is RunOutcome.DONE
+            return Finished(own, self.session) if done else None
+        run = made[0].key.run
         goes_on = run == own and reader.run(own).outcome is not RunOutcome.DONE
         return None if goes_on else Finished(run, self.session)
 

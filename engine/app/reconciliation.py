@@ -9,21 +9,18 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from engine import places
-from engine.account.booking import Booking, adopt, adoptions, cancel_ended_orders
+from engine.account.booking import adopt, adoptions, cancel_ended_orders
 from engine.account.claim import claim_account
 from engine.account.disagreement import BooksDisagree, EntryAwaited
-from engine.account.rebuilding import RECOVERED, Beginning, beginning, name_of, recovered_order
+from engine.account.rebuilding import Recovery, name_of
 from engine.account.reconciliation import ReconciliationReport
 from engine.app.desk_context import DeskAccount, DeskContext, check_calendar, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.market_data import fetch, held_symbols, load_desk
-from engine.domain.brokerage import BrokerOrder
+from engine.domain.brokerage import Activity, BrokerOrder
 from engine.domain.market import Symbol
-from engine.domain.order import OrderState
-from engine.domain.order_id import NO_CYCLE, YOU, is_own
-from engine.domain.run import Adoption, RunKind, RunOutcome
+from engine.domain.run import Adoption
 from engine.errors import ConfigError
-from engine.journal.entries import BoundAccount, OrderEntry, RunEntry
 from engine.market.as_of import Market
 from engine.services import FetchOptions, Services
 from engine.session.context import run_id
@@ -78,10 +75,9 @@ async def adopt_account(services: Services, reason: str, *, dry_run: bool = Fals
 
 
 async def rebuild_account(services: Services, *, dry_run: bool = False) -> Reconciled:
-    """Recover what the journal lacks from the account: the orders of this desk by their ids, in runs that are done, so
-    that nothing is decided twice; a lost journal begins with the books before the first of them. Then both sides are
-    compared, and where they agree trades and cash flows are booked and the books closed. Nothing is written in a
-    `dry_run`. Raises as `adopt_account` does."""
+    """Recover what the journal lacks from the account: the orders of this desk by their ids, and the books before the
+    first of them where the journal is lost. Then both sides are compared, and where they agree trades and cash flows
+    are booked and the books closed. Nothing is written in a `dry_run`. Raises as `adopt_account` does."""
     async with _opened(services) as (context, account):
         await check_calendar(account.broker, context.calendar, context.session)
         found = await _compared(context, account)
@@ -92,71 +88,18 @@ async def rebuild_account(services: Services, *, dry_run: bool = False) -> Recon
         held = {*report.account.positions, *(one.symbol for one in lost)}
         market = await _market(context, tuple(sorted(held)))
         booking = context.booking(account, run_id(context.desk, context.session), market)
-        begins = None
+        history: Sequence[Activity] = ()
         if report.journal.bound is None:
-            since = datetime.combine(min(name_of(one).session for one in lost), time(), UTC) - timedelta(days=1)
-            history = await account.broker.activities(since)
-            begins = beginning(lost, report.account, history, context.calendar)
-        _recover(context, booking, lost, begins, report.account.id)
+            first = min(name_of(one).session for one in lost)
+            history = await account.broker.activities(datetime.combine(first, time(), UTC) - timedelta(days=1))
+        recovery = Recovery(booking, desk=context.desk, preset=services.config.desk.preset, run_of=run_id)
+        recovery.write(report, history)
         after = await _compared(context, account)
         booking.orders(after.report, context.session)
         if after.error is None:
-            booking.book(after.report)
-            books = after.report.journal.books
-            assert books is not None  # they were opened
-            booking.close(booking.due(books, context.session))
+            recovery.close(after.report, context.session)
             after = await _compared(context, account)
         return Reconciled(context.desk, after.report, after.error, recovered=lost)
-
-
-def _recover(
-    context: DeskContext, booking: Booking, lost: Sequence[BrokerOrder], begins: Beginning | None, account: str
-) -> None:
-    """Write the orders that the journal lacks, and before them the books that a lost one began with."""
-    journal, now = booking.journal, booking.clock.now()
-    with journal.together():
-        if begins is not None:
-            bound = BoundAccount(booking.kind, account, context.calendar.closes_at(begins.session))
-            booking.opened_with(begins.portfolio, begins.session, bound, begins.before, RECOVERED)
-        for theirs in lost:
-            order, name, own = recovered_order(theirs), name_of(theirs), is_own(theirs.order_id)
-            run = f"{RunKind.ORDER}-{order.id}" if own else run_id(context.desk, name.session, max(name.cycle, 1))
-            before = booking.reader.order(order.id)
-            if before is None:
-                journal.order_intended(
-                    OrderEntry(
-                        order=order,
-                        run=run,
-                        desk=context.desk,
-                        cycle=name.cycle,
-                        time=theirs.submitted_at or now,
-                        owner=YOU if own else "",
-                    )
-                )
-            journal.order_moved((before or order).moved(OrderState.SUBMITTING), theirs.submitted_at or now)
-            journal.broker_order(order.id, theirs.broker_id)
-            _end_run(context, booking, run, theirs)
-
-
-def _end_run(context: DeskContext, booking: Booking, run: str, theirs: BrokerOrder) -> None:
-    """Have the run of a recovered order done, so that nothing is decided again in it."""
-    begun, name, now = booking.reader.find_run(run), name_of(theirs), booking.clock.now()
-    if begun is not None and begun.outcome in (RunOutcome.DONE, RunOutcome.SKIPPED):
-        return
-    kind = RunKind.DAILY if name.cycle == 1 else RunKind.ORDER if name.cycle == NO_CYCLE else RunKind.INTRADAY
-    if begun is None:
-        entry = RunEntry(
-            id=run,
-            kind=kind,
-            name=context.services.config.desk.preset,
-            started=theirs.submitted_at or now,
-            label=RECOVERED,
-            symbols=context.symbols,
-            session=name.session,
-            cycle=name.cycle,
-        )
-        booking.journal.run_started(entry)
-    booking.journal.run_finished(run, RunOutcome.DONE, now, detail=RECOVERED)
 
 
 async def _compared(context: DeskContext, account: DeskAccount) -> Reconciled:

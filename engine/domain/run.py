@@ -175,6 +175,7 @@ class Adoption:
     symbol: empty for cash.
     before, after: the quantity, or the cash, by the journal and by the broker.
     price: the average cost that is assumed of a share, in the quote currency.
+    time: when it was taken, UTC; None before it is written.
     """
 
     session: date
@@ -183,6 +184,7 @@ class Adoption:
     after: Decimal
     price: Decimal
     reason: str
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,12 @@ def _waiting(reader: JournalReader, closed: date) -> BookOrders | None:
 
 
 def decided_elsewhere(desk: DeskRun) -> tuple[Symbol, ...]:
-    """The symbols that other runs after the close of the session have decided."""
-    made = [one.key for one in desk.reader.decisions(first=desk.session, last=desk.session)]
-    return tuple(dict.fromkeys(key.symbol for key in made if key.run != desk.run and key.cycle == desk.number))
+    """The symbols that other runs after the close of the session have decided, or whose order of one was recovered from
+    the account."""
+    keys = [one.key for one in desk.reader.decisions(first=desk.session, last=desk.session)]
+    sent = desk.reader.orders(session=desk.session)
+    made = [(one.run, one.cycle, one.symbol) for one in keys] + [(one.run, one.cycle, one.order.symbol) for one in sent]
+    return tuple(dict.fromkeys(symbol for run, cycle, symbol in made if run != desk.run and cycle == desk.number))
 
 
 def cash_waiting(desk: DeskRun) -> Decimal:

@@ -26,7 +26,7 @@ from engine.agents.ask import Asker
 from engine.app.fills_booking import NO_PRICES
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
-from engine.domain.market import is_crypto
+from engine.domain.market import CorporateAction, is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
 from engine.domain.trading_mode import TradingMode
@@ -210,8 +210,19 @@ class Desk:
 
     def reconciler(self, reader: JournalReader) -> Reconciler:
         """Compares journal and account."""
-        clock = BrokerClockOf(self.local)
-        return Reconciler(self.wrap(self.account), reader, desk=self.name, calendar=XNYS, clock=clock, pause=self.pause)
+        return Reconciler(
+            self.wrap(self.account),
+            reader,
+            desk=self.name,
+            calendar=XNYS,
+            clock=BrokerClockOf(self.local),
+            pause=self.pause,
+            actions=self.actions,
+        )
+
+    async def actions(self, symbols: Sequence[str]) -> Mapping[str, Sequence[CorporateAction] | None]:
+        """The data's."""
+        return {symbol: self.data.actions[symbol] for symbol in symbols}
 
     def run(self, session: date | None = None) -> DeskRunResult:
         """One daily run."""
