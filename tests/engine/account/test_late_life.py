@@ -3,11 +3,11 @@ same days without a fault: 60 lives in `make test`, 2,000 in `make test-long`.""
 
 from __future__ import annotations
 
-from hypothesis import given
+import pytest
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from tests.engine.account.late_life import LATER, Evening, both
-from tests.examples import examples
+from tests.engine.account.late_life import LATER, TALLY, Evening, both
 
 EVENINGS = st.builds(
     Evening,
@@ -19,10 +19,23 @@ EVENINGS = st.builds(
     waits=st.booleans(),
     restored=st.sampled_from((None, None, None, -1, 0, 1, 2)),
 )
+USUAL = (0, 60)
+LONG = [(number, 194) for number in range(1, 11)]
+"""Seeds, each with the number of its lives: several processes share them."""
 
 
-@given(st.lists(EVENINGS, min_size=2, max_size=6))
-@examples(2000)
-def test_late_entries_and_lost_journals_end_in_the_books_of_the_same_days(evenings: list[Evening]) -> None:
-    sound, late = both(evenings)
-    assert late == sound
+@pytest.mark.parametrize(("number", "lives"), [USUAL, *(pytest.param(*each, marks=pytest.mark.slow) for each in LONG)])
+def test_late_entries_and_lost_journals_end_in_the_books_of_the_same_days(number: int, lives: int) -> None:
+    TALLY.clear()
+
+    @seed(number)
+    @settings(max_examples=lives, deadline=None, derandomize=False, database=None)
+    @given(st.lists(EVENINGS, min_size=2, max_size=6))
+    def the_same_in_the_end(evenings: list[Evening]) -> None:
+        sound, late = both(evenings)
+        assert late == sound
+
+    the_same_in_the_end()
+    # They would hold as well where nothing is ever tried.
+    for what in ("adopted", "waited", "killed", "lost", "put back", "recovered"):
+        assert TALLY[what] > lives / 5, what
