@@ -12,7 +12,7 @@ from engine.reports.documents import row_json
 from tui.plain_text import table, wrapped
 
 if TYPE_CHECKING:
-    from engine.reports.comparison import Cell
+    from engine.reports.comparison import Cell, PairedRows
     from engine.reports.documents.research import Bench
     from engine.reports.model_averages import Average
 
@@ -38,6 +38,7 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
     if notes:
         yield ""
     yield from _averages(bench.averages, width)
+    yield from _paired(bench.pairs)
     yield _summary(bench.cells)
     for note in bench.notes:
         yield from _indented("- ", note, width)
@@ -157,6 +158,22 @@ def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
             rows.append([group, of, *("-" if percent is None else f"{percent:.1f} %" for percent in shown)])
         yield from wrapped(f"{name}: averages over {', '.join(symbols)} in percent of buy and hold", width)
         yield from (f"  {line}" for line in table(["", "of", *metrics], rows, set(metrics), width - 2))
+        yield ""
+
+
+def _paired(pairs: Sequence[PairedRows]) -> Iterator[str]:
+    """Mean daily differences of rows, in basis points, with their intervals."""
+    for name in dict.fromkeys(pair.table for pair in pairs):
+        head = [f"{name}: mean daily difference", "basis points", "95 % interval", "symbols", "sessions", ""]
+        rows = []
+        for pair in (one for one in pairs if one.table == name):
+            bounds, said = "too few sessions", ""
+            if pair.low is not None and pair.high is not None:
+                bounds = f"{pair.low * 1e4:+.1f} to {pair.high * 1e4:+.1f}"
+                said = "" if pair.distinguishable else "not distinguishable"
+            counts = [str(len(pair.symbols)), str(pair.sessions)]
+            rows.append([f"{pair.row} - {pair.other}", f"{pair.value * 1e4:+.1f}", bounds, *counts, said])
+        yield from table(head, rows, {"basis points", "95 % interval", "symbols", "sessions"}, 200)
         yield ""
 
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from itertools import product
 from typing import Any
 
 from engine.app.agent_run import Stop
@@ -24,6 +25,7 @@ from engine.errors import StaleData
 from engine.lab.published_tables import paper_file
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
+from engine.preset import load_preset
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
@@ -45,6 +47,7 @@ class PricesBench:
     first, last: of the test, both included.
     models: that answer the agent, a row each; none: rules alone.
     ablations: True for rows without charts and without reflection as well.
+    presets, strategies: the user's own, by name or file; presets in the place of the arena's agent.
     """
 
     data: DataSpec
@@ -53,6 +56,8 @@ class PricesBench:
     last: date
     models: tuple[str, ...]
     ablations: bool = False
+    presets: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
 
 
 def requested_bench(
@@ -63,6 +68,8 @@ def requested_bench(
     window: tuple[date, date] | None,
     models: Sequence[str],
     ablations: bool,
+    presets: Sequence[str] = (),
+    strategies: Sequence[str] = (),
 ) -> PricesBench:
     """The comparison with the paper's symbols and window where none are named. Raises UsageError for a window that
     there cannot be."""
@@ -75,6 +82,8 @@ def requested_bench(
         last=last,
         models=tuple(models),
         ablations=ablations,
+        presets=tuple(presets),
+        strategies=tuple(strategies),
     )
     check_spec(_spec(bench, strategy="cash"), services.clock.now())
     return bench
@@ -84,16 +93,15 @@ def agent_jobs(services: Services, bench: PricesBench) -> list[Job]:
     """A run of the agent for each model, and for each of its ablations."""
     run = new_run_id("bench-arena", services.clock.now())
     variants = [("", ()), *((title, (step,)) for title, step in ABLATIONS if bench.ablations)]
+    rows = product(bench.presets or ("arena",), bench.models, variants)
     return [
         Job(
-            replace(_spec(bench, preset="arena"), model=model, without=without, run=f"{run}-{number}"),
+            replace(_spec(bench, preset=preset), model=model, without=without, run=f"{run}-{number}"),
             None,
-            f"arena, {model}{f', {title}' if title else ''}",
+            f"{load_preset(preset).name}, {model}{f', {title}' if title else ''}",
             keep=True,
         )
-        for number, (model, title, without) in enumerate(
-            ((model, title, without) for model in bench.models for title, without in variants), 1
-        )
+        for number, (preset, model, (title, without)) in enumerate(rows, 1)
     ]
 
 
@@ -112,7 +120,8 @@ def run_prices_bench(
         raise StaleData(f"{error}, or name a window that there is by --from and --to") from None
     validated = _validated(services, bench, market)
     results: dict[str, Result] = {}
-    for title, strategy in RULES:
+    own = tuple((name.rpartition(":")[2] or name, name) for name in bench.strategies)
+    for title, strategy in (*RULES, *own):
         params = (("window", str(validated["window"])),) if strategy == "price-cross" else ()
         results[title] = _rule(services, bench, market, strategy, params)
     played = run_jobs(services, jobs, 1, stop, lambda job, count: report(f"{job.title}: {count} of {len(jobs)}"))

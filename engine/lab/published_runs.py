@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.account.track_record import track_of
+import numpy as np
+
+from engine.account.track_record import daily_returns, track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.briefing import Briefing, ExpertNote
@@ -113,3 +115,29 @@ def measured(result: Result, symbol: Symbol, name: str) -> Metrics:
     """The metrics of a run of one symbol by a convention."""
     known = convention(name)
     return known.metrics(track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol))))
+
+
+def session_returns(result: Result, symbol: Symbol, name: str) -> tuple[float, ...]:
+    """The returns of each session of a run of one symbol as a convention measures them: of its equity, or log returns
+    of the price times what was decided; none where that cannot be had."""
+    known = convention(name)
+    if known.measured == "equity":
+        return daily_returns(result.test)
+    track = track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol)))
+    if track.prices is None or track.positions is None:
+        return ()
+    return tuple((np.diff(np.log(track.prices)) * track.positions[:-1]).tolist())
+
+
+def own_strategy_run(table: PublishedTable, symbol: Symbol, strategy: str, market: Market) -> Result:
+    """The run of a strategy of the user's own, by name or FILE:CLASS, on one symbol in a table's environment, fitted on
+    its training period. Raises what `run_strategy` raises."""
+    spec = RunSpec(
+        symbols=(symbol,),
+        first=table.first,
+        last=table.last,
+        warm_up_from=table.warm_up_from,
+        strategy=strategy,
+        convention=table.convention,
+    )
+    return run_strategy(spec, adjusted_market(table, symbol, market))

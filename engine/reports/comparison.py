@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import combinations
 from statistics import median, median_low
 
+import numpy as np
+
 from engine.conventions.metrics import Metrics
+from engine.conventions.metrics.bootstrap import daily_mean_interval
 from engine.domain.market import Symbol
 from engine.lab.published_tables import PublishedCell, PublishedTable
 
@@ -76,6 +80,7 @@ class AgentRow:
     metrics: empty where the row cannot be had.
     note: the reason for that, or a remark for a reader.
     spreads: by metric, where the row stands for several repeats.
+    returns: of each session, as the convention measures them; of the repeat that it stands for.
     """
 
     symbol: Symbol
@@ -84,6 +89,59 @@ class AgentRow:
     metrics: Mapping[str, float | None]
     note: str | None = None
     spreads: Mapping[str, Spread] = field(default_factory=dict)
+    returns: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedRows:
+    """The difference of two rows, paired over sessions and averaged over symbols.
+
+    row, other: what is held against what.
+    value: the mean difference of a session's returns, as a fraction; low and high bound it with 95 %, None where there
+        are too few sessions.
+    """
+
+    table: str
+    row: str
+    other: str
+    symbols: tuple[Symbol, ...]
+    sessions: int
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def distinguishable(self) -> bool | None:
+        """True where the interval leaves zero out; None without one."""
+        return None if self.low is None or self.high is None else not self.low <= 0 <= self.high
+
+
+def paired_rows(rows: Sequence[AgentRow], table: PublishedTable) -> list[PairedRows]:
+    """Every two rows of ours of a table that share symbols with as many sessions."""
+    by_row: dict[str, dict[Symbol, tuple[float, ...]]] = {}
+    for row in rows:
+        if row.returns:
+            by_row.setdefault(row_name(row.model, row.answered_by), {})[row.symbol] = row.returns
+    pairs = []
+    for one, other in combinations(by_row, 2):
+        shared = [symbol for symbol in by_row[one] if len(by_row[one][symbol]) == len(by_row[other].get(symbol, ()))]
+        for length in dict.fromkeys(len(by_row[one][symbol]) for symbol in shared):
+            symbols = tuple(symbol for symbol in shared if len(by_row[one][symbol]) == length)
+            gaps = np.mean([np.subtract(by_row[one][s], by_row[other][s]) for s in symbols], axis=0)
+            low, high = daily_mean_interval(gaps)
+            pairs.append(
+                PairedRows(
+                    table=table.name,
+                    row=one,
+                    other=other,
+                    symbols=symbols,
+                    sessions=length,
+                    value=float(gaps.mean()),
+                    low=low,
+                    high=high,
+                )
+            )
+    return pairs
 
 
 def row_name(who: str, answered_by: str | None) -> str:

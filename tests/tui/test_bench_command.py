@@ -251,3 +251,58 @@ def test_what_cannot_be_done_is_one_line(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert said in captured.err and captured.err.count("\n") == 1
+
+
+HOLDER = """
+from collections.abc import Mapping
+
+class Holder:
+    def weights(self, view) -> Mapping[str, float]:
+        return dict.fromkeys(view.symbols, 1.0)
+"""
+
+
+def test_an_own_preset_and_an_own_strategy_run_in_a_papers_environment(
+    real_data: Path, tmp_path: Path, one_month: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    preset, strategy = tmp_path / "mine.toml", tmp_path / "holder.py"
+    preset.write_text('extends = "finmem"\nname = "mine"\n', encoding="utf-8")
+    strategy.write_text(HOLDER, encoding="utf-8")
+    own = ("--preset", str(preset), "--strategy", f"{strategy}:Holder", "--symbols", "MSFT,JNJ")
+    assert run("bench", "investorbench", *own, "--data", str(real_data), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    ours = [cell for cell in document["cells"] if cell["ours"] is not None and cell.get("model")]
+    rows = {(cell["model"], cell["symbol"]) for cell in ours}
+    assert rows == {(name, s) for name in ("offline, mine", "Holder", "buy-and-hold") for s in ("MSFT", "JNJ")}
+    figures = {(c["model"], c["symbol"], c["metric"]): c["ours"] for c in ours}
+    for symbol in ("MSFT", "JNJ"):
+        assert figures["Holder", symbol, "CR"] == pytest.approx(figures["buy-and-hold", symbol, "CR"])
+    pairs = {(pair["row"], pair["other"]): pair for pair in document["pairs"]}
+    assert len(pairs) == 3
+    same = pairs["Holder (rules)", "buy-and-hold (rules)"]
+    assert (same["value"], same["distinguishable"]) == (pytest.approx(0.0), False)
+    assert same["symbols"] == ["MSFT", "JNJ"] and same["sessions"] > 15
+    for pair in pairs.values():
+        assert pair["low"] <= pair["value"] <= pair["high"]
+    assert run("bench", "investorbench", *own, "--data", str(real_data)) == 0
+    assert "not distinguishable" in capsys.readouterr().out
+
+
+def test_an_own_agent_joins_the_arena_on_real_prices(
+    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strategy = tmp_path / "holder.py"
+    strategy.write_text(HOLDER.replace("1.0)", "1 / len(view.symbols))"), encoding="utf-8")
+    window = ("--symbols", "AAPL,MSFT", "--from", "2023-09-05", "--to", "2023-09-29", "--data", str(real_data))
+    code = run("bench", "arena", "--strategy", f"{strategy}:Holder", "--preset", "arena", *window, "--yes", "--json")
+    document = json.loads(capsys.readouterr().out)
+    assert code == 0
+    rows = [row["row"] for row in document["ours"]]
+    assert "Holder" in rows and "arena, offline" in rows
+
+
+def test_an_unknown_own_row_is_one_line(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for own in (("--preset", "finmen"), ("--strategy", "macdd")):
+        assert run("bench", "investorbench", *own, "--symbols", "MSFT", "--data", str(real_data)) == 2
+        said = capsys.readouterr()
+        assert said.err.strip().count("\n") == 0 and "finmem" in said.err or "macd" in said.err

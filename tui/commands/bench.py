@@ -67,7 +67,19 @@ if TYPE_CHECKING:
     help="Runs at a time, each in a process of its own.",
 )
 @click.option(
-    "--presets", metavar="NAME,NAME", help="memory: presets to study (default: desk,finmem,tradinggpt-single)."
+    "--preset",
+    "presets",
+    multiple=True,
+    metavar="NAME|FILE",
+    help="Runs this preset in the place of the paper's agents (repeatable); memory: studies it (default: desk, finmem, "
+    "tradinggpt-single).",
+)
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    metavar="NAME|FILE:CLASS",
+    help="Runs this strategy in the paper's environment (repeatable).",
 )
 @click.option("--from", "first", type=DAY, metavar="DATE", help="memory, arena: first session that fills.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena: last session that fills.")
@@ -94,7 +106,8 @@ def bench_command(
     ablations_from: Path | None,
     without: Sequence[str],
     jobs: int,
-    presets: str | None,
+    presets: Sequence[str],
+    strategies: Sequence[str],
     first: date | None,
     last: date | None,
     warm_up_from: date | None,
@@ -111,6 +124,9 @@ def bench_command(
     paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done, and a
     bench that was stopped, by Ctrl-C, by its --budget or because a model could not be had, goes on with --resume. A
     model that decides nothing usable in two sessions in a row stops it (75); --resume asks it again.
+
+    With --preset or --strategy your own agent or strategy is run in the paper's environment, beside the printed rows;
+    rows of ours are held against each other and buy and hold, paired over the sessions.
 
     BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
@@ -131,20 +147,35 @@ def bench_command(
       paperdesk bench finagent --resume bench-20261120-120000-ab12 --budget 40
       paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
       paperdesk bench arena --data DIR --symbols AAPL,MSFT,NVDA --from 2023-09-01 --to 2023-10-31
+      paperdesk bench investorbench --preset mine.toml --strategy mine.py:Ridge --data DIR
       paperdesk bench recall --data DIR --symbols MSFT,JNJ
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
     from engine.app.bench.bench import prepare, resumed
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
-    agents = not baselines or models is not None or ablations or ablations_from is not None or bool(without)
+    mine = bool(presets or strategies)
+    agents = not (baselines or mine) or models is not None or ablations or ablations_from is not None or bool(without)
+    agents = bool(presets) or (agents and not strategies)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     check_options(name, _given())
     if name == "arena" and folder is not None:
         flags = RunFlags.of_window(symbols, first, last, None)
-        own = {"agents": not baselines or models is not None or ablations, "ablations": ablations}
-        bench_prices(services, folder, flags, _models(models), _report, **own, yes=yes, as_json=as_json)
+        asked = bool(presets) or not (baselines or strategies) or models is not None or ablations
+        bench_prices(
+            services,
+            folder,
+            flags,
+            _models(models),
+            _report,
+            agents=asked,
+            ablations=ablations,
+            presets=presets,
+            strategies=strategies,
+            yes=yes,
+            as_json=as_json,
+        )
         return
     if name == "arena":
         bench_arena(services, _models(models), repeats, jobs, _report, yes=yes, as_json=as_json)
@@ -173,6 +204,8 @@ def bench_command(
         agents=agents,
         models=_models(models),
         ablations=requested_ablations(name, ablations, ablations_from, left_out),
+        presets=tuple(presets),
+        strategies=tuple(strategies),
         repeats=repeats,
         jobs=jobs,
         keep=keep,
@@ -180,7 +213,18 @@ def bench_command(
     _print(services, prepare(services, request), budget, yes=yes, as_json=as_json)
 
 
-NAMED = ("baselines", "params", "trials", "symbols", "folder", "models", "repeats", "ablations")
+NAMED = (
+    "baselines",
+    "params",
+    "trials",
+    "symbols",
+    "folder",
+    "models",
+    "repeats",
+    "ablations",
+    "presets",
+    "strategies",
+)
 CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 """Options that would change a bench that is gone on with."""
 
@@ -196,7 +240,7 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
         click.echo("nothing was run", err=True)
         return
     bench = _run(services, prepared, budget)
-    agents = prepared.plan is not None
+    agents = prepared.plan is not None or bool(prepared.request.strategies)
     show_document(bench_document(bench), as_json, lambda: lines(bench, standard_output().width, agents))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)

@@ -52,6 +52,8 @@ def bench_prices(
     *,
     agents: bool,
     ablations: bool,
+    presets: Sequence[str],
+    strategies: Sequence[str],
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -70,6 +72,8 @@ def bench_prices(
         window=None if flags.first is None or flags.last is None else (flags.first, flags.last),
         models=(models or (services.config.models.default,)) if agents else (),
         ablations=ablations,
+        presets=presets,
+        strategies=strategies,
     )
     jobs = agent_jobs(services, bench)
     if not agreed(services, jobs, yes, report):

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.agreement import agreed, wiped
-from tui.commands.options import RunFlags, listed
+from tui.commands.options import RunFlags
 from tui.console import show_document, standard_output
 from tui.interruption import interruptible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from engine.services import Services
 
 PRESETS = ("desk", "finmem", "tradinggpt-single")
-OWN = ("first", "last", "warm_up_from", "presets")
+OWN = ("first", "last", "warm_up_from")
 """The options of `bench` that the study of memory alone takes."""
 RECORDED = ("budget", "resume")
 """Those of tables of real prices that are gone on with."""
 OTHERS = (
     "baselines",
+    "strategies",
     "params",
     "repeats",
     "ablations",
@@ -35,11 +36,20 @@ OTHERS = (
 )
 """Those that it does not take."""
 DATA = ("trials", "symbols", "folder", *RECORDED)
-TABLES = ("baselines", "params", "ablations", "ablations_from", "without", "keep", *DATA)
+TABLES = ("baselines", "presets", "strategies", "params", "ablations", "ablations_from", "without", "keep", *DATA)
 """Those of tables of real prices, which the arena's bench does not take."""
-TEXTS = ("models", *OWN, *OTHERS)
+TEXTS = ("models", "presets", *OWN, *OTHERS)
 """Those that the bench of recall does not take."""
-PRICES = ("warm_up_from", "presets", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep")
+PRICES = (
+    "warm_up_from",
+    "params",
+    "trials",
+    "ablations_from",
+    "without",
+    "repeats",
+    "jobs",
+    "keep",
+)
 """Those that the arena's bench does not take on real prices."""
 
 
@@ -55,7 +65,13 @@ def check_options(name: str, given: Collection[str]) -> None:
 
 
 def study_memory(
-    services: Services, flags: RunFlags, presets: str | None, report: Callable[[str], None], *, yes: bool, as_json: bool
+    services: Services,
+    flags: RunFlags,
+    presets: Sequence[str],
+    report: Callable[[str], None],
+    *,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
@@ -64,9 +80,7 @@ def study_memory(
     from engine.reports.documents.memory_worth import memory_document
     from tui.memory_worth_text import lines
 
-    names = PRESETS if presets is None else listed(presets)
-    if not names:
-        raise click.UsageError("--presets names no preset; write them as NAME,NAME")
+    names = tuple(presets) or PRESETS
     specs = studied_specs(services, flags.spec(services), names)
     if not agreed(services, jobs_of(specs), yes, report):
         click.echo("nothing was run", err=True)

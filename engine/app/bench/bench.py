@@ -15,17 +15,18 @@ from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan
 from engine.app.bench.record import BenchRecord, load_record
 from engine.app.bench.rule_rows import Report, RuleRows
 from engine.app.look_index import count_looks
+from engine.app.market_data import load_run
 from engine.app.run_spec import new_run_id
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, ModelUse, Result
-from engine.errors import MENDED, MissingData, PaperdeskError, UsageError
-from engine.lab.published_runs import measured, overrides
+from engine.domain.run import DataSpec, ModelUse, Result, RunSpec
+from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageError
+from engine.lab.published_runs import measured, overrides, own_strategy_run, session_returns
 from engine.lab.published_tables import BENCHES, PublishedTable, published
 from engine.ports import MarketSource
-from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, spreads
+from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, paired_rows, spreads
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
 from engine.reports.performance import unmeasured
@@ -114,19 +115,24 @@ def run_bench(
         why = next(iter(rules.missing.values()), "it has no symbols")
         raise MissingData(f"bench {request.name}: no row of ours can be had: {why}")
     rows: dict[str, list[AgentRow]] = {}
+    decided = 0
     played: Mapping[int, Played] = {}
     if made is not None:
         played = _played(services, prepared, budget, report, stop)
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
+            decided += 1
+    for strategy in _own_strategies(request):
+        for table in _with_symbols_last(tables):
+            rows.setdefault(table.name, []).extend(_strategy_rows(services, prepared.data, table, strategy, report))
     cells: list[Cell] = []
     for table in tables:
         cells += [_explained(cell, rules) for cell in compare(ruled[table.name], table)]
-        if made is not None:
-            cells += agent_cells(rows.get(table.name, ()), table)
+        cells += agent_cells(rows.get(table.name, ()), table)
     rule = convention(tables[0].convention).rule
-    done = Bench(name=request.name, cells=tuple(cells), notes=(rule,) if rule else ())
-    return done if made is None else _with_agents(done, prepared, made, played, rows)
+    pairs = [pair for table in tables for pair in paired_rows(rows.get(table.name, ()), table)]
+    done = Bench(name=request.name, cells=tuple(cells), pairs=tuple(pairs), notes=(rule,) if rule else ())
+    return done if made is None else _with_agents(done, prepared, made, played, decided)
 
 
 def _played(
@@ -171,14 +177,14 @@ def _with_agents(
     prepared: PreparedBench,
     made: Plan,
     played: Mapping[int, Played],
-    rows: Mapping[str, Sequence[AgentRow]],
+    decided: int,
 ) -> Bench:
     notes = [f"{model.spec} decided our rows: {model.label}" for model in made.backbones]
     if any(model.repeats_are_equal for model in made.backbones):
         notes.append("rules decide otherwise than a model would: beside the paper's agents they reproduce nothing")
     if made.equal_repeats:
         notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
-    rest = len(made.rows) - sum(map(len, rows.values()))
+    rest = len(made.rows) - decided
     interrupted = ""
     if rest:
         rows_done = f"{len(made.rows) - rest} of {len(made.rows)} rows are done"
@@ -290,7 +296,55 @@ def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> Agen
         None if planned.variant is None else planned.variant.note,
     )
     spread = spreads(repeats) if len(repeats) > 1 else {}
-    return replace(row, metrics=repeats[median_repeat(repeats)], note="; ".join(filter(None, notes)), spreads=spread)
+    chosen = median_repeat(repeats)
+    return replace(
+        row,
+        metrics=repeats[chosen],
+        note="; ".join(filter(None, notes)),
+        spreads=spread,
+        returns=session_returns(results[chosen], planned.symbol, known.name),
+    )
+
+
+RULES, HELD = "rules", "buy-and-hold"
+
+
+def _own_strategies(request: BenchRequest) -> Sequence[str]:
+    """The user's strategies, with what they are held against."""
+    return (*request.strategies, HELD) if request.strategies or request.presets else ()
+
+
+def _with_symbols_last(tables: Sequence[PublishedTable]) -> Iterator[PublishedTable]:
+    """The tables whose symbols no later one has, all of them."""
+    for position, table in enumerate(tables):
+        if not any(set(table.symbols()) <= set(other.symbols()) for other in tables[position + 1 :]):
+            yield table
+
+
+def _strategy_rows(
+    services: Services, data: DataSpec, table: PublishedTable, strategy: str, report: Report
+) -> Iterator[AgentRow]:
+    """A strategy on every symbol of a table: figures, or a note on why there are none."""
+    name = strategy.rpartition(":")[2] or strategy
+    for symbol in table.symbols():
+        report(f"{name} on {symbol}")
+        row = AgentRow(symbol=symbol, model=name, answered_by=RULES, metrics={})
+        spec = RunSpec(symbols=(symbol,), first=table.first, last=table.last, strategy=strategy, data=data)
+        try:
+            market = asyncio.run(load_run(services, replace(spec, warm_up_from=table.warm_up_from)))
+            result = own_strategy_run(table, symbol, strategy, market)
+        except (MissingData, StaleData) as error:
+            yield replace(row, note=str(error))
+            continue
+        metrics = measured(result, symbol, table.convention)
+        known = convention(table.convention)
+        notes = (unmeasured(known, metrics), *result.notes)
+        yield replace(
+            row,
+            metrics=metrics,
+            note="; ".join(filter(None, notes)) or None,
+            returns=session_returns(result, symbol, table.convention),
+        )
 
 
 def _acted(result: Result, known: Convention) -> bool:

@@ -34,6 +34,7 @@ class BenchRequest:
     agents: False for the rules alone.
     models: specs of the models that answer the agents, one after the other, empty for the configured ones.
     ablations: agents with steps left out.
+    presets, strategies: the user's own, by name or file, which are run in the place of the paper's agents.
     repeats: runs of each agent on each symbol.
     jobs: processes that runs are played in.
     keep: whether every run writes a journal.
@@ -48,6 +49,8 @@ class BenchRequest:
     agents: bool = True
     models: tuple[str, ...] = ()
     ablations: tuple[Variant, ...] = ()
+    presets: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
     repeats: int = 1
     jobs: int = 1
     keep: bool = False
@@ -114,14 +117,12 @@ class Plan:
     equal_repeats: bool = False
 
 
-def _backbones(services: Services, agents: PublishedAgents, models: Sequence[str]) -> tuple[Backbone, ...]:
+def _backbones(services: Services, presets: Sequence[str], models: Sequence[str]) -> tuple[Backbone, ...]:
     """The models of a bench, opened once for every preset to see that they can be. Raises UsageError, ConfigError and
     CredentialsRefused for one that cannot."""
     found = []
     for override in models or (None,):
-        for beside in agents.beside:
-            _opened(services, beside.preset or agents.preset, override)
-        opened = _opened(services, agents.preset, override)
+        *_, opened = [_opened(services, preset, override) for preset in presets]
         found.append(Backbone(override, opened.spec, opened.label))
     return tuple(found)
 
@@ -140,10 +141,13 @@ def plan(services: Services, request: BenchRequest, tables: Sequence[PublishedTa
     preset = load_preset(agents.preset)
     for checked in request.ablations:
         preset.without(checked.without)
-    made = Plan(agents, _backbones(services, agents, request.models))
+    own = tuple(Variant(row=load_preset(name).name, preset=name) for name in request.presets)
+    variants: tuple[Variant | None, ...] = own or (None, *agents.beside, *request.ablations)
+    presets = [agents.preset if one is None else one.preset or agents.preset for one in reversed(variants)]
+    made = Plan(agents, _backbones(services, presets, request.models))
     jobs = _Jobs(services, request, agents.preset, data, made.jobs)
     for position, table in enumerate(tables):
-        for backbone, variant, symbol in _combinations(table, made, request.ablations, tables[position + 1 :]):
+        for backbone, variant, symbol in _combinations(table, made, variants, tables[position + 1 :]):
             count = 1 if backbone.repeats_are_equal else request.repeats
             made.equal_repeats = made.equal_repeats or count < request.repeats
             row = agents.row_of(backbone.spec, variant)
@@ -207,14 +211,14 @@ class _Jobs:
 
 
 def _combinations(
-    table: PublishedTable, made: Plan, ablations: Sequence[Variant], later: Sequence[PublishedTable]
+    table: PublishedTable, made: Plan, variants: Sequence[Variant | None], later: Sequence[PublishedTable]
 ) -> Iterator[tuple[Backbone, Variant | None, Symbol]]:
     """The rows of a table, symbols last. A variant that the table does not print is a row of the last of the tables
     that have its symbols."""
     agents = made.agents
     repeated = any(set(table.symbols()) <= set(other.symbols()) for other in later)
     for backbone in made.backbones:
-        for variant in (None, *agents.beside, *ablations):
+        for variant in variants:
             printed = variant is None or agents.row_of(backbone.spec, variant) in table.models()
             if not printed and repeated:
                 continue

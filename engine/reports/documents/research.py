@@ -11,7 +11,7 @@ from engine.domain.execution import PriceBasis
 from engine.domain.run import ModelUse, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, default_metric
-from engine.reports.comparison import Cell
+from engine.reports.comparison import Cell, PairedRows
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 from engine.reports.model_averages import Average
@@ -26,6 +26,7 @@ class Bench:
     name: the paper.
     cells: our figures beside the printed ones.
     averages: averages over the symbols, by model.
+    pairs: rows of ours held against each other.
     notes: remarks on the whole of it.
     runs: ids of runs with a journal.
     models: calls and cost by model.
@@ -35,6 +36,7 @@ class Bench:
     name: str
     cells: tuple[Cell, ...]
     averages: tuple[Average, ...] = ()
+    pairs: tuple[PairedRows, ...] = ()
     notes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     models: tuple[ModelUse, ...] = ()
@@ -112,6 +114,12 @@ def bench_document(bench: Bench) -> Row:
         "averages": [
             {**row_json.fields(average, *averages), "percent_of_buy_and_hold": average.percent}
             for average in bench.averages
+        ],
+        "pairs": [
+            row_json.fields(
+                pair, "table", "row", "other", "symbols", "sessions", "value", "low", "high", "distinguishable"
+            )
+            for pair in bench.pairs
         ],
         **row_json.fields(bench, "notes", "runs"),
         "models": [

@@ -54,7 +54,7 @@ def assert_complete(study: dict[str, Any], analyses: int) -> None:
 
 @pytest.mark.slow
 def test_finmems_memory_arm_by_arm(run: Run, fresh: Path) -> None:
-    document = run("bench", "memory", "--presets", "finmem", *SHORT).json
+    document = run("bench", "memory", "--preset", "finmem", *SHORT).json
     (study,) = document["presets"]
     assert (study["preset"], study["sessions"], study["model"]) == ("finmem", 20, "offline")
     assert_complete(study, 20)
@@ -62,7 +62,7 @@ def test_finmems_memory_arm_by_arm(run: Run, fresh: Path) -> None:
 
 @pytest.mark.slow
 def test_as_text_every_arm_has_its_row(run: Run, fresh: Path) -> None:
-    said = run("bench", "memory", "--presets", "finmem", *SHORT[:-1])
+    said = run("bench", "memory", "--preset", "finmem", *SHORT[:-1])
     assert said.code == 0 and "without intermediate" in said.out and "Poisoned: " in said.out
 
 
@@ -86,7 +86,7 @@ def test_memories_that_are_made_up_are_counted(run: Run, fresh: Path, monkeypatc
         return replace(result, answer={**result.answer, "evidence": evidence})
 
     monkeypatch.setattr(OfflineModel, "answer", confabulating)
-    (study,) = run("bench", "memory", "--presets", "finmem", *SHORT).json["presets"]
+    (study,) = run("bench", "memory", "--preset", "finmem", *SHORT).json["presets"]
     told = study["confabulation"]
     assert told["not_held"] >= 20 and told["opinions"] == 0
     (recall,) = (arm for arm in study["arms"] if arm["name"] == "recall")
@@ -97,8 +97,8 @@ def test_memories_that_are_made_up_are_counted(run: Run, fresh: Path, monkeypatc
     ("arguments", "complaint"),
     [
         (("memory", "--baselines", "--jobs", "2"), "bench memory takes no --baselines, --jobs"),
-        (("memory", "--presets", "finvision", *SHORT), "preset finvision has no memory"),
-        (("memory", "--presets", "finmen", *SHORT), "finmem"),
+        (("memory", "--preset", "finvision", *SHORT), "preset finvision has no memory"),
+        (("memory", "--preset", "finmen", *SHORT), "finmem"),
         (("finagent", "--from", "2025-03-03"), "bench finagent takes no --from"),
     ],
 )

@@ -57,7 +57,7 @@ def test_deciding_again_is_forecast_asked_about_and_lives_within_the_day(
 
 def test_the_bench_of_memory_lives_within_the_day(desk: Desk, service: Counting, run: Run) -> None:
     window = ("--symbols", "ORVL", "--from", "2025-03-11", "--to", "2025-03-12")
-    bench = ("bench", "memory", "--presets", "finmem", *window)
+    bench = ("bench", "memory", "--preset", "finmem", *window)
     desk(DEAR + ASKING.format("0.01"))
     refused = run(*bench)
     assert refused.code == 2 and "--yes runs it" in refused.err and service.requests == []
