@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from connectors.llm.answer_json import as_instruction, is_closed
 from connectors.llm.endpoint import refuses_schema
 from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, used
-from connectors.llm.service_reply import Counts, ErrorReply, StreamCut, names_error, read_reply, text_of
+from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from engine.domain.model_call import ModelRequest
 
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
@@ -113,16 +114,16 @@ class _Received:
         """The whole reply. Raises StreamCut where it has no end."""
         if self.stop_reason is None:
             raise StreamCut("the reply ended without a stop reason")
-        stop_reason, counts = str(self.stop_reason), Counts(self.usage)
-        asked = counts.of("input_tokens")
+        stop_reason, count = str(self.stop_reason), partial(token_count, self.usage)
+        asked = count("input_tokens")
         # What is read from and written to the cache stands outside input_tokens.
-        read, written = (counts.of(f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+        read, written = (count(f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
         usage, written = used(
             None if asked is None else asked + read + written,
-            counts.of("output_tokens"),
+            count("output_tokens"),
             cached=read,
             written=written,
-            reasoned=counts.of("output_tokens_details", "thinking_tokens"),
+            reasoned=count("output_tokens_details", "thinking_tokens"),
         )
         if stop_reason == "refusal":
             why = self.stop_details.get("explanation") if isinstance(self.stop_details, Mapping) else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.endpoint import names_parameter, refuses_schema
 from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, used
-from connectors.llm.service_reply import Counts, ErrorReply, StreamCut, names_error, read_reply, text_of
+from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from engine.domain.model_call import ModelRequest
 
 
@@ -139,14 +140,14 @@ class _Received:
         stop_reason = self.stop_reason
         if stop_reason is None:
             raise StreamCut("the reply ended without a stop reason")
-        counts = Counts(self.usage)
+        count = partial(token_count, self.usage)
         usage, written = used(
-            counts.of("prompt_tokens"),
-            counts.of("completion_tokens"),
+            count("prompt_tokens"),
+            count("completion_tokens"),
             # Cached tokens stand inside prompt_tokens.
-            cached=counts.of("prompt_tokens_details", "cached_tokens"),
-            written=counts.of("prompt_tokens_details", "cache_write_tokens"),
-            reasoned=counts.of("completion_tokens_details", "reasoning_tokens"),
+            cached=count("prompt_tokens_details", "cached_tokens"),
+            written=count("prompt_tokens_details", "cache_write_tokens"),
+            reasoned=count("completion_tokens_details", "reasoning_tokens"),
         )
         if self.refusal or stop_reason == "content_filter":
             return Reply(self.refusal or self.text, "refused", stop_reason, usage, written)

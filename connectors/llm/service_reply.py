@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -256,12 +255,13 @@ def _json(text: str, response: Any) -> Any:
 
 
 def names_error(value: Any) -> bool:
-    """True for a body that says that it is an error."""
+    """True for a body that says that it is an error, or says something in place of an answer."""
     if isinstance(value, list):
         return any(map(names_error, value))
-    return isinstance(value, Mapping) and (
-        bool(value.get("error")) or "error" in (value.get("type"), value.get("object"))
-    )
+    if not isinstance(value, Mapping):
+        return False
+    says = any(isinstance(value.get(name), str) for name in ("message", "msg", "detail", "error_msg"))
+    return says or bool(value.get("error")) or "error" in (value.get("type"), value.get("object"))
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
@@ -296,16 +296,10 @@ def _is_text(part: Mapping[str, Any]) -> bool:
     return part.get("type") in ("text", None) and isinstance(part.get("text"), str)
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """The counts of tokens in a reply, each by a path of keys; what is no count is None."""
-
-    usage: Any
-
-    def of(self, *path: str) -> int | None:
-        """A whole number of tokens; whoever tells parts of tokens has not counted them."""
-        value = self.usage
-        for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        number = None if isinstance(value, bool) else _number(value)
-        return None if number is None or number % 1 or not 0 <= number <= _MOST_TOKENS else int(number)
+def token_count(usage: Any, *path: str) -> int | None:
+    """A whole number of tokens under a path of keys, else None; whoever tells parts of tokens has not counted them."""
+    value = usage
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    number = None if isinstance(value, bool) else _number(value)
+    return None if number is None or number % 1 or not 0 <= number <= _MOST_TOKENS else int(number)

@@ -120,7 +120,7 @@ def guard_of(services: Services, model: str | None) -> AbstentionGuard:
     return AbstentionGuard(0 if recorded else services.abstain_limit)
 
 
-def end_session(guard: AbstentionGuard, services: Services, *, usable: bool) -> None:
+def end_session(guard: AbstentionGuard, services: Services, *, usable: bool = False) -> None:
     """End a session of a guard. Raises TryAgainLater where it does; what was not answered is forgotten then, so that
     whoever goes on asks it anew."""
     try:

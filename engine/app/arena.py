@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, partial
 
-from engine.app.agent_run import guard_of
+from engine.app.agent_run import end_session, guard_of
 from engine.app.arena_record import ArenaSpec, arena_lock, begun, keep_record
 from engine.app.arena_seats import Seats
 from engine.app.model_notes import known_of
@@ -99,7 +99,7 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             players, table = {name: one.player for name, one in taken.items()}, None
             async for table in play(rules, players, spec.seed, unsaid=spec.unsaid):
                 limits.on_day(table)
-                seats.end_day()
+                end_session(seats.guard, services)
                 if limits.stop():
                     break
     assert table is not None

@@ -11,7 +11,6 @@ from random import Random
 from zlib import crc32
 
 from engine.agents.ask import DEFAULT, AnswerRecord, Asker, agent_of
-from engine.app.agent_run import end_session
 from engine.app.arena_record import REHEARSED, ArenaSpec
 from engine.app.briefings import desk_preset
 from engine.app.memory import run_memory
@@ -67,7 +66,6 @@ class Seats:
     on_unanswered: hears of every call that no agent got an answer from.
     preflights: of the seats that are taken.
     guard: counts the days on which no model has decided.
-    deciding: the answers of the day at work that decide.
     on_use: hears of every call of a remote embedder.
     memories: the presets' memories, open until it is closed.
     """
@@ -80,20 +78,11 @@ class Seats:
     on_unanswered: OnUnanswered = lambda key, call: None
     preflights: list[Preflight] = field(default_factory=list)
     guard: AbstentionGuard = field(default_factory=partial(AbstentionGuard, 0))
-    deciding: list[AnswerRecord] = field(default_factory=list)
     on_use: OnUse = lambda use: None
     memories: ExitStack
 
-    def end_day(self) -> None:
-        """End a day of the market. Raises TryAgainLater where it is one too many without a usable decision."""
-        decided = any(record.outcome == "answered" for record in self.deciding)
-        self.deciding.clear()
-        end_session(self.guard, self.services, usable=decided)
-
     def _heard(self, record: AnswerRecord, decides: str) -> None:
-        if record.key.agent == decides:
-            self.deciding.append(record)
-        self.guard.answered(record)
+        self.guard.answered(record, decides)
         self.count(record)
 
     def take(self, seat: AgentSeat) -> Taken:

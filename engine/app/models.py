@@ -291,7 +291,6 @@ def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ..
                 spec=spec,
                 settings=settings[agent_of(agent)],
                 key_variable=services.models.key_variable(spec),
-                address=services.models.address(spec),
                 sees=services.models.sees(spec),
                 price=prices.find(spec.provider, spec.model),
                 active=agent_of(agent) in active,

@@ -25,20 +25,23 @@ class AbstentionGuard:
     _sessions: int = 0
     _reason: str = ""
     _asked: tuple[str, ...] = ()
+    _usable: bool = False
 
-    def answered(self, record: AnswerRecord) -> None:
-        """Hear of a call of the session at work."""
+    def answered(self, record: AnswerRecord, decides: str = "") -> None:
+        """Hear of a call of the session at work; an answer of the agent `decides` is a usable decision."""
+        self._usable = self._usable or (record.outcome == "answered" and record.key.agent == decides)
         if record.outcome != "answered" and record.result.model != ModelKind.OFFLINE:
             self._asked += (record.result.request_hash,)
             self._reason = f"{record.key.agent}, {record.result.model}: {record.reason}"
 
-    def decided(self, usable: bool) -> None:
-        """End a session. Raises TryAgainLater where it is one too many without a usable decision."""
-        if usable or not self._reason:
+    def decided(self, usable: bool = False) -> None:
+        """End a session, with a usable decision or, as far as no answer was one, without. Raises TryAgainLater where it
+        is one too many without."""
+        if usable or self._usable or not self._reason:
             self._sessions, self.hashes = 0, ()
         else:
             self._sessions, self.hashes = self._sessions + 1, self.hashes + self._asked
-        reason, self._reason, self._asked = self._reason, "", ()
+        reason, self._reason, self._asked, self._usable = self._reason, "", (), False
         if self.limit and self._sessions >= self.limit:
             count = f"{self._sessions} sessions in a row" if self._sessions > 1 else "a session"
             raise TryAgainLater(

@@ -70,6 +70,8 @@ def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
     agents = agent_models(services, prices)
     probed = asyncio.run(probe_models(services, [one.spec for one in agents])) if ask else None
     document = models_document(config, agents, prices, probed)
+    addresses = {one.spec.provider: services.models.address(one.spec) for one in agents}
+    document["addresses"] = {name: address for name, address in addresses.items() if address}
     show_document(document, as_json, lambda: _model_lines(document, config, agents, probed))
     return 0 if probed is None or all(map(has_answered, probed.values())) else 1
 
@@ -162,7 +164,7 @@ def _model_lines(
     asked = [one for one in agents if one.active]
     cells = [(one.agent, str(one.spec), _key(one), _sees(one), _price(one), _trained(one)) for one in asked]
     yield from table(("AGENT", "MODEL", "KEY", "CHARTS", "PRICE IN/OUT", "TRAINED"), cells, (), console.room)
-    yield from dict.fromkeys(f"{one.spec.provider} is asked at {one.address}" for one in asked if one.address)
+    yield from (f"{name} is asked at {address}" for name, address in document["addresses"].items())
     if config.endpoints:
         yield ""
         yield console.bold("Endpoints")

@@ -44,7 +44,6 @@ class AgentModel:
     settings: how it is asked.
     key_variable: environment variable of its service's key, empty where none is needed.
     sees: whether it is shown charts.
-    address: the one that an environment variable gives to its vendor, with the variable; empty for none.
     price: None where it is not known; the rules cost nothing.
     active: True where the desk's preset asks the agent.
     reads: sources of what it reads.
@@ -55,7 +54,6 @@ class AgentModel:
     spec: ModelSpec
     settings: AgentSettings
     key_variable: str
-    address: str
     sees: bool
     price: ModelPrice | None
     active: bool
@@ -88,7 +86,6 @@ def models_document(config: Config, agents: Sequence[AgentModel], prices: PriceT
             one.agent: {
                 "spec": str(one.spec),
                 "vision": one.sees,
-                "base_url": one.address or None,
                 "key": one.key_variable or None,
                 "key_present": None if not one.key_variable else not one.key_missing,
                 "price_known": one.price is not None or not one.spec.model,

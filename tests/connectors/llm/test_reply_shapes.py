@@ -129,6 +129,8 @@ EVENTS = (
     ({"error": {"message": "Rate limit exceeded", "code": 429}}, RATE, "Rate limit exceeded"),
     ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, UNAVAILABLE, "Overloaded"),
     ({"error": "model 'x' not found"}, WRONG, "model 'x' not found"),
+    ({"detail": "Not Found"}, WRONG, "Not Found"),
+    ({"code": 429, "msg": "slow down, please"}, RATE, "slow down, please"),
     ({"object": "error", "message": "maximum context length is 9", "code": 400}, TOO_LONG, "maximum context length"),
     (gemini(503, "The model is overloaded.", "UNAVAILABLE"), UNAVAILABLE, "The model is overloaded."),
     ({"choices": [{"index": 0, "delta": {}, "finish_reason": "error", "error": {"code": 502, "message": "gone"}}]},
