@@ -11,7 +11,7 @@ from engine.domain.run import RunKind
 from engine.journal.entries import RunEntry
 from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
-from engine.messages.events import Event, RunFinished, RunStarted
+from engine.messages.events import Event, MemoryWritten, RunFinished, RunStarted
 from engine.messages.from_values import decision_made, opinion_formed, order_filled, session_settled
 from engine.reports.documents.questions import step_names
 from engine.reports.documents.records import Records
@@ -48,6 +48,8 @@ def _points_of_desk(reader: JournalReader) -> Iterator[Point]:
     runs = {run.id: run for run in reader.runs()}
     session, running = None, False
     for number, name, kind in reader.event_index():
+        if kind == MemoryWritten.__name__:  # nothing that a screen shows; the last one follows the end of its run
+            continue
         run = runs.get(name)
         session = session if run is None else run.session or session
         decides = run is None or run.kind is not RunKind.ORDER  # no run is at work while such an order is placed
