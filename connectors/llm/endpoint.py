@@ -27,6 +27,8 @@ _PICTURE = re.compile(r"image|vision|picture|multi-?modal", re.IGNORECASE)
 _SCHEMA = re.compile(
     r"schema|response.?format|output.?(config|format)|structured.?output|json_object|json mode|grammar", re.IGNORECASE
 )
+_NO_SERVICE = re.compile(r"WRONG_VERSION_NUMBER|CERTIFICATE_VERIFY_FAILED|illegal status line", re.IGNORECASE)
+"""Words of the network for an address at which somebody else answers."""
 _STREAM = re.compile(r"\bstream(ed|ing)?\b", re.IGNORECASE)
 _TRANSPORT_TIMEOUTS = frozenset({"APITimeoutError", "ConnectTimeout", "ReadTimeout", "WriteTimeout", "PoolTimeout"})
 _TRANSPORT_ERRORS = frozenset({"APIError", "TransportError", "StreamError", "DecodingError", "OSError", "StreamCut"})
@@ -65,7 +67,8 @@ def _kind_of_error(error: Exception) -> FailureKind | None:
     names = {base.__name__ for base in type(error).__mro__}
     if isinstance(error, TimeoutError) or names & _TRANSPORT_TIMEOUTS:
         return FailureKind.TIMED_OUT
-    if {type(error).__name__, type(error.__cause__).__name__} & {"InvalidURL", "UnsupportedProtocol"}:
+    invalid = {type(error).__name__, type(error.__cause__).__name__} & {"InvalidURL", "UnsupportedProtocol"}
+    if invalid or _NO_SERVICE.search(f"{error} {error.__cause__}"):
         return FailureKind.NOT_CONFIGURED
     if names & _TRANSPORT_ERRORS:
         return FailureKind.UNAVAILABLE

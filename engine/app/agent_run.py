@@ -126,8 +126,9 @@ def end_session(guard: AbstentionGuard, services: Services, *, usable: bool = Fa
     try:
         guard.decided(usable)
     except TryAgainLater:
-        with services.models.recorded() as recorded:
-            recorded.remove(guard.hashes)
+        if guard.hashes:
+            with services.models.recorded() as recorded:
+                recorded.remove(guard.hashes)
         raise
 
 

@@ -4,6 +4,10 @@ vendor's words in the line."""
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -318,3 +322,29 @@ async def test_pictures_and_unknown_counts_show_no_cut(make_model, server: FakeL
     assert (await make_model(painter=OnePixelPainter()).answer(question(messages=shown))).answer is not None
     server.play(raw(200, whole(vendor, {})))
     assert (await make_model().answer(question(messages=LONG))).answer is not None
+
+
+@contextmanager
+def talking(first: bytes) -> Iterator[int]:
+    """A port of loopback at which somebody speaks another language."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def talk() -> None:
+            with suppress(OSError):
+                while True:
+                    caller, _ = listening.accept()
+                    with caller:
+                        caller.recv(65536)
+                        caller.sendall(first)
+
+        threading.Thread(target=talk, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_an_address_at_which_somebody_else_answers_is_a_matter_of_configuration(make_model, scheme: str) -> None:
+    with talking(b"SSH-2.0-OpenSSH_9.6\r\n\r\n") as port:
+        result = await make_model(base_url=f"{scheme}://me:secret@127.0.0.1:{port}/v1").answer(question())
+    assert result.failure is not None and result.failure.kind is WRONG, result.failure
+    assert f" at {scheme}://127.0.0.1:{port}/v1" in result.failure.detail and "secret" not in result.failure.detail
