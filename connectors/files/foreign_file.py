@@ -67,11 +67,11 @@ class ForeignFile:
         self.names = dict(column_names(kind, request.columns))
         self.notes: list[str] = []
         self._source = request.file or Path()
+        self._symbol = foreign_symbol if kind in _OF_SHARES else _series_name
         self._wanted = wanted
         self._unit = unit_of(self._source)
         self._chosen = {ours: theirs for ours, theirs in request.columns.items() if theirs and ours in self.names}
         self._reading = reading
-        self._orders = request.dates
         self._counts: dict[Symbol, Counter[str]] = {}
         self._others: Counter[str] = Counter()
         self._file = self._read(request)
@@ -107,11 +107,7 @@ class ForeignFile:
             )
         if not used:
             why = ", ".join(dict.fromkeys(why for counts in self._counts.values() for why in counts))
-            columns = ", ".join(self._theirs()[:_LISTED])
-            raise MalformedData(
-                f"{self._source}: every row was dropped ({why}); its columns are {columns}: name them with --map "
-                "FIELD=COLUMN"
-            )
+            raise MalformedData(f"{self._source}: every row was dropped ({why}); {self._columns_told()}")
         return list(self._counts)
 
     def dropped(self, symbol: Symbol) -> tuple[Dropped, ...]:
@@ -124,7 +120,7 @@ class ForeignFile:
 
     def unread_money(self, read: Collection[str]) -> Iterator[str]:
         """Notes on columns with amounts other than zero that may be money, of which none is among those `read`."""
-        for column in self._theirs():
+        for column in self._theirs:
             name = plain_name(column)
             if column in read or name in NO_MONEY or name.endswith("date"):
                 continue
@@ -141,11 +137,8 @@ class ForeignFile:
 
     def need(self, fields: Sequence[str], what: str) -> None:
         """Raise MissingData where a file has none of some fields."""
-        if self._theirs() and not any(ours in self._file.columns for ours in fields):
-            columns = ", ".join(self._theirs()[:_LISTED])
-            raise MissingData(
-                f"{self._source} has no column of {what}; its columns are {columns}: name them with --map FIELD=COLUMN"
-            )
+        if self._theirs and not any(ours in self._file.columns for ours in fields):
+            raise MissingData(f"{self._source} has no column of {what}; {self._columns_told()}")
 
     @property
     def read_columns(self) -> Sequence[str]:
@@ -171,10 +164,12 @@ class ForeignFile:
         if "symbol" not in self._chosen and _has_names_of_companies(file):
             return self._read(replace(request, columns={**request.columns, "symbol": ""}))
         self.notes += file.read.notes
-        self._all = file.rows
+        self._all, self._theirs = file.rows, list(dict.fromkeys(name for row in file.rows for name in row.theirs))
         known = [row for row in file.rows if row.values.keys() & _PRICES or self.kind != "prices"]
         if not any(row.values.keys() - _FOR_ALL for row in known) and not file.read.bad:
-            raise MissingData(f"{self._source} has no row of {self.kind}{_instead(file)}")
+            said = file.read.message or "; ".join(file.read.notes)
+            told = (f"it says: {said!r}" if said else "", self._columns_told() if self._theirs else "")
+            raise MissingData("; ".join(filter(None, (f"{self._source} has no row of {self.kind}", *told))))
         return replace(file, rows=known)  # a record without a price says something else (Yahoo's dividends)
 
     def _taken_for(self, request: FileImport) -> FileFormat:
@@ -196,14 +191,14 @@ class ForeignFile:
             rows=len(self._file.rows),
             header=self._file.read.header,
             columns=self._file.columns,
-            unread=tuple(one for one in self._theirs() if one not in self.read_columns),
+            unread=tuple(one for one in self._theirs if one not in self.read_columns),
             dates=self._order,
             decimal="point" if self._numerals.decimal == POINT else "comma",
             zone=request.zone,
         )
 
-    def _theirs(self) -> list[str]:
-        return list(dict.fromkeys(column for row in self._all for column in row.theirs))
+    def _columns_told(self) -> str:
+        return f"its columns are {', '.join(self._theirs[:_LISTED])}: name them with --map FIELD=COLUMN"
 
     def _told_order(self) -> str | None:
         """The order of year, month and day that fits all rows: there is such a day, and the market of the symbol was
@@ -276,20 +271,9 @@ class ForeignFile:
         return [symbol for symbol in dict.fromkeys(map(self._symbol, names)) if symbol is not None]
 
     def _is(self, name: str, symbol: Symbol) -> bool:
-        """True where a name in the file is a symbol of ours; digits without a suffix are whose the one wanted says."""
-        if self.kind not in _OF_SHARES:
-            return self._symbol(name) == symbol
-        if len(self._wanted) == 1 and is_without_suffix(name, symbol):
-            return True
-        return foreign_symbol(name) in (symbol, foreign_symbol(symbol))
-
-    def _symbol(self, name: str) -> Symbol | None:
-        if self.kind in _OF_SHARES:
-            return foreign_symbol(name)
-        try:
-            return parse_symbol(name)
-        except UsageError:
-            return None
+        """True where a name in the file is a symbol of ours; one without a suffix is whose the one wanted says."""
+        alone = len(self._wanted) == 1 and is_without_suffix(name, symbol)
+        return alone or self._symbol(name) in (symbol, self._symbol(symbol))
 
     def _refuse(self, bad: Sequence[MalformedData]) -> None:
         if len(bad) == 1:
@@ -313,22 +297,19 @@ def appending(path: Path, lines: Sequence[str]) -> Callable[[], None]:
     return lambda: append_lines(path, lines)
 
 
+def _series_name(text: str) -> Symbol | None:
+    """The name of a series or a fund; None for what cannot be one."""
+    try:
+        return parse_symbol(text)
+    except UsageError:
+        return None
+
+
 def _has_names_of_companies(file: ForeignRows) -> bool:
     """True where a column called name would be that of symbols, and has others."""
     if plain_name(file.columns.get("symbol", "")) != _NAME:
         return False
     return not all(_TICKER.fullmatch(row.values.get("symbol") or "") for row in file.rows)
-
-
-def _instead(file: ForeignRows) -> str:
-    """Columns and message of a file without rows of a kind."""
-    said = file.read.message or "; ".join(file.read.notes)
-    words = f"; it says: {said!r}" if said else ""
-    if not file.rows:
-        return words
-    return (
-        f" (its columns are {', '.join(list(file.rows[0].theirs)[:_LISTED])}: name them with --map FIELD=COLUMN){words}"
-    )
 
 
 def _amount(text: str) -> Decimal | None:

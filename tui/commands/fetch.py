@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.options import DAY, json_option, key_values, listed
-from tui.console import show_document
+from tui.console import show, show_document
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -206,6 +207,11 @@ def import_command(
         write=not dry_run,
         from_adjusted=from_adjusted,
     )
+    if from_adjusted and not as_json:
+        # What is derived is shown before it is written.
+        for one in services.import_file(replace(request, write=False)).files:
+            for act in one.derived:
+                show(f"{act.symbol}: {act.ex_date},{act.kind},{act.value:f}")
     done = services.import_file(request)
     document = imported_document(kinds, done, written=request.write)
     show_document(document, as_json, lambda: _import_lines(done, request))
@@ -270,7 +276,6 @@ def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:
         yield f"  not read: {', '.join(taken.unread) or 'no column'}"
         yield f"  decimal {taken.decimal}; dates {taken.dates or 'ymd'}; times without a zone: {taken.zone or 'none'}"
     for one in result.files:
-        yield from (f"{action.symbol}: {action.ex_date},{action.kind},{action.value:f}" for action in one.derived)
         yield from _imported_lines(one)
     yield from (f"note: {note}" for note in result.notes)
     if not request.write:

@@ -4,6 +4,7 @@ junk around a table, answers without data. Each is imported, and the data folder
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -419,14 +420,7 @@ TABLE = f"{HEAD}\n2025-01-02,{PRICES}\n2025-01-03,{PRICES}\n"
         (b"\xef\xbb\xbf" + TABLE.encode(), ""),
         (TABLE.encode("utf-16"), ""),
         (TABLE.replace(",", "\t"), ""),
-        (
-            TABLE.replace(",", ', "')
-            .replace("\n", '"\n')
-            .replace("Date", '"Date')
-            .replace("2025-01-0", '"2025-01-0')
-            .replace(', "', '", "'),
-            "",
-        ),
+        (re.sub("([^,\n]+)", r' "\1"', TABLE), ""),
         (TABLE.replace(",", "|"), ""),
         (TABLE.replace("\n", "\r\n"), ""),
         (TABLE.replace("000\n", "000,\n"), ""),
