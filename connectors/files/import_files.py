@@ -9,6 +9,7 @@ the names of columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -79,7 +80,9 @@ def _derived(folder: Path, wanted: Sequence[Symbol], read: Sequence[Planned], fi
     for symbol, own in known.items():
         stored = read_actions(folder / "actions" / f"{symbol}.csv", symbol)
         missing = implied_actions(history_of(symbol, own), stored).missing
-        yield planned_actions(folder, symbol, missing, derived=missing)
+        planned = replace(planned_actions(folder, symbol, missing, derived=missing), bars=own)
+        # A file of actions would say that there were none, where adj_close may only not tell them.
+        yield planned if missing else replace(planned, write=lambda: None)
 
 
 def _comparisons(folder: Path, planned: Sequence[Planned]) -> Iterator[Comparison]:

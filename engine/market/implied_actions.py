@@ -28,8 +28,7 @@ _LEAST_STEP = 2e-5
 _COARSEST = NANO // 100
 """The coarsest unit that figures are taken to be rounded to, nano-units: a cent."""
 _TOO_MANY = 0.25
-"""The part of bars with a step from which on steps are noise, and intervals are taken wider."""
-_WIDER, _WIDEST = 4, 1000
+"""The part of bars with a step from which on there are no levels."""
 _NARROW = 1.02
 """Quotient of two bounds within which the ratio of a split can be told."""
 _SAME = 0.2
@@ -49,12 +48,14 @@ class Implied:
     missing: what the actions lack.
     unclear: days at which adj_close implies an action whose day or amount cannot be told, or is another than theirs.
     stepped: rows at which adj_close over close steps.
+    level: False where it moves from bar to bar, so that it is made in another way and cannot be compared.
     """
 
     history: PriceHistory
     missing: tuple[CorporateAction, ...] = ()
     unclear: tuple[date, ...] = ()
     stepped: frozenset[int] = frozenset()
+    level: bool = True
 
     def is_level(self, row: int) -> bool:
         """True where adj_close knows actions, and of none between a bar and the one before. One that is the close
@@ -69,6 +70,8 @@ class Implied:
     def notes(self, first: date, last: date) -> Iterator[str]:
         """Sentences on what is missing from first to last."""
         symbol = self.history.symbol
+        if not self.level:
+            yield f"{symbol}: adj_close over close moves from bar to bar: it is made in another way, and not compared"
         for kind in (ActionKind.DIVIDEND, ActionKind.SPLIT):
             found = [one for one in self.missing if one.kind is kind and first <= one.ex_date <= last]
             if found:
@@ -87,11 +90,9 @@ def implied_actions(history: PriceHistory, actions: Sequence[CorporateAction] | 
     """Compare the adj_close of bars with the actions; nothing where no adj_close is known."""
     if history.adj_close == history.close or history.adj_close.count(UNKNOWN) == len(history):
         return Implied(history=history)
-    width = 1.0
-    levels = _levels(history, width)
-    while len(levels) > 2 + _TOO_MANY * len(history) and width < _WIDEST:
-        width *= _WIDER
-        levels = _levels(history, width)
+    levels = _levels(history)
+    if len(levels) > 2 + _TOO_MANY * len(history):
+        return Implied(history=history, level=False)
     due: dict[int, list[CorporateAction]] = {}
     for one in actions or ():
         due.setdefault(history.rows_through(date.fromordinal(one.ex_date.toordinal() - 1)), []).append(one)
@@ -128,7 +129,7 @@ class _Level:
     last: tuple[float, float]
 
 
-def _levels(history: PriceHistory, width: float) -> list[_Level]:
+def _levels(history: PriceHistory) -> list[_Level]:
     off_close, off_adjusted = _unit(history.close) / 2, _unit(history.adj_close) / 2
     levels: list[_Level] = []
     level = None
@@ -137,7 +138,7 @@ def _levels(history: PriceHistory, width: float) -> list[_Level]:
             level = None
             continue
         ratio = adjusted / close
-        off = ratio * width * (off_close / close + off_adjusted / adjusted + 2 * _SINGLE)
+        off = ratio * (off_close / close + off_adjusted / adjusted + 2 * _SINGLE)
         low, high = ratio - off, ratio + off
         if level is None or low > level.high * (1 + _LEAST_STEP) or high < level.low * (1 - _LEAST_STEP):
             level = _Level(row, row + 1, low, high, (low, high))

@@ -146,6 +146,16 @@ def test_rounding_makes_no_dividend_and_hides_none(
     assert [(one.ex_date, one.value) for one in found.missing] == [(DAYS[300], 2)] and not found.unclear
 
 
+def test_an_adj_close_of_another_method_is_not_compared(run: Run, fresh: Path, tmp_path: Path) -> None:
+    """Dividends that are subtracted from all closes before, as in China: adj_close over close moves with the price."""
+    lines = Share(dividend=0).text(adjusted="blank").splitlines()
+    shifted = [",".join((*(cells := line.split(","))[:5], f"{float(cells[4]) - 7:.2f}", "1")) for line in lines[1:]]
+    folder = put(tmp_path / "data", "\n".join((lines[0], *shifted)) + "\n")
+    said = run("import", "actions", "--from-adjusted", "--symbol", "AAA", "--data", str(folder), "--json")
+    assert (said.code, said.json["derived"]) == (0, []) and "not compared" in said.json["notes"][0]
+    assert not (folder / "actions").exists(), "a file of actions would say that there were none"
+
+
 def test_the_dividends_of_real_files_are_right_to_the_cent(real_data: Path) -> None:
     known = {"MSFT": ["0.46", "0.46", "0.46", "0.51"], "JNJ": ["0.90", "0.95", "0.95", "0.95"], "TSLA": []}
     known["SPY"] = ["1.376", "1.428", "1.633", "1.366"]
