@@ -33,6 +33,9 @@ NEVER_SEEN = "the broker says that it has never seen it"
 NEVER_ARRIVED = "it never arrived at the broker, and its session has passed"
 
 
+BY_YOU = "canceled by you"
+
+
 @dataclass(frozen=True, slots=True)
 class Booking:
     """The writer of one run's reconciliation, or of one ahead of a run.
@@ -44,6 +47,7 @@ class Booking:
     market: values positions at raw closes
     calendar: the desk's sessions
     clock: when things are written, UTC
+    canceled: orders that the operator has asked the broker to cancel
     """
 
     journal: JournalWriter
@@ -55,6 +59,7 @@ class Booking:
     calendar: Calendar
     clock: Clock
     ahead: bool = False
+    canceled: frozenset[str] = frozenset()
 
     def require_agreement(self, report: ReconciliationReport, desk: str, patience: timedelta) -> None:
         """Raises BooksDisagree where both sides differ, EntryAwaited where an entry of the account's history may still
@@ -178,7 +183,8 @@ class Booking:
         booked = self.reader.order_moves(order.id)[-1].filled_quantity
         if update.state is order.state and update.filled_quantity == booked:
             return
-        detail = update.detail or self._why_untraded(order, update)
+        by_you = order.id in self.canceled and update.state is OrderState.CANCELED
+        detail = update.detail or (BY_YOU if by_you else self._why_untraded(order, update))
         self.journal.order_moved(moved, self.clock.now(), filled=update.filled_quantity, detail=detail)
 
     def _why_untraded(self, order: Order, update: OrderUpdate) -> str:

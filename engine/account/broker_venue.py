@@ -133,7 +133,8 @@ class BrokerVenue:
         asset = await self._asset(symbol)
         if asset is None:
             return f"the broker does not list {symbol}"
-        return "" if asset.tradable else f"the broker lets nobody trade {symbol} (it is {asset.status})"
+        status = "" if asset.status.lower() in ("", "active") else f" (it is {asset.status})"
+        return "" if asset.tradable else f"the broker lets nobody trade {symbol}{status}"
 
     async def refresh(self) -> BuyingPower:
         """The account's buying power at this moment."""

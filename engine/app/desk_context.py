@@ -109,8 +109,17 @@ class DeskContext:
             actions=partial(known_actions, self.services, self.session),
         )
 
-    def booking(self, account: DeskAccount, run: str, market: Market, *, ahead: bool = False) -> Booking:
-        """The booking of a run's findings in the desk's journal, `ahead` of the run or by it."""
+    def booking(
+        self,
+        account: DeskAccount,
+        run: str,
+        market: Market,
+        *,
+        ahead: bool = False,
+        canceled: frozenset[str] = frozenset(),
+    ) -> Booking:
+        """The booking of a run's findings in the desk's journal, `ahead` of the run or by it; `canceled` are orders
+        that the operator has asked the broker to cancel."""
         journal = self.journal.writer
         assert self.journal.reader is not None  # the writer has created the journal
         return Booking(
@@ -122,6 +131,7 @@ class DeskContext:
             calendar=self.calendar,
             clock=account.clock,
             ahead=ahead,
+            canceled=canceled,
         )
 
 

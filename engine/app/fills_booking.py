@@ -16,8 +16,11 @@ NO_PRICES = Market(histories={}, actions={}, news={}, filings={}, calendars={})
 """Trades and cash are booked without a price; the run that closes the books has them."""
 
 
-async def book_fills(services: Services, publish: Publish = lambda event: None) -> bool:
-    """Book what has happened in the desk's account since it was booked last, under the desk's lock. Return False where
+async def book_fills(
+    services: Services, publish: Publish = lambda event: None, *, canceled: frozenset[str] = frozenset()
+) -> bool:
+    """Book what has happened in the desk's account since it was booked last, under the desk's lock; `canceled` are
+    orders that the operator has asked the broker to cancel. Return False where
     nothing has, where a desk trades in none, or before its first run. Raises BooksDisagree and EntryAwaited, with
     nothing written, TryAgainLater while a run is at work, and what the broker raises."""
     service, desk = services.broker, services.desk
@@ -30,7 +33,7 @@ async def book_fills(services: Services, publish: Publish = lambda event: None) 
                 run = run_id(desk, session_to_close(journal.reader, context.calendar, context.session))
                 return await book_ahead(
                     context.reconciler(account),
-                    context.booking(account, run, NO_PRICES, ahead=True),
+                    context.booking(account, run, NO_PRICES, ahead=True, canceled=canceled),
                     session=context.session,
                     patience=timedelta(hours=services.config.broker.late_entry_hours),
                     publish=publish,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.account.booking import BY_YOU
 from engine.app.controls import controlled_journal
 from engine.app.demo_time import by_desk_time
 from engine.app.desk_context import desk_account, refuse_bound
 from engine.app.desk_journal import DeskJournal
 from engine.app.fills_booking import book_fills
 from engine.broker_registration import BrokerService
+from engine.domain.brokerage import BrokerOrder
 from engine.domain.order import Order, OrderState
 from engine.errors import ConfigError, MissingData, NetworkError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.entries import OrderEntry
@@ -26,7 +28,6 @@ from engine.services import Services
 
 SENT = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED)
 """States of an order that can be canceled."""
-BY_YOU = "canceled by you"
 NOT_BOOKED = "canceled at the broker, and not booked yet"
 
 BrokerStates = Mapping[str, OrderState | PaperdeskError | None]
@@ -139,23 +140,31 @@ async def _at_broker(
             journal.writer.event(event)
             publish(event)
             try:
-                asked[order.id] = await _canceled(account.broker, order.id)
+                theirs = await _canceled(account.broker, order.id)
             except (NetworkError, TryAgainLater) as error:  # the others are asked for all the same
                 asked[order.id] = error
+                continue
+            asked[order.id] = None if theirs is None else theirs.state
     return asked
 
 
-async def _canceled(broker: Broker, order_id: str) -> OrderState | None:
-    await broker.cancel(order_id)
-    theirs = await broker.lookup(order_id)
-    return None if theirs is None else theirs.state
+async def _canceled(broker: Broker, order_id: str) -> BrokerOrder | None:
+    """The order at the broker after its cancellation, also where only a look-up tells that it came through."""
+    try:
+        await broker.cancel(order_id)
+    except (NetworkError, TryAgainLater):
+        theirs = await broker.lookup(order_id)
+        if theirs is None or theirs.state is not OrderState.CANCELED:
+            raise
+        return theirs
+    return await broker.lookup(order_id)
 
 
 async def _booked(services: Services, asked: BrokerStates, publish: Publish) -> Canceled:
     """Book what became of the orders, and what each came to, booked or not."""
     error = next((one for one in asked.values() if isinstance(one, PaperdeskError)), None)
     try:
-        await book_fills(services, publish)
+        await book_fills(services, publish, canceled=frozenset(asked))
     except PaperdeskError as problem:
         error = problem
     with DeskJournal(services.desk) as journal:

@@ -119,6 +119,7 @@ def own_order(
     size = wanted.size.number
     if not size.is_finite() or size <= 0:
         raise UsageError(f"an order needs a size above zero, not {size}")
+    _refuse_slip(size)
     order = partial(Order, id=identity, symbol=wanted.symbol, side=wanted.side, session=session, reason=OWN)
     if wanted.side is Side.BUY and held >= 0 and not whole:
         notional = (size if wanted.size.money else size * price).quantize(CENT, ROUND_DOWN)
@@ -149,8 +150,7 @@ def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
     wanted = size.number
     if not wanted.is_finite() or wanted <= 0:
         raise UsageError(f"an order needs a size above zero, not {wanted}: a veto keeps it from being sent")
-    if wanted > LARGEST_SIZE:
-        raise UsageError(f"{wanted} is more than any account can trade: give a size that the cash or the shares allow")
+    _refuse_slip(wanted)
     value = wanted if size.money else wanted * price
     if value < SMALLEST_ORDER:
         raise UsageError(f"{value:.2f} is less than the smallest order, {SMALLEST_ORDER}")
@@ -163,3 +163,8 @@ def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
         step = "whole shares" if whole else f"steps of {SHARE_STEP} shares"
         raise UsageError(f"{order.symbol}: {plain(wanted)} does not come to {step}, in which this order is sized")
     return Edit(order.id, quantity=quantity)
+
+
+def _refuse_slip(size: Decimal) -> None:
+    if size > LARGEST_SIZE:
+        raise UsageError(f"{size:.3g} is more than any account can trade: give a size that cash or shares allow")

@@ -149,6 +149,23 @@ def test_coins_are_never_sold_short(run: Run, short: SandboxServer) -> None:
     assert (said.code, placed(short)) == (78, []) and COIN in said.err
 
 
+@pytest.mark.parametrize("size", ["1e30", "1e400", "9" * 40])
+@pytest.mark.parametrize("unit", ["--quantity", "--amount"])
+def test_a_size_beyond_any_account_is_a_slip(run: Run, desk: Path, size: str, unit: str) -> None:
+    for side in ("BUY", "SELL"):
+        said = run("order", side, "ORVL", unit, size, "--yes")
+        assert (said.code, said.out) == (2, "") and "more than any account" in said.err
+
+
+def test_a_symbol_that_takes_no_orders_is_named_without_a_contradiction(run: Run, shares: SandboxServer) -> None:
+    shares.fault("untradable", symbol="ORVL")
+    said = run("--daily", "--json")
+    (order,) = [one for one in said.json["orders"] if one["symbol"] == "ORVL"]
+    assert (said.code, order["state"]) == (0, "canceled")
+    detail = next(one["detail"] for one in run("orders", "--json").json["orders"] if one["id"] == order["id"])
+    assert "ORVL" in detail and "active" not in detail
+
+
 def test_a_run_whose_orders_are_all_rejected_ends_with_1(run: Run, shares: SandboxServer) -> None:
     shares.fault("refuse", message="refused by the user", count=0)
     said = run("--daily", "--json")

@@ -134,6 +134,26 @@ def test_the_broker_is_asked_and_what_became_of_the_order_is_booked(run: Run, sa
         assert order not in {fill.order_id for fill in reader.fills()}
 
 
+def test_a_cancellation_whose_answer_is_lost_is_cleared_up_by_a_look(run: Run, sandbox: SandboxServer) -> None:
+    order = sent_at(sandbox, run)[0]
+    sandbox.fault("gateway_timeout", method="DELETE", path="/v2/orders/*", count=0)
+    done = run("cancel", order, "--json")
+    assert (done.code, [(one["stands"], one["refused"]) for one in done.json["orders"]]) == (0, [("canceled", False)])
+    assert (states_at(sandbox)[order], orders(run)[order]["detail"]) == ("canceled", "canceled by you")
+    sandbox.clear_faults()
+    after_close(sandbox)
+    assert run("--daily").code == 0, "the account and the books agree"
+
+
+def test_one_whose_answer_is_lost_before_it_came_through_ends_with_75(run: Run, sandbox: SandboxServer) -> None:
+    order = sent_at(sandbox, run)[0]
+    sandbox.fault("server_error", method="DELETE", path="/v2/orders/*", status=504, count=0)
+    assert run("cancel", order).code == 75
+    assert states_at(sandbox)[order] != "canceled" and orders(run)[order]["state"] != "canceled"
+    sandbox.clear_faults()
+    assert run("cancel", order).code == 0
+
+
 def test_orders_that_filled_meanwhile_are_filled_and_refused(run: Run, sandbox: SandboxServer) -> None:
     sent = sent_at(sandbox, run)
     sandbox.advance("open")
