@@ -234,6 +234,7 @@ class _Run:
             extra["awaited"] = isinstance(error, EntryAwaited)
         begun = self.traded.reader.find_run(self.run)
         if begun is not None and begun.outcome is None:
+            extra |= {name: begun.extra[name] for name in ("as_of", "exchange_close") if name in begun.extra}
             now = self.context.clock.now()
             self.traded.journal.run_finished(
                 self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra

@@ -53,6 +53,16 @@ class Said:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def result(self) -> str:
+        """Standard output, but for the document of the error that stands on the other."""
+        try:
+            document = json.loads(self.out)
+        except ValueError:
+            return self.out
+        is_error = set(document) == {"schema", "error", "exit_code"} and document["exit_code"] == self.code
+        return "" if is_error and document["error"] in self.err else self.out
+
 
 Run = Callable[..., Said]
 

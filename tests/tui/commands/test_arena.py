@@ -165,7 +165,7 @@ def test_personas_talk_trade_and_learn_over_http(run: Run, traders: Traders) -> 
 def test_an_outage_pauses_and_resuming_gives_the_unbroken_tape(run: Run, traders: Traders) -> None:
     traders.trouble = lambda number, body: Fail(500, "boom") if number > 14 else None
     failed = run(*ARENA, "--run", "arena-x")
-    assert (failed.code, failed.out) == (75, "") and "paperdesk arena --resume arena-x" in failed.err
+    assert (failed.code, failed.result) == (75, "") and "paperdesk arena --resume arena-x" in failed.err
     traders.trouble = lambda number, body: None
     answered, traders.requests = 14, []
     done = run("arena", "--resume", "arena-x", "--json", "--yes")
@@ -554,7 +554,7 @@ def test_a_damaged_record_of_a_repeat_is_named(run: Run, fresh: Path, damage: st
     file.write_text(damage)
     for call in (("arena", "--resume", "arena-q"), ("report", "--run", "arena-q-2")):
         refused = run(*call)
-        assert (refused.code, refused.out) == (65, "") and f"{file}: not the record of an arena" in refused.err
+        assert (refused.code, refused.result) == (65, "") and f"{file}: not the record of an arena" in refused.err
     file.unlink()
     assert "2 of 2 repeats" in run("arena", "--resume", "arena-q").out
 

@@ -187,7 +187,7 @@ def test_what_would_not_be_read_is_refused(text: str, told: str, run: Run, fresh
     preset = tmp_path / "mine.toml"
     preset.write_text(f'extends = "arena"\nname = "mine"\n{text}\n')
     refused = run("backtest", "--preset", str(preset), *WINDOW)
-    assert (refused.code, refused.out, refused.err.count("\n")) == (78, "", 1) and told in refused.err
+    assert (refused.code, refused.result, refused.err.count("\n")) == (78, "", 1) and told in refused.err
 
 
 def test_orders_beyond_cash_or_shares_go_back_and_then_abstain(

@@ -114,7 +114,7 @@ def test_the_least_amount_of_a_coin_is_ten_dollars(run: Run, coin: SandboxServer
 def test_an_account_in_another_currency_is_refused(run: Run, shares: SandboxServer) -> None:
     shares.fault("account", change={"currency": "EUR"})
     said = run("--daily")
-    assert (said.code, said.out, placed(shares)) == (78, "", [])
+    assert (said.code, said.result, placed(shares)) == (78, "", [])
     assert "EUR" in said.err and "USD" in said.err
 
 

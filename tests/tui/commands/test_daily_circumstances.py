@@ -58,7 +58,7 @@ def opened(open_broker: OpenBroker) -> Open:
 
 def says(said: Any, code: int, *words: str) -> None:
     """How it ended, in one line with these words in it."""
-    assert (said.code, said.out) == (code, ""), said
+    assert (said.code, said.result) == (code, ""), said
     assert said.err.startswith("paperdesk: ") and said.err.count("\n") == 1, said.err
     for word in words:
         assert word in said.err, said.err

@@ -84,7 +84,7 @@ def test_a_backtest_and_an_audit_refuse_it(run: Run, fresh: Path, tmp_path: Path
     folder = write(tmp_path / "data", *WRONG[problem])
     for command in ("backtest", "audit"):
         said = run(command, "--symbols", "AAA", *WINDOW, "--strategy", "buy-and-hold", "--data", str(folder))
-        assert (said.code, said.out) == (CODE, ""), said
+        assert (said.code, said.result) == (CODE, ""), said
         assert said.err.count("\n") == 1
         for word in ("AAA", str(EX_DATE), problem, "import other bars", f"{EX_DATE},confirmed,"):
             assert word in said.err, said.err
@@ -125,7 +125,7 @@ def test_missing_and_impossible_rows_are_named(
     folder = write(tmp_path / "data", text)
     for command in ("backtest", "audit"):
         said = run(command, "--symbols", "AAA", *WINDOW, "--strategy", "buy-and-hold", "--data", str(folder))
-        assert (said.code, said.out, said.err.count("\n")) == (CODE, "", 1), said
+        assert (said.code, said.result, said.err.count("\n")) == (CODE, "", 1), said
         assert all(str(day) in said.err for day in days) and "AAA" in said.err, said.err
 
 
@@ -448,7 +448,7 @@ def test_no_symbol_up_to_date_is_told_as_before(run: Run, desk_folder: Path) -> 
         header, *rows = path.read_text().splitlines()
         path.write_text("\n".join((header, *(row for row in rows if row < str(WEDNESDAY)))) + "\n")
     said = run("--daily", "--session", str(WEDNESDAY))
-    assert (said.code, said.out) == (CODE, "") and "fetch newer ones" in said.err
+    assert (said.code, said.result) == (CODE, "") and "fetch newer ones" in said.err
 
 
 def mended_by_the_split(folder: Path) -> None:
@@ -513,7 +513,7 @@ def test_of_several_hindrances_the_greater_one_counts(
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
         monkeypatch.setenv("PAPERDESK_MODELS__DEFAULT", "openai:m1")
         said = run("--daily", "--session", str(WEDNESDAY))
-    assert (said.code, said.out) == (code, ""), said.err
+    assert (said.code, said.result) == (code, ""), said.err
     last = said.err.splitlines()[-1]
     assert ("AAA is frozen" in last) is (code == CODE)
     assert reply.message in last or code == 77, last

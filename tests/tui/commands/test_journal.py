@@ -236,7 +236,7 @@ def test_a_damaged_text_is_one_line_that_names_the_row(
         said = run(*command)
         codes.append(said.code)
         if said.code:  # a command that does not read the row works
-            assert (said.code, said.out) == (65, ""), said.err
+            assert (said.code, said.result) == (65, ""), said.err
             assert said.err.startswith("paperdesk: ") and said.err.count("\n") == 1
             assert all(word in said.err for word in (str(journal), "paperdesk restore", *words)), said.err
     assert set(codes) <= {0, 65} and 65 in codes

@@ -278,7 +278,7 @@ def test_while_another_process_writes_a_writer_ends_with_75_and_readers_read(run
         assert other.stdout is not None and other.stdout.readline() == "held\n"
         for arguments in (("memory", "optimize"), ("--daily", "--session", "2024-02-15")):
             ended = run(*arguments)
-            assert (ended.code, ended.out) == (75, "")
+            assert (ended.code, ended.result) == (75, "")
             # A daily run may warn of other things before it; why it ended is the last line.
             assert "another process writes into it; wait until it is done, or stop it" in ended.err.splitlines()[-1]
         assert run("memory", "list", "--json").json == listed
@@ -398,7 +398,7 @@ def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: 
         assert run("memory", change, report, "--reason", "of another company").code == 0
     for change in ("pin", "unpin"):
         refused = run("memory", change, report)
-        assert (refused.code, refused.out, refused.err.count("\n")) == (65, "", 1) and restoring in refused.err
+        assert (refused.code, refused.result, refused.err.count("\n")) == (65, "", 1) and restoring in refused.err
     for change in ("restore", "unpin", "forget"):
         assert run("memory", change, report, "--reason", "of another company").code == 0
     # A run that holds the memory: the change waits in the journal.

@@ -166,7 +166,7 @@ def test_a_daily_run_without_its_model_decides_nothing_and_the_next_one_does(
     service.trouble = lambda number: turn if number > 3 else None
     with calls_that_end(1 if isinstance(turn, Hang) else 60):
         failed = run(*DAY)
-    assert (failed.code, failed.out) == (code, "")
+    assert (failed.code, failed.result) == (code, "")
     assert says in failed.err and failed.err.count("\n") == 1
     with JournalReader(places.desk_journal("demo")) as reader:
         (entry,) = reader.runs()
@@ -224,7 +224,7 @@ def test_a_backtest_without_its_model_stops_and_goes_on_when_it_is_called_again(
     service.trouble = lambda number: turn if number > 8 else None
     with calls_that_end(1 if isinstance(turn, Hang) else 60):
         failed = run(*BACKTEST, "--run", RUN)
-    assert (failed.code, failed.out) == (code, "")
+    assert (failed.code, failed.result) == (code, "")
     assert says in failed.err
     with JournalReader(places.run_journal(RUN)) as reader:
         (entry,) = reader.runs()
@@ -260,7 +260,7 @@ def test_a_model_that_is_not_there_is_found_before_the_first_question(
 ) -> None:
     service.plays_preflight, service.trouble = True, lambda number: Fail(status, "no such model: m1")
     failed = run(*day)
-    assert (failed.code, failed.out) == (code, "")
+    assert (failed.code, failed.result) == (code, "")
     assert all(map(is_preflight, service.requests))
     assert len(service.requests) == (5 if code == 75 else 1)
     service.trouble = lambda number: None

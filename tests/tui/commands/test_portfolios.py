@@ -125,11 +125,11 @@ def test_what_is_no_portfolio_is_refused(folder: Folder, run: Run, symbols: str,
     flags = ("--symbols", symbols, *WINDOW, "--data", str(data))
     for command in (("backtest", "--strategy", "macd"), ("audit", "--strategy", "macd")):
         said = run(*command, *flags)
-        assert (said.code, said.out) == (2, "")
+        assert (said.code, said.result) == (2, "")
         assert told in said.err and said.err.count("\n") == 1
     configure(f"[desk]\nsymbols = {json.dumps(symbols.split(','))}\n[data]\nfolder = '{data}'\n")
     said = run("--daily")
-    assert (said.code, said.out) == (78, "")
+    assert (said.code, said.result) == (78, "")
     assert told in said.err and "desk.symbols" in said.err and said.err.count("\n") == 1
 
 

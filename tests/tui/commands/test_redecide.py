@@ -110,7 +110,7 @@ def test_what_cannot_be_meant_is_one_line(
     run: Run, desk: Path, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     said = run("why", "ORVL", str(SESSIONS[0]), *arguments)
-    assert (said.code, said.out, said.err.count("\n")) == (code, "", 1)
+    assert (said.code, said.result, said.err.count("\n")) == (code, "", 1)
     assert told in said.err
 
 

@@ -74,7 +74,7 @@ def finding(run: Run) -> Any:
 def refused(run: Run, sandbox: SandboxServer, *told: str) -> None:
     """A daily run ends with 78 and one line, and nothing is sent."""
     said = run("--daily")
-    assert (said.code, said.out, said.err.count("\n")) == (78, "", 1)
+    assert (said.code, said.result, said.err.count("\n")) == (78, "", 1)
     assert all(text in said.err for text in ("the desk paper sends no order", *told))
     assert sandbox.state()["orders"] == []
 

@@ -68,7 +68,7 @@ def vectors(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLMSer
 def test_without_its_embedder_a_day_stays_due(vectors: FakeLLMServer, run: Run) -> None:
     vectors.play(Fail(503, "gone"))
     failed = run(*DAY)
-    assert (failed.code, failed.out, failed.err.count("\n")) == (75, "", 1)
+    assert (failed.code, failed.result, failed.err.count("\n")) == (75, "", 1)
     assert "embedder near:vectors: unavailable: gone" in failed.err
     vectors.play(Say())
     done = run(*DAY)
