@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
@@ -99,7 +99,7 @@ async def rebuild_account(services: Services, *, dry_run: bool = False) -> Recon
         if after.error is None:
             recovery.close(after.report, context.session)
             after = await _compared(context, account)
-        return Reconciled(context.desk, after.report, after.error, recovered=lost)
+        return Reconciled(context.desk, replace(after.report, strange=report.strange), after.error, recovered=lost)
 
 
 async def _compared(context: DeskContext, account: DeskAccount) -> Reconciled:

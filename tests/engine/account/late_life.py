@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -110,8 +109,9 @@ class LateLife:
         self._withhold(one.late)
         if one.restored is not None:
             self._put_back(one.restored, number)
-            # Of trades the orders tell the session, of splits the actions; of nothing else without its entry.
-            known = ("FILL", "SPLIT") if one.restored >= 0 else ("FILL",)
+            # Of trades the orders tell the session, of splits the actions; of nothing else without its entry, and of
+            # nothing at all what a desk began with.
+            known = ("FILL", "SPLIT") if one.restored >= 0 else ()
             kinds = {entry["id"]: entry["activity_type"] for entry in local.exchange.book.activities}
             self.hidden = {entry: delay for entry, delay in self.hidden.items() if kinds[entry] in known}
         self._until_done(one)
@@ -235,7 +235,7 @@ class Outcome:
 
     trades: list[tuple[Any, ...]]
     closes: list[tuple[Any, ...]]
-    growth: list[Decimal]
+    growth: list[float]
 
 
 def outcome(journal: Path) -> Outcome:
@@ -250,7 +250,7 @@ def outcome(journal: Path) -> Outcome:
             (p.session, p.value, p.portfolio.cash, sorted((s, h.quantity) for s, h in p.portfolio.positions.items()))
             for p in points
         ],
-        growth=[row.growth.quantize(Decimal("1e-12")) for row in rows],
+        growth=[float(row.growth) for row in rows],
     )
 
 

@@ -33,7 +33,8 @@ def test_late_entries_and_lost_journals_end_in_the_books_of_the_same_days(number
     @given(st.lists(EVENINGS, min_size=2, max_size=6))
     def the_same_in_the_end(evenings: list[Evening]) -> None:
         sound, late = both(evenings)
-        assert late == sound
+        assert (late.trades, late.closes) == (sound.trades, sound.closes)
+        assert late.growth == pytest.approx(sound.growth, abs=5e-7), "a cent that rounding left may be of another day"
 
     the_same_in_the_end()
     # They would hold as well where nothing is ever tried.
