@@ -9,6 +9,7 @@ import hashlib
 import os
 import sys
 import sysconfig
+import threading
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from engine import places
 from engine.errors import ConfigError, PaperdeskError
 
 _PREFIX = "user_code_"
+_PACKAGES = ("tui", "engine", "connectors", "memory")
+_HOOKS = (__name__, "engine.lab.opened_files")
+"""Modules whose audit hooks stand on the stack of whoever opens a file."""
 OPENING = ("open", "sqlite3.connect")
 COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 """Events of an audit hook that open a file, named by their first argument, or run a command."""
@@ -104,7 +108,7 @@ def is_installed(path: Path) -> bool:
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    program = [Path(__file__).resolve().parents[1] / name for name in ("tui", "engine", "connectors", "memory")]
+    program = [Path(__file__).resolve().parents[1] / name for name in _PACKAGES]
     python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     own = [sys.prefix] if sys.prefix != sys.base_prefix else []
     return (*program, *(Path(folder).resolve() for folder in (*python, *own)))
@@ -123,27 +127,32 @@ def _close_own_folders() -> None:
 
 
 def _refuse_own(event: str, arguments: tuple[Any, ...]) -> None:
-    if event in OPENING:
-        named = arguments[0]
-        words = os.path.realpath(os.fsdecode(named)) if isinstance(named, str | bytes | os.PathLike) else ""
-        closed = words and any(Path(words).is_relative_to(own) for own in own_folders())
-    elif event in COMMANDS:
+    if event not in (*OPENING, *COMMANDS) or not line_at_work():
+        return
+    if event in COMMANDS:
         words = repr(arguments)
         closed = any(str(own) in words for own in own_folders())
     else:
-        return
-    if closed and line_at_work():
+        named = arguments[0]
+        words = os.path.realpath(os.fsdecode(named)) if isinstance(named, str | bytes | os.PathLike) else ""
+        closed = bool(words) and any(Path(words).is_relative_to(own) for own in own_folders())
+    if closed:
         raise PermissionError(errno.EACCES, "the program's own folders are closed to code of the user's", words)
 
 
 def line_at_work() -> str:
-    """FILE:LINE of the innermost code of the user's on the stack; empty where there is none."""
-    frame = sys._getframe()
+    """FILE:LINE of the innermost code of the user's on the stack, or the thread where nothing on it is ours: code of
+    the user's may have others run its calls. Empty where there is none."""
+    frame, ours = sys._getframe(), False
     while frame.f_back is not None:
         frame = frame.f_back
-        if str(frame.f_globals.get("__name__")).startswith(_PREFIX):
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith(_PREFIX):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-    return ""
+        ours = ours or (name.partition(".")[0] in _PACKAGES and name not in _HOOKS)
+    thread = threading.current_thread()
+    alone = ours or thread is threading.main_thread() or not _module.cache_info().currsize
+    return "" if alone else f"thread {thread.name}"
 
 
 @cache

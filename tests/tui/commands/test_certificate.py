@@ -24,6 +24,7 @@ import os
 import pickle
 import sqlite3
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,13 @@ class Link:
         return {{"UP": 0.5 if (HERE / "linked.csv").read_text() else 0.2}}
 
 
+class Thread:
+    def weights(self, view):
+        with ThreadPoolExecutor() as pool:
+            pool.submit(Path.read_bytes, HERE / "oracle.pkl").result()
+        return {{"UP": 0.5}}
+
+
 class Cache:
     """Writes down what it sees in the first leg, and reads there what came after."""
 
@@ -77,6 +85,7 @@ class Journals:
         ways = (
             lambda path: sqlite3.connect(path).execute("SELECT count(*) FROM equity").fetchall(),
             lambda path: path.read_bytes(),
+            lambda path: ThreadPoolExecutor().submit(path.read_bytes).result(),
             lambda path: os.system(f"cat {{path}} > /dev/null"),
         )
         found = 0
@@ -193,7 +202,10 @@ def test_a_run_that_did_not_come_to_its_end_is_not_known_to_be_the_same(folder: 
     assert (said.code, said.json["verdict"], said.json["same"], said.json["differs"]) == (0, "clean", None, [])
 
 
-@pytest.mark.parametrize(("name", "file"), [("Pickle", "oracle.pkl"), ("Link", "linked.csv"), ("Cache", "cache.txt")])
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("Pickle", "oracle.pkl"), ("Thread", "oracle.pkl"), ("Link", "linked.csv"), ("Cache", "cache.txt")],
+)
 def test_files_outside_of_program_and_data_are_listed(folder: Path, run: Run, name: str, file: str) -> None:
     oracle = dict.fromkeys(calendar_for("UP").sessions(date(2024, 2, 1), date(2024, 4, 1)), 0.5)
     (folder.parent / "oracle.pkl").write_bytes(pickle.dumps(oracle))
