@@ -96,7 +96,7 @@ def _records(value: Any, around: Record | None = None, group: str = "") -> Itera
         columns, (names, rows) = _columns(value), _names_and_rows(value)
         if rows:
             yield from ({**around, **dict(zip(names, cells, strict=False))} for cells in rows)
-        elif len(columns) > 1 and len({len(column) for column in columns.values()}) == 1:
+        elif _are_even(columns):
             yield from _rows(value, columns, around)
         else:
             yield from _inside(value, around, group)
@@ -105,7 +105,7 @@ def _records(value: Any, around: Record | None = None, group: str = "") -> Itera
 def _in_list(value: list[Any], around: Record, group: str) -> Iterator[Record]:
     for one in filter(lambda one: isinstance(one, dict), value):
         columns = _columns(one)
-        if len(value) == 1 and len(columns) > 1:
+        if len(value) == 1 and _are_even(columns):
             yield from _rows(one, columns, around)
         else:
             yield {**around, **_grouped(one, group), **one}
@@ -114,6 +114,10 @@ def _in_list(value: list[Any], around: Record, group: str) -> Iterator[Record]:
         first = value[0] if all(isinstance(cell, str) and not _FIGURE.search(cell) for cell in value[0]) else []
         names = first or [str(n) for n in range(1, len(value[0]) + 1)]
         yield from ({**around, **dict(zip(names, cells, strict=False))} for cells in value[bool(first) :])
+
+
+def _are_even(columns: Mapping[str, list[Any]]) -> bool:
+    return len(columns) > 1 and len({len(column) for column in columns.values()}) == 1
 
 
 def _names_and_rows(value: Record) -> tuple[list[str], list[list[Any]]]:

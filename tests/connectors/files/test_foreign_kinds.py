@@ -217,6 +217,12 @@ def test_a_file_without_a_header_is_told_and_its_columns_are_named_by_number(bri
         assert rows(tmp_path, symbol="BTC-USDT")[0] == "2025-01-01,93000.01,94000.5,92000.2,93500.9,,12.5"
 
 
+def test_columns_of_several_lengths_are_no_rows(bring: Bring) -> None:
+    refused(
+        bring, {"result": [{"open": [1, 2], "close": [1], "date": ["2025-01-06", "2025-01-07"]}]}, "A", name="a.json"
+    )
+
+
 def test_rows_of_cells_in_json_are_named_by_number(bring: Bring, tmp_path: Path) -> None:
     answer = [[1735689600000, "93000.01", "94000.5", "92000.2", "93500.9", "12.5"]]
     assert "--map" in str(refused(bring, answer, "BTC-USDT", name="klines.json"))

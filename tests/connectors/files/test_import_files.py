@@ -260,6 +260,7 @@ VALUES = st.recursive(
         | st.dictionaries(
             st.sampled_from(["bars", "data", "results", "fields", "items", "t", "o", "h", "l", "c", "date", "symbol"])
             | st.sampled_from(["headline", "created", "updated", "time", "split_from", "split_to", "dividend", "AAA"])
+            | st.sampled_from(["columns", "index", "timestamp", "quote", "events", "dividends", "stocks", "name"])
             | st.text(max_size=4),
             inner,
             max_size=6,
