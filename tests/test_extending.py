@@ -81,7 +81,7 @@ def test_an_agent_whose_code_fails_ends_the_run_with_its_file_and_line(
     with pytest.raises(SystemExit) as ended:
         main([*commands("An agent")[0], "--json"])
     said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (78, "")
+    assert ended.value.code == json.loads(said.out)["exit_code"] == 78
     fault, _, way_on = said.err.partition("; ")
     assert fault == f"paperdesk: {code}:{line}: ZeroDivisionError: float division by zero"
     assert way_on.startswith("`paperdesk backtest --resume ") and said.err.count("\n") == 1
