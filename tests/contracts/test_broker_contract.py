@@ -258,6 +258,22 @@ async def test_a_canceled_order_does_not_trade(subject: Subject) -> None:
     assert (await subject.broker.account()).cash == CASH
 
 
+async def test_every_order_is_listed_whatever_has_become_of_it(subject: Subject) -> None:
+    first, second = a_buy(subject), a_buy(subject, "700.00", "BBB")
+    await subject.broker.place(first)
+    subject.next_session()
+    await subject.broker.place(second)
+    await subject.broker.cancel(second.id)
+
+    every = await subject.broker.orders_since(BEGAN)
+
+    assert {(one.order_id, one.state) for one in every} == {
+        (first.id, OrderState.FILLED),
+        (second.id, OrderState.CANCELED),
+    }
+    assert [await subject.broker.lookup(one.order_id, one.broker_id) for one in every] == list(every)
+
+
 async def test_what_has_filled_is_not_canceled(subject: Subject) -> None:
     order = a_buy(subject)
     await subject.broker.place(order)

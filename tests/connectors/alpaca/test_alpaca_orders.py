@@ -213,6 +213,23 @@ async def test_every_open_order_and_every_fill_is_read(
     assert len({one.id for one in lines}) == len(lines) == 501
     assert (await account.account()).positions["AAA"].quantity == 501
     assert await account.open_orders() == []
+    every = await account.orders_since(LONG_AGO)
+    assert [(one.order_id, one.state) for one in every] == [(f"n{n:03}", OrderState.FILLED) for n in range(501)]
+    assert await account.orders_since(broker.exchange.now) == []
+
+
+async def test_an_order_is_found_by_the_brokers_id_where_a_look_up_by_ours_fails(
+    broker: SandboxServer, account: AlpacaBroker
+) -> None:
+    order = a_buy()
+    await account.place(order)
+    found = await account.lookup(order.id)
+    assert found is not None
+    nothing = '{"code": 40410000, "message": "order not found"}'
+    broker.fault("body", path="/v2/orders:by_client_order_id", status=404, count=0, message=nothing)
+    assert await account.lookup(order.id) is None
+    assert await account.lookup(order.id, found.broker_id) == found
+    assert await account.lookup(order.id, "00000000-0000-0000-0000-000000000000") is None
 
 
 async def test_a_page_of_open_orders_that_comes_again_for_ever_is_left() -> None:
