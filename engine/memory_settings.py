@@ -96,6 +96,8 @@ class Memory(Frozen):
     """True where a memory may pass several layers in one session."""
     importance_by_layer: bool | None = None
     """True where a layer sets the importance of whatever enters it."""
+    renewed_on_demotion: bool | None = None
+    """True where recency is 1 again in the layer that a memory falls into."""
     floor_kinds: tuple[str, ...] | None = None
     """Kinds that never sink below the layer of their birth."""
     duplicate_similarity: Unit | None = None

@@ -210,6 +210,12 @@ class Preset(settings.Frozen):
         return self.decision in ("evidence", "three-way", "five-level")
 
     @property
+    def decides_on_memory(self) -> bool:
+        """True where the deciding question holds what came in as memories of the day: elsewhere it reads the day's
+        intelligence, and memory adds the past. Source: InvestorBench A.1 [I1, I5]."""
+        return self.decision in ("three-way", "five-level")
+
+    @property
     def decider(self) -> Agent[Any, Any]:
         """The agent whose answer is the decision, in the test."""
         return self.deciding(training=False)

@@ -26,7 +26,7 @@ def new_record(
         text=item.text,
         query_text=item.query_text,
         source=item.source,
-        born_step=float(now),
+        born_step=float(item.born(now)),
         available_at=float(max(now, item.seen_until) if item.seen_until is not None else now),
         hindsight=item.seen_until is not None,
         birth_layer=layer,

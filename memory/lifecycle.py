@@ -91,6 +91,8 @@ def apply_step(
         sunk |= sinking
         here[sinking] -= 1
         rules.enter_layer(now, here, sinking)
+        if preset.renewed_on_demotion:
+            now[RECENCY_STEP, sinking] = steps[sinking]
         if not preset.multi_layer_moves:
             break
     purged |= (risen | sunk) & rules.faded(now, here)

@@ -174,7 +174,7 @@ class LiveIndex:
             rule = self._preset.rule(partition.layer)
             for row in np.flatnonzero(partition.alive).tolist():
                 record, state = partition.records[row], partition.read(row)
-                if record.born_step > now:
+                if record.written_step > now:
                     continue
                 living.append(
                     ScoredRecord(

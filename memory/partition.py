@@ -177,7 +177,8 @@ class Partition:
 
 
 class LayerRows:
-    """Rows of one layer at a step, by the constants of a preset; `kinds` restricts the records that may be recalled.
+    """Rows of one layer at a step, by the constants of a preset; `kinds` and `known_by`, the step at which they have to
+    be available, restrict the records that may be recalled.
 
     Positions count through all partitions. Scores of a row are in double precision and do not depend on its position.
     """
@@ -189,6 +190,8 @@ class LayerRows:
         now: float,
         parts: Sequence[Partition],
         kinds: Collection[str] | None,
+        *,
+        known_by: float,
     ) -> None:
         self.preset = preset
         self.layer = layer
@@ -197,6 +200,7 @@ class LayerRows:
         self.starts = np.cumsum([0, *(part.size for part in self.parts)])
         self.rule: LayerRule = preset.rule(layer)
         self._kinds = kinds
+        self._known_by = known_by
         # What stands under the lower threshold of the shallowest layer has nowhere to sink: it is passed over, unless
         # it is pinned.
         self._skips_weak = preset.measure is Measure.RETENTION and layer is LADDER[0]
@@ -206,9 +210,9 @@ class LayerRows:
 
         None where the removed rows are the only ones.
         """
-        if part.latest_available <= self.now and self._kinds is None and not self._skips_weak:
+        if part.latest_available <= self._known_by and self._kinds is None and not self._skips_weak:
             return None
-        visible = part.alive & (part.column(AVAILABLE) <= self.now)
+        visible = part.alive & (part.column(AVAILABLE) <= self._known_by)
         if self._kinds is not None:
             visible &= part.matching(self._kinds)
         if self._skips_weak:

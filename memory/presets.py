@@ -117,6 +117,7 @@ class MemoryPreset:
     purge_recency, purge_importance, purge_retention: values below which a record is purged.
     multi_layer_moves: True where a record may pass several layers in one step.
     importance_by_layer: True where a layer sets the importance of whatever enters it.
+    renewed_on_demotion: True where recency is 1 again in the layer that a record falls into.
     floor_kinds: kinds that never sink below the layer of their birth.
     relevancy: what a record has to do with a query: the cosine of their vectors, or the words that they share.
     duplicate_similarity: cosine from which recalled records count as duplicates; None: never.
@@ -145,6 +146,7 @@ class MemoryPreset:
     purge_retention: float = 0.0
     multi_layer_moves: bool = True
     importance_by_layer: bool = False
+    renewed_on_demotion: bool = False
     floor_kinds: frozenset[str] = frozenset()
     duplicate_similarity: float | None = None
     restated_similarity: float | None = None

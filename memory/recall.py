@@ -80,7 +80,7 @@ class LayeredMemory:
         that is not finite) and UnknownPreset (an unknown kind of source).
         """
         given = list(items)
-        ids = [id_of(item, now) for item in given]
+        ids = [id_of(item, item.born(now)) for item in given]
         fresh = {record_id: item for record_id, item in zip(ids, given, strict=True) if record_id not in self._index}
         for item in fresh.values():
             if not item.text.strip():
@@ -93,12 +93,13 @@ class LayeredMemory:
         earlier = {
             record_id: record.id for record_id, item, vector in new if (record := self._restated(item, vector, now))
         }
+        if new:
+            self._flush()  # rows are numbered in the order in which they are written
         records = [
             new_record(self.preset, record_id, item, now, vector, sequence=self._head.rows + n)
             for n, (record_id, item, vector) in enumerate((one for one in new if one[0] not in earlier), 1)
         ]
         if records:
-            self._flush()
             self._store.append_records(records)
             self._head = Head(records[-1].sequence, records[-1].id)
             self._index.add(records)
@@ -118,12 +119,14 @@ class LayeredMemory:
         k: int | None = None,
         kinds: Collection[str] | None = None,
         labelled: bool = False,
+        known_by: float = math.inf,
     ) -> dict[Layer, tuple[Hit, ...]]:
         """The first `k` (default: the preset's) of every layer for every query type, united by id, best first.
 
         Records of `symbol` and of MARKET; nothing written, or available, after `now`. `queries` are texts about the
         present by retrieval type; where all are blank, recent and important records come. `labelled`: a query sees only
-        the records labelled with its type and those without a label. A `now` before the latest change is answered as
+        the records labelled with its type and those without a label; `known_by` leaves out what could be recalled only
+        later than that. A `now` before the latest change is answered as
         of then. Source: InvestorBench A [I2], FinAgent §4.1, §4.2 [A2, A6].
         """
         index = self._at(now)
@@ -142,10 +145,10 @@ class LayeredMemory:
         corpus = None
         if texts and self.preset.relevancy is Relevancy.LEXICAL:
             every = [part for some in parts.values() for part in some]
-            corpus = Corpus([part.terms() for part in every], [part.available(now) for part in every])
+            corpus = Corpus([part.terms() for part in every], [part.available(min(now, known_by)) for part in every])
         for layer in self.preset.layers:
             ranking = LayerRanking(
-                LayerRows(self.preset, layer, now, parts[layer], kinds),
+                LayerRows(self.preset, layer, now, parts[layer], kinds, known_by=min(now, known_by)),
                 vectors,
                 corpus=corpus,
                 texts=tuple(texts.values()),
@@ -298,7 +301,7 @@ class LayeredMemory:
     def latest(self) -> float:
         """The last step of any row; -inf where there is none."""
         self._refresh()
-        return max([self._index.latest, *(record.born_step for record in self._store.records())])
+        return max([self._index.latest, *(record.written_step for record in self._store.records())])
 
     def write_to(self, store: Store, step: float = math.inf) -> None:
         """Write the memory into an empty store, as of a step where one is given.
@@ -310,10 +313,10 @@ class LayeredMemory:
             raise StoreError("a memory is copied to an empty place: there are records already")
         self._flush()
         records, touches = self._store.records(), self._store.touches()
-        later = [r.sequence for r in records if r.born_step > step]
+        later = [r.sequence for r in records if r.written_step > step]
         later += [t.sequence for t in touches if t.state.step > step]
         first_later = min(later, default=math.inf)
-        store.append_records([r for r in records if r.born_step <= step and r.sequence < first_later])
+        store.append_records([r for r in records if r.written_step <= step and r.sequence < first_later])
         store.append_touches([t for t in touches if t.state.step <= step and t.sequence < first_later])
 
     def copy_to(self, store: Store, step: float = math.inf) -> LayeredMemory:
@@ -347,7 +350,7 @@ class LayeredMemory:
 
     def _build(self, step: float) -> tuple[LiveIndex, Head]:
         """An index of the rows up to a step, and the last row."""
-        records = [r for r in self._store.records() if r.born_step <= step]
+        records = [r for r in self._store.records() if r.written_step <= step]
         touches = [t for t in self._store.touches() if t.state.step <= step]
         unknown = {r.birth_layer for r in records} | {t.state.layer for t in touches if t.state.layer}
         unknown -= set(self.preset.layers)

@@ -117,6 +117,7 @@ class Item:
     rating: a model's own weight of it on [0, 1], if there is one.
     layer, importance: overrule the preset.
     seen_until: marks hindsight: the step of the latest close that it was written with.
+    known_step: the step at which it became known, where it is written later: its scores count from there.
     rests_on: ids of the memories it was drawn from.
     labels: its retrieval types; without any it is seen by queries of every type.
     """
@@ -131,8 +132,13 @@ class Item:
     layer: Layer | None = None
     importance: float | None = None
     seen_until: float | None = None
+    known_step: float | None = None
     rests_on: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+
+    def born(self, now: float) -> float:
+        """The step from which it counts, where it is written at `now`."""
+        return now if self.known_step is None else min(self.known_step, now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +146,8 @@ class MemoryRecord:
     """One remembered text, as it was born; it is never rewritten.
 
     id: the hash made by `id_of`.
-    born_step: the step at which it was written.
-    available_at: the first step at which it may be recalled; later than `born_step` where it was written with
+    born_step: the step at which it became known.
+    available_at: the first step at which it may be recalled; later than `born_step` where it was written later, or with
         hindsight.
     hindsight: True where it was written with later prices.
     importance: the initial one, before any scaling.
@@ -188,6 +194,11 @@ class MemoryRecord:
             raise InvalidRecord(f"{named}: its vector is not a row of finite numbers; look at the embedder")
 
     @property
+    def written_step(self) -> float:
+        """The step at which it was written."""
+        return self.born_step if self.hindsight else self.available_at
+
+    @property
     def birth(self) -> State:
         """The state before any touch: it needs no touch, so a record is written as a whole or not at all."""
         return State(
@@ -200,7 +211,7 @@ class MemoryRecord:
 
 
 def id_of(item: Item, step: float) -> str:
-    """Id of an item written at this step: a hash of owner, symbol, kind, step, source and text.
+    """Id of an item that counts from this step: a hash of owner, symbol, kind, step, source and text.
 
     Writing the same again is idempotent, and equal texts of two days stay two records.
     """

@@ -14,12 +14,13 @@ from pydantic import Field
 from engine.agents.agent import Agent, Answer, Part, Reads, View
 from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.evidence import by_layer, check_cited, cut_note
-from engine.agents.immediate import FiveLevelReflection
+from engine.agents.immediate import FiveLevelReflection, MarketFacts
 from engine.agents.text import Prose, Sentence
 from engine.domain.debate import Comment, Stance
 from engine.domain.decision import Outcome
 from engine.domain.five_level import Advice
 from engine.domain.recollection import Recollection
+from engine.market.figures import PriceFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,10 +123,13 @@ class ReconsiderView(View):
     earlier: its reflections and the comments that it received in the sessions before, oldest first: reference alone.
     dissent: the mean distance of the others' advice to its own, from 0 (all agree) to 1.
     shares: that it holds.
+    facts, figures: price, momentum and adjusted closes; changes of the close, RSI and ATR.
     round: from 1.
     traits: of its character, for rules without a model.
     """
 
+    facts: MarketFacts
+    figures: PriceFigures
     immediate: FiveLevelReflection
     comments: Comments | None
     own: Case

@@ -26,7 +26,12 @@ def cut_note(memories: Iterable[Recollection]) -> str:
 
 def recollection_line(memory: Recollection) -> str:
     """A memory on one line: its handle in brackets, the session it was written in, its kind, its text."""
-    return f"[{plain(memory.handle, 20)}] {memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"
+    return f"[{plain(memory.handle, 40)}] {earlier_line(memory)}"
+
+
+def earlier_line(memory: Recollection) -> str:
+    """A memory on one line as a reference that nobody cites: without its handle."""
+    return f"{memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"
 
 
 def by_layer(memories: Iterable[Recollection]) -> Mapping[str, Sequence[Recollection]]:

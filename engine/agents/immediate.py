@@ -12,8 +12,9 @@ from pydantic import Field
 from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
 from engine.agents.character import NO_TRAITS, Traits, character, risk_of
 from engine.agents.evidence import by_layer, check_cited, cut_note
+from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedReflection
-from engine.agents.text import Prose
+from engine.agents.text import Prose, Sentence
 from engine.domain.decision import Action, Outcome
 from engine.domain.five_level import Advice
 from engine.domain.market import FundTrade, PriceHistory
@@ -49,7 +50,8 @@ class ImmediateView(View):
 
     facts: price, momentum and risk character.
     figures: changes of the close, RSI and ATR.
-    recollections: memories of every layer.
+    intelligence: the day's, None where there is none.
+    recollections: memories of every layer, the day's among them.
     shares, profit, weight: shares held, their unrealized gain as a fraction of cost, and their value as a fraction of
         the book's.
     unit: percent of the portfolio that a BUY or a SELL trades; 0 where it is all cash or all shares.
@@ -67,6 +69,7 @@ class ImmediateView(View):
     facts: MarketFacts
     figures: PriceFigures
     recollections: tuple[Recollection, ...]
+    intelligence: MarketIntelligence | None = None
     shares: Decimal = Decimal(0)
     profit: Decimal = Decimal(0)
     weight: Decimal = Decimal(0)
@@ -121,6 +124,27 @@ class LayeredEvidence(Part):
     def handles(self) -> tuple[str, ...]:
         """All ids, layer by layer."""
         return (*self.shallow, *self.intermediate, *self.deep, *self.reflection)
+
+
+class LayerSignals(Part):
+    """Preliminary signals, one per layer. Source: TradingGPT §4.2.1, figure 3 [G5]."""
+
+    shallow: Sentence
+    """The signal of the shallow memory."""
+    intermediate: Sentence
+    """The signal of the intermediate memory."""
+    deep: Sentence
+    """The signal of the deep memory."""
+    reflection: Sentence
+    """The signal of the memory of reflections."""
+
+
+class Evaluation(Answer):
+    """The evaluation that comes before a reflection. Source: TradingGPT §4.2.1, figure 3 [G5]."""
+
+    signals: LayerSignals
+    """Evaluate each layer by itself before prices are looked at: what its best memories together signal for an
+    investment, for it or against it and how strongly, in one sentence; "none" for a layer without memories."""
 
 
 class ImmediateReflection(Answer):
@@ -184,11 +208,20 @@ class FiveLevelReflection(ImmediateReflection):
         return first, f"Confidence: {self.stated}", *others
 
 
+class EvaluatedReflection(FiveLevelReflection, Evaluation):
+    """Advice that joins the layers' preliminary signals with prices: they come first in the schema, so that a model
+    writes them before it reflects. Source: TradingGPT §4.1.2, §4.2.1 [G5]."""
+
+    def lines(self) -> tuple[str, ...]:
+        """The reflection for a reader, the signals last."""
+        return (*super().lines(), *(f"Signal, {layer}: {text}" for layer, text in self.signals))
+
+
 def answer_to(view: ImmediateView) -> type[ImmediateReflection]:
     """The class of the answer to a view: an explanation in training, advice on the view's scale in the test."""
     if view.training:
         return ImmediateReflection
-    return FiveLevelReflection if view.scale == "five" else ThreeWayReflection
+    return EvaluatedReflection if view.scale == "five" else ThreeWayReflection
 
 
 IMMEDIATE = Agent(

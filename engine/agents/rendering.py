@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from engine.agents.agent import PROMPTS, Answer, View
 from engine.agents.character import MANNERS
-from engine.agents.evidence import by_layer, recollection_line
+from engine.agents.evidence import by_layer, earlier_line, recollection_line
 from engine.agents.text import fenced, halved, one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Comment
@@ -123,7 +123,10 @@ def _environment(folder: Path) -> Environment:
     )
     environment.filters.update(plain=plain, money=money, percent=percent, figure=_figure, outcome_line=_outcome_line)
     environment.filters.update(
-        signed_percent=signed_percent, recollection_line=recollection_line, comment_line=_comment_line
+        signed_percent=signed_percent,
+        recollection_line=recollection_line,
+        earlier_line=earlier_line,
+        comment_line=_comment_line,
     )
     environment.globals.update(fenced=fenced, by_layer=by_layer, manner=MANNERS, Rule=SizingRule)
     return environment

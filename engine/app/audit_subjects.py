@@ -17,7 +17,7 @@ from engine.app.models import build_models
 from engine.app.run_spec import preset_of, with_costs
 from engine.app.trained_texts import TrainedTexts
 from engine.conventions.catalog import convention
-from engine.cycle.recall import MemoryScope, TradingMemory
+from engine.cycle.recall import ASKED, MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import PriceBasis
@@ -166,7 +166,9 @@ class _Recollected(Recorder):
         for key, memories in result.recollections.items():
             for memory in memories:
                 step = self._memory.available(memory)
-                since = decision_time(self._calendar, self._calendar.session_at(int(step))) + timedelta(days=step % 1)
+                # What is stored of a session before its decision was known at its close.
+                after = timedelta(days=step % 1 if step % 1 > ASKED else 0)
+                since = decision_time(self._calendar, self._calendar.session_at(int(step))) + after
                 self._inputs.add([(key.symbol, memory.id)], since, decision_time(self._calendar, key.session))
 
 

@@ -31,9 +31,10 @@ from engine.cycle.decide import abstention, opinion
 from engine.cycle.deliberation import Deliberation
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
 from engine.cycle.recall import TradingMemory
+from engine.cycle.received import documents
 from engine.cycle.side_by_side import side_by_side
 from engine.cycle.sources import Sources
-from engine.cycle.step import Analysis, Observations, Reflections, StepContext, search_queries
+from engine.cycle.step import Analysis, Observations, Received, Reflections, StepContext
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO
@@ -80,14 +81,14 @@ class Cycle:
 
     async def run(self, turn: Turn) -> CycleResult:
         """Decide every symbol of the turn. Symbols and owners are analysed side by side; limits apply in the symbols'
-        order. Memories are written last, dated after the decision, so that a killed run recalls the same again."""
-        if self.memory is not None:
-            self.memory.begin(turn.step)
-        owners = {symbol: self.preset.owners_of(symbol) for symbol in turn.symbols}
+        order. Memory stores what came in before anybody decides, and reflections last, each dated to its moment, so
+        that a killed run recalls the same again."""
         failed: list[TryAgainLater] = []
         portfolios = self._portfolios(turn)
+        seats = {symbol: self._contexts(turn, symbol, failed, portfolios) for symbol in turn.symbols}
+        new = {} if self.memory is None else await self._remembered(turn, self.memory, seats)
         symbols = await side_by_side(
-            self._deliberate(turn, symbol, own, failed, portfolios) for symbol, own in owners.items()
+            self._deliberate(turn, symbol, contexts, new) for symbol, contexts in seats.items()
         )
         deliberations = tuple(chain.from_iterable(symbols))
         opinions = tuple(one.opinion for one in deliberations)
@@ -134,29 +135,31 @@ class Cycle:
         closed = self.calendars[symbol].last_closed(turn.market.now)
         return bool(turn.market.count(symbol)) and turn.market.last_session(symbol) == closed
 
+    async def _remembered(
+        self, turn: Turn, memory: TradingMemory, seats: Mapping[Symbol, Sequence[StepContext]]
+    ) -> Mapping[tuple[Symbol, str], Received]:
+        """All items for every symbol and owner, once memory has stored them. Source: InvestorBench A.1 [I1]."""
+        memory.begin(turn.step)
+        contexts = [one for symbol, some in seats.items() if self._is_current(turn, symbol) for one in some]
+        new = await side_by_side(_receive(context) for context in contexts)
+        memory.store(chain.from_iterable(map(documents, contexts, new)), turn.step)
+        return {(one.symbol, one.owner): received for one, received in zip(contexts, new, strict=True)}
+
     async def _deliberate(
         self,
         turn: Turn,
         symbol: Symbol,
-        owners: Sequence[str],
-        failed: list[TryAgainLater],
-        portfolios: Mapping[str, PortfolioFacts],
+        contexts: Sequence[StepContext],
+        new: Mapping[tuple[Symbol, str], Received],
     ) -> tuple[Deliberation, ...]:
         """The opinions of a symbol's owners, in their order: each analyses by itself, then they debate where that feeds
         the decision. Without the last session's bar they abstain before any model is asked. An error goes into `failed`
         as well, and nobody in the batch asks any more."""
-        bars = self._bars(turn, symbol)
         if not self._is_current(turn, symbol):
             because = f"there is no bar of {symbol} for {self.calendars[symbol].last_closed(turn.market.now)}"
-            return tuple(
-                Deliberation(abstention(turn, symbol, owner, because), observe.position(turn, symbol, owner, bars))
-                for owner in owners
-            )
-        contexts = [
-            self._context(turn, symbol, owner, bars, failed=failed, portfolio=portfolios.get(owner)) for owner in owners
-        ]
-        with _noted(failed):
-            analyses = await side_by_side(_analyse(context, failed) for context in contexts)
+            return tuple(Deliberation(abstention(turn, symbol, one.owner, because), one.position) for one in contexts)
+        with _noted(contexts[0].failed):
+            analyses = await side_by_side(_analyse(one, new.get((symbol, one.owner))) for one in contexts)
             before = self.preset.debates(training=turn.training, before=True)
             held = await debate.hold(analyses, before=True) if before else None
             decided = await side_by_side(opinion(one, held) for one in analyses)
@@ -164,33 +167,35 @@ class Cycle:
             Deliberation(own, one.context.position, one, held) for one, own in zip(analyses, decided, strict=True)
         )
 
-    def _context(
+    def _contexts(
         self,
         turn: Turn,
         symbol: Symbol,
-        owner: str,
-        bars: PriceHistory,
-        *,
         failed: list[TryAgainLater],
-        portfolio: PortfolioFacts | None,
-    ) -> StepContext:
-        position = observe.position(turn, symbol, owner, bars)
-        closes = " ".join(f"{from_nano(close):f}" for close in bars.close[-self.preset.windows.chart :])
-        return StepContext(
-            turn=turn,
-            symbol=symbol,
-            owner=owner,
-            bars=bars,
-            position=position,
-            sources=Sources(close=position.price, facts=[Facts(closes)]),
-            preset=self.preset,
-            asker=self.asker,
-            strategies=self.strategies,
-            memory=self.memory if "memory" in self.preset.steps else None,
-            publish=self.publish,
-            failed=failed,
-            portfolio=portfolio,
-        )
+        portfolios: Mapping[str, PortfolioFacts],
+    ) -> Sequence[StepContext]:
+        """The contexts of a symbol's owners."""
+        bars = self._bars(turn, symbol)
+        closes = Facts(" ".join(f"{from_nano(close):f}" for close in bars.close[-self.preset.windows.chart :]))
+        positions = {owner: observe.position(turn, symbol, owner, bars) for owner in self.preset.owners_of(symbol)}
+        return [
+            StepContext(
+                turn=turn,
+                symbol=symbol,
+                owner=owner,
+                bars=bars,
+                position=position,
+                sources=Sources(close=position.price, facts=[closes]),
+                preset=self.preset,
+                asker=self.asker,
+                strategies=self.strategies,
+                memory=self.memory if "memory" in self.preset.steps else None,
+                publish=self.publish,
+                failed=failed,
+                portfolio=portfolios.get(owner),
+            )
+            for owner, position in positions.items()
+        ]
 
     async def _debated(
         self, turn: Turn, deliberations: Sequence[Deliberation], failed: list[TryAgainLater]
@@ -213,26 +218,24 @@ def _noted(failed: list[TryAgainLater]) -> Iterator[None]:
         raise
 
 
-async def _analyse(context: StepContext, failed: list[TryAgainLater]) -> Analysis:
-    """One owner's analysis of one symbol."""
-    with _noted(failed):
-        observed = await _observe(context)
+async def _receive(context: StepContext) -> Received:
+    """The items that came in for one owner and symbol."""
+    with _noted(context.failed):
+        return await observe.received(context)
+
+
+async def _analyse(context: StepContext, new: Received | None) -> Analysis:
+    """One owner's analysis of one symbol, of what came in where that is known already."""
+    with _noted(context.failed):
+        observed = await _observe(context, new or await observe.received(context))
         return Analysis(context=context, observed=observed, reflections=await _reflect(context, observed))
 
 
-async def _observe(context: StepContext) -> Observations:
-    """Take in what is new since the last decision; memory is searched with queries made of today's news."""
-    news = await observe.news(context)
-    filings, macro, said = await observe.filings(context), observe.macro(context), observe.commentary(context)
-    intelligence, judged = await observe.intelligence(context, filings, macro.value or (), said.value or ())
-    recollections = observe.recall(context, search_queries(news, intelligence))
+async def _observe(context: StepContext, new: Received) -> Observations:
+    """Take in the chart, tools and memory, which is searched with queries made of today's news."""
+    recollections = observe.recall(context, new.queries)
     observed = Observations(
-        news=news,
-        filings=filings,
-        macro=macro,
-        commentary=said,
-        intelligence=intelligence,
-        judged=judged,
+        received=new,
         recollections=recollections,
         past=await observe.past(context, recollections),
         chart=await observe.chart(context),

@@ -26,6 +26,7 @@ from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice
 from engine.domain.decision import DESK, DecisionKey
 from engine.domain.five_level import trade_of
 from engine.domain.recollection import Recollection
+from engine.market.figures import price_figures
 from engine.owner_settings import DebateSettings
 from engine.preset import Preset
 from memory.record import Item
@@ -174,6 +175,8 @@ class _Exchange:
         context = one.context
         view = ReconsiderView(
             *context.subject,
+            facts=context.market_facts,
+            figures=price_figures(context.bars),
             immediate=_reflection(one),
             comments=comments,
             own=own,

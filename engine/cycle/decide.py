@@ -141,7 +141,7 @@ def _decision_view(context: StepContext, observed: Observations, reflections: Re
         *context.subject,
         holding=context.position,
         figures=price_figures(context.bars),
-        news=observed.news.value,
+        news=observed.received.news.value,
         chart=observed.chart.value,
         short_term=reflections.short_term.value,
         medium_term=reflections.medium_term.value,
@@ -162,7 +162,7 @@ def _findings_view(kind: type[F], context: StepContext, observed: Observations, 
     training, immediate = context.turn.training, reflections.immediate.value
     return kind(
         **{name: getattr(view, name) for name in agents.DecisionView.__dataclass_fields__},
-        intelligence=observed.intelligence.value,
+        intelligence=observed.received.intelligence.value,
         past=observed.past.value,
         # In warm-up these reflections have seen what followed: no decision may.
         low_level=None if training else reflections.low_level.value,

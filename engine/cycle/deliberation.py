@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from engine.agents.intelligence import INTELLIGENCE
 from engine.cycle import reflect
 from engine.cycle.debate import HeldDebate
-from engine.cycle.received import received
 from engine.cycle.step import Analysis
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import DESK, Opinion
@@ -38,34 +36,13 @@ class Deliberation:
         return () if self.analysis is None else self.analysis.observed.recollections
 
     def memories(self, turn: Turn, result: CycleResult) -> Iterator[Item]:
-        """The memories that it leaves: today's items first, then what was learned of them, a reflection with what was
-        decided, traded and earned."""
+        """The reflections that it leaves, the immediate one with what was decided, traded and earned."""
         if self.analysis is None or self.analysis.context.memory is None:
             return
         key = self.opinion.key
         decision = next(made for made in result.decisions if made.key in (key, replace(key, owner=DESK)))
         orders = [order for order in result.orders if (order.symbol, order.book) == (key.symbol, decision.book)]
         past = turn.history.of(key.symbol, key.owner, 1)
-        for item in (*_received(self.analysis), *self.analysis.reflections.lessons):
+        for item in self.analysis.reflections.lessons:
             order, before = orders[0] if orders else None, past[0] if past else None
             yield reflect.with_trade(item, decision, order, before, training=turn.training)
-
-
-def _received(analysis: Analysis) -> tuple[Item, ...]:
-    context, observed = analysis.context, analysis.observed
-    intelligence = observed.intelligence.value
-    if intelligence is not None:
-        summary = context.sources.struck(INTELLIGENCE.name, intelligence.summary)
-        intelligence = intelligence.model_copy(update={"summary": summary})
-    keeps_price = context.memory is not None and context.memory.keeps("price")
-    return received(
-        context.scope,
-        context.news,
-        observed.filings.texts,
-        intelligence,
-        observed.macro.value or (),
-        judged=observed.judged,
-        analyses="analyses" in context.preset.steps,
-        commentary=observed.commentary.value or (),
-        price=context.price_item if keeps_price else None,
-    )

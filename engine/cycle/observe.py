@@ -18,7 +18,7 @@ from engine.agents.registry import cut
 from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR, Inquiry
-from engine.cycle.step import FilingsRead, Finding, Observations, StepContext
+from engine.cycle.step import FilingsRead, Finding, Observations, Received, StepContext
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
@@ -55,6 +55,14 @@ def _shorts(turn: Turn) -> Decimal:
     symbols = turn.portfolio.positions.keys() | turn.queued.keys()
     short = {symbol: turn.queued.get(symbol, ZERO) - turn.portfolio.quantity(symbol) for symbol in symbols}
     return sum((shares * turn.price(symbol) for symbol, shares in short.items() if shares > 0), ZERO)
+
+
+async def received(context: StepContext) -> Received:
+    """All items since the last decision, judged."""
+    digest, read = await news(context), await filings(context)
+    releases, said = macro(context), commentary(context)
+    found, judged = await intelligence(context, read, releases.value or (), said.value or ())
+    return Received(news=digest, filings=read, macro=releases, commentary=said, intelligence=found, judged=judged)
 
 
 async def news(context: StepContext) -> Finding[NewsDigest]:
@@ -162,7 +170,8 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     if not diversified:
         character = describe(context.traits, context.adjusted)
         queries = {**queries, "character": character, "profile": context.profile}
-    return context.memory.recall(context.scope, Inquiry(queries, diversified, preset.cites_memories))
+    inquiry = Inquiry(queries, diversified, preset.cites_memories, today=preset.decides_on_memory)
+    return context.memory.recall(context.scope, inquiry)
 
 
 async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[PastSummary]:
@@ -172,7 +181,9 @@ async def past(context: StepContext, recollections: tuple[Recollection, ...]) ->
         return Finding()
     if (left_out := context.without("past")) is not None:
         return left_out
-    return await context.ask(PAST, PastView(*context.subject, recollections))
+    # Owners who remember the same ask the same question, which is paid for once.
+    shared = tuple(replace(memory, owner="") for memory in recollections)
+    return await context.ask(PAST, PastView(*context.subject, shared))
 
 
 async def chart(context: StepContext) -> Finding[ChartReading]:
@@ -239,7 +250,7 @@ def _inputs(context: StepContext, observed: Observations, answers: dict[str, Ans
         bars=context.bars,
         news=tuple(context.news),
         filings=tuple(_new_filings(context)),
-        macro=tuple(observed.macro.value or ()),
+        macro=tuple(observed.received.macro.value or ()),
         outcomes=context.outcomes(context.preset.windows.history),
         holding=context.position,
         recollections=observed.recollections,

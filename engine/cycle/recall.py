@@ -1,16 +1,18 @@
 """Trading memory: trading values on one side, the layered memory library on the other.
 
 Steps of memory are sessions counted on the desk's calendar, so a daily run and a backtest keep the same time; a cycle
-within a session is at a fraction. What a cycle brings is written once all is decided, dated to a moment after the
-decision: a run that was killed and goes on recalls what it recalled before, and writes what it wrote."""
+within a session is at a fraction. In a session what became known is stored, then memory is asked, then reflections are
+written, each a moment after the other: a run that was killed and goes on recalls what it recalled before, and writes
+what it wrote."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import product
+from math import inf
 
 from engine.cycle.feedback import Feedback
 from engine.cycle.turn import TradingHistory
@@ -18,6 +20,7 @@ from engine.domain.decision import Opinion
 from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection, RetrievalType
 from engine.market.point_in_time import MarketAsOf
+from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
@@ -39,18 +42,21 @@ class MemoryScope:
 @dataclass(frozen=True, slots=True)
 class Inquiry:
     """The question to memory. `diversified` ranks each retrieval type by the query of its own, else all queries are
-    one; without `reflections` only intelligence is recalled. Source: FinAgent §4.2 [A2, A3]."""
+    one; without `reflections` only intelligence is recalled, without `today` only what was stored before the session.
+    Source: FinAgent §4.2 [A2, A3]."""
 
     queries: Mapping[str, str]
     diversified: bool
     reflections: bool = True
+    today: bool = True
 
 
 YEAR = timedelta(days=365)
 """The lookback for filings of a memory that knows nothing of a symbol yet."""
 
-AFTER = 2**-10
-"""The part of a session after its decision at which its memories are written."""
+KNOWN, ASKED, AFTER = 2**-12, 2**-11, 2**-10
+"""The parts of a session after its close at which what became known is stored, memory is asked and its answers cited,
+and reflections are written."""
 
 
 class TradingMemory:
@@ -101,20 +107,29 @@ class TradingMemory:
         intelligence = [kind for kind, birth in births if birth.layer is not Layer.REFLECTION]
         kinds = None if inquiry.reflections else intelligence
         found = self._memory.recall(
-            scope.symbol, asked, scope.step, k=k, owner=scope.owner, kinds=kinds, labelled=labelled
+            scope.symbol,
+            asked,
+            scope.step + ASKED,
+            k=k,
+            owner=scope.owner,
+            kinds=kinds,
+            labelled=labelled,
+            known_by=inf if inquiry.today else scope.step,
         )
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def lessons(self, scope: MemoryScope, kind: str, query: str) -> tuple[Recollection, ...]:
         """Recall a reflection's own past lessons, best first. Source: FinAgent §4.3 [A4, A5]."""
-        found = self._memory.recall(scope.symbol, {"lessons": query}, scope.step, owner=scope.owner, kinds=(kind,))
+        found = self._memory.recall(
+            scope.symbol, {"lessons": query}, scope.step + ASKED, owner=scope.owner, kinds=(kind,)
+        )
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def earlier(self, scope: MemoryScope, kinds: Sequence[str], sessions: int) -> tuple[Recollection, ...]:
         """Recall what was written, or said again, under some kinds in the last sessions, oldest first and with the
         session of that, without a query: relevancy and score are zero, and the rank is the place.
         Source: TradingGPT §4.2.2 [G8]."""
-        found = self._memory.recent(scope.symbol, kinds, scope.step - sessions, scope.step, owner=scope.owner)
+        found = self._memory.recent(scope.symbol, kinds, scope.step - sessions, scope.step + ASKED, owner=scope.owner)
         return tuple(
             Recollection(
                 id=record.id,
@@ -131,14 +146,23 @@ class TradingMemory:
             for rank, (step, layer, record) in enumerate(found, 1)
         )
 
+    def known_step(self, time: datetime, step: float) -> float:
+        """The step of the session at whose close something that became known at a time was first known, at most
+        `step`."""
+        closed = self._calendar.last_closed(time)
+        number = self._calendar.number(closed)
+        return min(number if time <= decision_time(self._calendar, closed) else number + 1, step) + KNOWN
+
+    def store(self, documents: Iterable[Item], step: float) -> None:
+        """Store what became known before a session is decided."""
+        self._memory.remember(documents, step + KNOWN)
+
     def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
-        """Write the memories of a session, once it is decided, and note what the opinions rest on."""
+        """Write the reflections of a session, once it is decided, and note what the opinions rest on."""
         for opinion in opinions:
             if opinion.evidence:
-                self._memory.cite(opinion.evidence, step, _key(opinion))
-        # Symbols are analysed side by side: the order in which they end is chance.
-        ordered = sorted(items, key=lambda item: (item.symbol, item.owner))
-        self._memory.remember(ordered, step + AFTER)
+                self._memory.cite(opinion.evidence, step + ASKED, _key(opinion))
+        self._memory.remember(items, step + AFTER)
 
     def feedback(
         self,
@@ -197,7 +221,8 @@ class TradingMemory:
 
     def written_at(self, step: float) -> Mapping[tuple[str, ...], MemoryRecord]:
         """The memories that were written when the session of a step was decided, by kind, symbol, owner and source."""
-        written = (record for record in self._memory.records() if record.born_step == step + AFTER)
+        moments = (step + KNOWN, step + AFTER)
+        written = (record for record in self._memory.records() if record.written_step in moments)
         return {(record.kind, record.symbol, record.owner, record.source): record for record in written}
 
     def available(self, memory: Recollection) -> float:
@@ -218,6 +243,7 @@ class TradingMemory:
             score=hit.composite,
             rank=hit.rank,
             types=tuple(name for name, _ in hit.query_ranks),
+            owner=record.owner,
         )
 
 

@@ -10,8 +10,8 @@ from typing import Literal
 
 from engine.agents import reflections as agents
 from engine.agents.ask import Reply
-from engine.agents.character import fixed_nature, manner_of, traits_of
-from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView, MarketFacts
+from engine.agents.character import manner_of, traits_of
+from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView
 from engine.agents.rendering import money
 from engine.cycle.received import lesson
 from engine.cycle.step import Finding, Observations, StepContext, finding_of
@@ -30,7 +30,7 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[agen
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
-    moves, queries = context.moves, observed.queries
+    moves, queries = context.moves, observed.received.queries
     view = agents.LowLevelView(
         *context.subject,
         kline_chart(context.symbol, context.bars, context.preset.windows.chart),
@@ -72,7 +72,7 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
         outcomes=past,
         reasons=tuple("" if opinion is None else opinion.reason for opinion in opinions),
         intelligence=observed.summary,
-        lessons=context.lessons(kind, observed.queries),
+        lessons=context.lessons(kind, observed.received.queries),
     )
 
     def learned(answer: agents.HighLevelReflection) -> Item | None:
@@ -114,7 +114,7 @@ async def on_period(context: StepContext, observed: Observations) -> Finding[age
     past = context.outcomes(context.preset.windows.extended)
     if not past:
         return Finding()
-    lessons = context.lessons(kinds.IMMEDIATE, observed.queries)
+    lessons = context.lessons(kinds.IMMEDIATE, observed.received.queries)
     view = agents.ExtendedView(*context.subject, past, lessons)
 
     def learned(answer: agents.ExtendedReflection) -> Item | None:
@@ -138,8 +138,9 @@ async def immediately(
     followed = None if five else context.move_that_followed
     view = ImmediateView(
         *context.subject,
-        facts=replace(MarketFacts.of(context.adjusted, fixed_nature(owner)), price=position.price),
+        facts=context.market_facts,
         figures=price_figures(context.bars),
+        intelligence=observed.received.intelligence.value,
         recollections=observed.recollections,
         shares=position.shares,
         profit=position.unrealized_fraction,

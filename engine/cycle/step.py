@@ -6,7 +6,7 @@ a step can be read, and tested, without the steps around it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 from engine.agents import reflections as reflecting
 from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
-from engine.agents.character import profile_of
+from engine.agents.character import fixed_nature, profile_of
 from engine.agents.chart import CHART, ChartReading
 from engine.agents.filing_summary import FilingSummary
-from engine.agents.immediate import ImmediateReflection
+from engine.agents.immediate import ImmediateReflection, MarketFacts
 from engine.agents.intelligence import INTELLIGENCE, ItemJudgement, MarketIntelligence
 from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.news import NEWS, NewsDigest
@@ -81,7 +81,7 @@ class StepContext:
     strategies: tuple[Rule, ...]
     memory: TradingMemory | None
     publish: Callable[[Event], None]
-    failed: Sequence[TryAgainLater] = ()
+    failed: list[TryAgainLater] = field(default_factory=list)
     sources: Sources = field(default_factory=Sources)
     portfolio: PortfolioFacts | None = None
 
@@ -104,6 +104,12 @@ class StepContext:
     def adjusted(self) -> PriceHistory:
         """The bars that momentum is taken of, on adjusted prices. Source: InvestorBench appendix D [I5]."""
         return self.turn.market.adjusted(self.symbol, MOMENTUM_SESSIONS + 1)
+
+    @property
+    def market_facts(self) -> MarketFacts:
+        """Price, momentum and adjusted closes, with the owner's risk character. Source: InvestorBench A.1 [I5, I6]."""
+        facts = MarketFacts.of(self.adjusted, fixed_nature(self.traits))
+        return replace(facts, price=self.position.price)
 
     @property
     def profile(self) -> str:
@@ -241,20 +247,15 @@ class FilingsRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observations:
-    """The findings of the steps that take in what there is today.
+class Received:
+    """All items since the last decision, as they were judged.
 
     news: digest of the news.
-    filings: new since the last decision, long ones summarized.
-    macro: releases since the last decision.
-    commentary: of funds, since the last decision.
+    filings: long ones summarized.
+    macro: releases.
+    commentary: of funds.
     intelligence: judgement of every item, with queries for memory.
     judged: the judgements as memory keeps them, by the ids of the items at their sources.
-    recollections: the memories that these queries brought up.
-    past: summary of the recollections.
-    chart: reading of the last sessions.
-    tools: signals of rule strategies, and experts' notes.
-    reports: answers of the user's own agents.
     """
 
     news: Finding[NewsDigest]
@@ -263,6 +264,29 @@ class Observations:
     commentary: Finding[Sequence[NewsItem]]
     intelligence: Finding[MarketIntelligence]
     judged: Mapping[str, ItemJudgement]
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """Texts to search memory with, by retrieval type: always of today's news, never a constant. A digest of the
+        news is of no type."""
+        if self.intelligence.value is not None:
+            return {name.value: text for name, text in self.intelligence.value.queries.texts.items()}
+        return {"all": " ".join(self.news.value.summary)} if self.news.value is not None else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """The findings of the steps that take in what there is today.
+
+    received: what came in since the last decision.
+    recollections: the memories that its queries brought up.
+    past: summary of the recollections.
+    chart: reading of the last sessions.
+    tools: signals of rule strategies, and experts' notes.
+    reports: answers of the user's own agents.
+    """
+
+    received: Received
     recollections: tuple[Recollection, ...]
     past: Finding[PastSummary]
     chart: Finding[ChartReading]
@@ -273,8 +297,8 @@ class Observations:
     def answers(self) -> Mapping[str, Answer]:
         """The answers that came, by agent."""
         asked = (
-            (NEWS.name, self.news.value),
-            (INTELLIGENCE.name, self.intelligence.value),
+            (NEWS.name, self.received.news.value),
+            (INTELLIGENCE.name, self.received.intelligence.value),
             (PAST.name, self.past.value),
             (CHART.name, self.chart.value),
         )
@@ -283,7 +307,7 @@ class Observations:
     @property
     def summary(self) -> MarketIntelligence | NewsDigest | None:
         """The intelligence, or the digest of the news where there is none."""
-        return self.intelligence.value or self.news.value
+        return self.received.intelligence.value or self.received.news.value
 
     @property
     def own(self) -> tuple[Report, ...]:
@@ -291,16 +315,11 @@ class Observations:
         return tuple(finding.value for finding in self.reports if finding.value is not None)
 
     @property
-    def queries(self) -> Mapping[str, str]:
-        """Texts to search memory with."""
-        return search_queries(self.news, self.intelligence)
-
-    @property
     def absent(self) -> tuple[str, ...]:
         """The reasons of all findings that are absent, in the order of the steps."""
-        asked = (self.intelligence, self.past, self.chart, self.tools)
-        filings: Finding[Any] = Finding(absent=self.filings.absent)
-        return _absent(self.news, filings, self.macro, self.commentary, *asked, *self.reports)
+        new, asked = self.received, (self.past, self.chart, self.tools)
+        filings: Finding[Any] = Finding(absent=new.filings.absent)
+        return _absent(new.news, filings, new.macro, new.commentary, new.intelligence, *asked, *self.reports)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,14 +362,6 @@ class Analysis:
     context: StepContext
     observed: Observations
     reflections: Reflections
-
-
-def search_queries(news: Finding[NewsDigest], intelligence: Finding[MarketIntelligence]) -> Mapping[str, str]:
-    """Texts to search memory with, by retrieval type: always of today's news, never a constant. A digest of the news
-    is of no type."""
-    if intelligence.value is not None:
-        return {name.value: text for name, text in intelligence.value.queries.texts.items()}
-    return {"all": " ".join(news.value.summary)} if news.value is not None else {}
 
 
 def _absent(*findings: Finding[Any]) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
+from engine.domain.decision import DESK
+
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 """Layers under which evidence is cited, from the fastest decay to the agents' own reflections. Source: InvestorBench
 A.2 and its test prompt [I1]."""
@@ -17,6 +19,8 @@ both are in one layer. Source: TradingGPT §4.1.2 [G5]."""
 
 PRICE = "price"
 """Kind of the moves of the price."""
+INSIGHT = "-insight"
+"""Behind the kind of a document: what market intelligence extracted of it. Source: TradingGPT figure 1 [G2]."""
 REFLECTIONS = frozenset({IMMEDIATE, EXTENDED, "low-level-reflection", "high-level-reflection", "debate"})
 """Kinds that hold what owners thought. The others tell what came in: where a model worded that, its figures were held
 against the day's items before they were remembered."""
@@ -62,7 +66,8 @@ class Recollection:
     score: the composite of the three.
     rank: from 1 within what was recalled.
     types: the retrieval types that matched it.
-    Source: InvestorBench A.2 [I2]; FinAgent §4.2 [A2, A6].
+    owner: whose memory it is; in a debate handles tell the owners' memories apart.
+    Source: InvestorBench A.2 [I2]; FinAgent §4.2 [A2, A6]; TradingGPT §4.1.3 [G6].
     """
 
     id: str
@@ -76,6 +81,7 @@ class Recollection:
     score: float
     rank: int
     types: tuple[str, ...] = ()
+    owner: str = DESK
 
     def __post_init__(self) -> None:
         """Round the figures."""
@@ -84,5 +90,7 @@ class Recollection:
 
     @property
     def handle(self) -> str:
-        """Short name within one decision's recollections: its layer's initial and its rank, as S3."""
-        return f"{self.layer[:1].upper()}{self.rank}"
+        """Short name within one decision's recollections: its layer's initial and its rank, as S3, with the owner where
+        several decide, as S3-averse."""
+        own = "" if self.owner in ("", DESK) else f"-{self.owner}"
+        return f"{self.layer[:1].upper()}{self.rank}{own}"

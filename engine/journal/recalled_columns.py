@@ -13,7 +13,7 @@ from engine.journal.rows import Row, row_of, stored
 
 def recalled_columns(memories: Iterable[Recollection], cited: Collection[str]) -> dict[str, list[Any]]:
     """The columns of some memories, at least one; `cited` has the ids of those that the opinion rests on."""
-    rows = [row_of(memory, "kind", "session", "text") | {"cited": memory.id in cited} for memory in memories]
+    rows = [row_of(memory, "kind", "session", "text", "owner") | {"cited": memory.id in cited} for memory in memories]
     return {name: [stored(row[name]) for row in rows] for name in rows[0]}
 
 

@@ -12,7 +12,7 @@ from datetime import date
 
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.agents.evidence import by_layer
-from engine.cycle.recall import AFTER, Inquiry, MemoryScope, TradingMemory
+from engine.cycle.recall import ASKED, KNOWN, Inquiry, MemoryScope, TradingMemory
 from engine.domain.decision import DIRECTIONS, Action, Opinion
 from engine.domain.market import Symbol
 from engine.domain.recollection import Recollection, RetrievalType
@@ -87,12 +87,12 @@ class StudiedMemory(TradingMemory):
         """Recall the last sessions' reflections and debates, of the layers that the arm has."""
         return self._kept(super().earlier(scope, kinds, sessions), scope)
 
-    def write(self, items: Iterable[Item], opinions: Sequence[Opinion], step: float) -> None:
-        """Write the session's memories, false ones beside the arm's share of the news."""
-        given = list(items)
+    def store(self, documents: Iterable[Item], step: float) -> None:
+        """Store what became known, false memories beside the arm's share of the news."""
+        given = list(documents)
         false = [_false(item) for item in given if self._poisons(item, step)]
-        self.false.update(id_of(item, step + AFTER) for item in false)
-        super().write((*given, *false), opinions, step)
+        self.false.update(id_of(item, item.born(step + KNOWN)) for item in false)
+        super().store((*given, *false), step)
 
     def paid(self) -> dict[str, float]:
         """The last step at which each memory was paid for."""
@@ -107,7 +107,7 @@ class StudiedMemory(TradingMemory):
     def _kept(self, found: Sequence[Recollection], scope: MemoryScope) -> tuple[Recollection, ...]:
         """The recollections without those of the layer that is switched off; all are looked at for the future."""
         self.recalled += len(found)
-        self.later += sum(self.available(one) > scope.step or one.session > scope.session for one in found)
+        self.later += sum(self.available(one) > scope.step + ASKED or one.session > scope.session for one in found)
         return tuple(one for one in found if one.layer != self.arm.layer)
 
     def _first(self, found: Iterable[Recollection]) -> tuple[Recollection, ...]:
@@ -157,7 +157,7 @@ class Citations:
         """Look all citations up in what the memory gave."""
         for key, handles in self._open:
             given = () if memory is None else memory.given.get((key.session, key.symbol, key.owner), ())
-            known = {one.handle for one in given}
+            known = {one.handle.upper() for one in given}
             self.cited += len(handles)
             self.not_held += sum(handle.strip("[] ").upper() not in known for handle in handles)
         self._open.clear()

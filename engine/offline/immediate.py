@@ -50,7 +50,8 @@ def reflect(view: ImmediateView) -> Mapping[str, Any]:
     answer = {"evidence": _evidence(layers, way), "reason": " ".join(_reason(view, layers, way))}
     if view.scale == "three":
         return answer | {"action": _THREE[way]}
-    return answer | {"action": Advice.of_level(level).value, "confidence": _confidence(view, level, total)}
+    confidence = _confidence(view, level, total)
+    return {"signals": _signals(layers)} | answer | {"action": Advice.of_level(level).value, "confidence": confidence}
 
 
 _THREE = {1: "BUY", -1: "SELL", 0: "HOLD"}
@@ -112,6 +113,12 @@ def _evidence(layers: Sequence[LayerLeaning], way: int) -> Mapping[str, list[str
     return {layer: [memory.handle for memory in found.get(layer, ())] for layer in LAYERS}
 
 
+def _signals(layers: Sequence[LayerLeaning]) -> Mapping[str, str]:
+    """The signal of every layer, before prices are looked at."""
+    told = {layer.layer: _layer_line(layer, 0) for layer in layers}
+    return {layer: told.get(layer, "none") for layer in LAYERS}
+
+
 def _reason(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
     word = {1: "More", -1: "Less", 0: "No change"}[way]
     yield f"{word} of {view.symbol}: {_momentum(view)}. {ended(clean(view.facts.risk, 200) or 'No risk character')}"
@@ -143,14 +150,16 @@ def _explanation(view: ImmediateView, layers: Sequence[LayerLeaning], way: int) 
 
 
 def _layer_lines(layers: Sequence[LayerLeaning], way: int) -> Iterator[str]:
-    for layer in layers:
-        lean = tone([layer])
-        side = "for it" if lean > SIDED else "against it" if lean < -SIDED else "neither way"
-        said = layer.strongest(way, 1) or layer.strongest(0, 1)
-        quote = f": {_quoted(said[0])}" if said else "."
-        yield f"The {layer.layer} memory speaks {side}{quote}"
+    yield from (_layer_line(layer, way) for layer in layers)
     if not layers:
         yield "Memory holds nothing on it yet."
+
+
+def _layer_line(layer: LayerLeaning, way: int) -> str:
+    lean = tone([layer])
+    side = "for it" if lean > SIDED else "against it" if lean < -SIDED else "neither way"
+    said = layer.strongest(way, 1) or layer.strongest(0, 1)
+    return f"The {layer.layer} memory speaks {side}{f': {_quoted(said[0])}' if said else '.'}"
 
 
 def _quoted(memory: Recollection) -> str:

@@ -12,7 +12,7 @@ from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.evidence import by_layer, shown_text
 from engine.agents.past import PastView
 from engine.agents.text import plain
-from engine.domain.recollection import Recollection
+from engine.domain.recollection import INSIGHT, Recollection
 from engine.offline.reading import TAKES_SIDE, Reading, clean, ended, main_sentence, read, read_figure
 
 LIFETIME_DAYS: Mapping[str, int] = {"shallow": 30, "intermediate": 180, "deep": 550, "reflection": 365}
@@ -42,7 +42,7 @@ def read_memory(memory: Recollection) -> Reading:
     if memory.kind == "price":  # what the price did then speaks neither for nor against it now
         return read("")
     text = shown_text(memory)
-    if memory.kind == "macro":
+    if _source(memory) == "macro":
         return read_figure(text)
     return read(_QUOTATION.sub("", text) if is_reflection(memory) else text)
 
@@ -165,16 +165,21 @@ def preference(memory: Recollection, traits: Traits) -> float:
     """The weight that a character gives to evidence of a memory's kind."""
     if is_reflection(memory):
         return traits.weight("lessons")
-    if memory.kind in _FILINGS:
+    if _source(memory) in _FILINGS:
         return traits.weight("filings")
-    if memory.kind == "macro":
+    if _source(memory) == "macro":
         return traits.weight("macro")
-    return traits.weight("commentary" if memory.kind == "commentary" else "news")
+    return traits.weight("commentary" if _source(memory) == "commentary" else "news")
 
 
 def unbiased(memory: Recollection) -> bool:
     """True for a memory that no company wrote about itself."""
-    return memory.kind == "macro" or is_reflection(memory)
+    return _source(memory) == "macro" or is_reflection(memory)
+
+
+def _source(memory: Recollection) -> str:
+    """The kind of the document that a memory is, or is an insight of."""
+    return memory.kind.removesuffix(INSIGHT)
 
 
 def lean_by_layer(memories: Iterable[Recollection]) -> Sequence[LayerLeaning]:

@@ -26,8 +26,8 @@ ALPHA = {
     "desk": {SHALLOW: 0.9, INTERMEDIATE: 0.967, DEEP: 0.988, REFLECTION: 0.988},
 }
 ENTRY = {INTERMEDIATE: 50, DEEP: 70}
-STANDING_WEIGHTS = {SHALLOW: (0.55, 0.45), INTERMEDIATE: (0.5, 0.5), DEEP: (0.5, 0.5), REFLECTION: (0.5, 0.5)}
-CONSTANT = {SHALLOW: 40.0, INTERMEDIATE: 55.0, DEEP: 90.0, REFLECTION: 30.0}
+STANDING_WEIGHTS = {SHALLOW: (0.55, 0.45), INTERMEDIATE: (0.3, 0.7), DEEP: (0.3, 0.7), REFLECTION: (0.5, 0.5)}
+CONSTANT = {SHALLOW: 40.0, INTERMEDIATE: 70.0, DEEP: 95.0, REFLECTION: 30.0}
 FILINGS = {"8-K", "10-Q", "10-K"}
 
 
@@ -146,6 +146,8 @@ class DailyReference:
             if not low:
                 break
             record.layer = RUNGS[RUNGS.index(record.layer) - 1]
+            if self.preset == "tradinggpt":
+                record.age = 0.0
             record.recency = math.exp(-record.age / Q[self.preset][record.layer])
             if self.preset == "desk":
                 record.count = 0

@@ -65,7 +65,8 @@ def test_the_first_k_are_the_best_of_all_living_records(preset: str) -> None:
                 [(x - min(column)) / (max(column) - min(column)) if max(column) > min(column) else 1.0 for x in column]
                 for column in columns
             ]
-            gammas = [40 * r + 20 * v + 40 * i for r, v, i in zip(*scaled, strict=True)]
+            a, b, c = (40, 20, 40) if layer is Layer.REFLECTION else (24, 20, 56)
+            gammas = [a * r + b * v + c * i for r, v, i in zip(*scaled, strict=True)]
         elif preset == "finagent":
             gammas = [v for _, v, _ in triples]
         else:

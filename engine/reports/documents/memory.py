@@ -88,7 +88,8 @@ def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, want
     in which it was alive, up to the memory's last one."""
     record = named(memory.records(), wanted)
     line = memory.lifeline(record.id, memory.latest)
-    changes, values = _changes(line, memory.preset, calendar), list(_values(line, memory, calendar))
+    values = list(_values(line, memory, calendar, record.written_step))
+    changes = _changes(line, memory.preset, calendar)
     return {**head, **_record(record, calendar), "changes": changes, "values": values}
 
 
@@ -104,7 +105,7 @@ def decided_with(records: Records, memory: Mapping[str, Any]) -> Decision:
             made = [one for one in decisions(records.run, symbol, session, session) if str(one.key.cycle) == cycle]
             if made:
                 return _of_owner(made, owner)
-    session = date.fromisoformat(memory["session"])
+    session = date.fromisoformat(memory["session" if memory["hindsight"] else "available"])
     made = [*decisions(records.run, None if memory["symbol"] == MARKET else memory["symbol"], session, session)]
     if not made:
         raise MissingData(f"no decision of {records.title} cited it, and none was made on {session}")
@@ -160,7 +161,7 @@ def _state(one: ScoredRecord, calendar: Calendar) -> Row:
 
 
 def _record(record: MemoryRecord, calendar: Calendar) -> Row:
-    """A memory as it was written."""
+    """A memory as it was written; `session` is that in which it became known."""
     names = ("id", "owner", "symbol", "kind", "hindsight", "source", "rests_on", "query_text", "text")
     return {
         **row_json.fields(record, *names),
@@ -192,10 +193,10 @@ def _changes(line: Sequence[Touch], preset: MemoryPreset, calendar: Calendar) ->
     return rows
 
 
-def _values(line: Sequence[Touch], memory: LayeredMemory, calendar: Calendar) -> Iterator[Row]:
-    """Layer and importance of a memory, faded as it is at the end of each session."""
+def _values(line: Sequence[Touch], memory: LayeredMemory, calendar: Calendar, written: float) -> Iterator[Row]:
+    """Layer and importance of a memory since it was written, faded as it is at the end of each session."""
     latest, place = memory.latest, 0
-    for number in range(int(line[0].state.step), int(latest) + 1):
+    for number in range(int(written), int(latest) + 1):
         now = min(number + AFTER, latest)
         while place + 1 < len(line) and line[place + 1].state.step <= now:
             place += 1

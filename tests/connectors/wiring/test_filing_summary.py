@@ -22,6 +22,7 @@ from engine.app.backtest import run_backtest
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.domain.market import Filing
+from engine.domain.recollection import INSIGHT
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import AnswerEntry, Trail
 from engine.journal.reader import JournalReader
@@ -87,7 +88,11 @@ class Ran:
 
     def kept(self, source: str) -> list[tuple[str, Layer | None]]:
         """The memories of a filing: text and first layer, one per owner."""
-        return [(record.text, layer) for record, layer in self.records if record.source == source]
+        return [
+            (record.text, layer)
+            for record, layer in self.records
+            if record.source == source and not record.kind.endswith(INSIGHT)
+        ]
 
 
 def ran(folder: Path, preset: str, config: Config | None = None, name: str = "filings", **changes: Any) -> Ran:

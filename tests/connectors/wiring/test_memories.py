@@ -93,9 +93,9 @@ def test_what_a_day_brought_is_recalled_and_cited_on_the_next() -> None:
             recalled = trail(reader, decision.key).recalled
             assert recalled and {one.memory.id for one in recalled} <= set(born)
             assert {one.memory.id for one in recalled if one.cited} == set(decision.evidence)
-            assert all(
-                one.memory.session == DAYS[0] and one.memory.text == born[one.memory.id].text for one in recalled
-            )
+            assert all(one.memory.text == born[one.memory.id].text for one in recalled)
+            days = {one.memory.session for one in recalled}
+            assert max(days) == DAYS[0] and min(days) < DAYS[0], "a filing is of its own day"
             ranks: dict[str, list[int]] = {}
             for one in recalled:
                 ranks.setdefault(one.memory.layer, []).append(one.memory.rank)
@@ -156,8 +156,9 @@ def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
             run(desk(), day)
         to_memory = [n for n, where in enumerate(went, 1) if where == "memory"]
         assert to_memory, "a day writes into memory"
-        # At each write into memory, at the one after it, and now and then in between.
-        moments[day] = sorted({*to_memory, *(n + 1 for n in to_memory), *range(3, len(went), 25), len(went) - 2})
+        # At each write into memory, and, where there is time, at the one after it and now and then in between.
+        after = {*(n + 1 for n in to_memory), *range(3, len(went), 25)} if homes > 1 else ()
+        moments[day] = sorted({*to_memory, *after, len(went) - 2})
     undisturbed, expected = rows(), lived()
     assert {touch.cause for touch in undisturbed[1].values()} >= {Cause.CITED}
 
@@ -165,7 +166,7 @@ def test_killed_around_any_write_and_gone_on_with_it_is_the_undisturbed_desk(
     for home in range(homes):
         monkeypatch.setenv("PAPERDESK_HOME", str(tmp_path / f"killed-{home}"))
         for day in DAYS:
-            for moment in (*moments[day][home::3], 0):
+            for moment in (*moments[day][home::homes], 0):
                 try:
                     with killed_at(moment) as went:
                         asyncio.run(run_daily(services(desk(), Wall(day)), day))

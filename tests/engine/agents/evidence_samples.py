@@ -241,6 +241,8 @@ def reconsider_view(*memories: Recollection, **changes: Any) -> ReconsiderView:
     about = tuple(memory.id for memory in memories[:1])
     said = Comment(round=1, author="bear", receiver="bull", stance=Stance.WANTS_LESS, text="It fell.", about=about)
     values: dict[str, Any] = {
+        "facts": immediate_view().facts,
+        "figures": immediate_view().figures,
         "immediate": FIRST_ADVICE,
         "comments": None,
         "own": case("bull", *memories),

@@ -10,7 +10,13 @@ import pytest
 
 from engine.agents.agent import Agent
 from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
-from engine.agents.immediate import IMMEDIATE, FiveLevelReflection, ImmediateReflection, ThreeWayReflection
+from engine.agents.immediate import (
+    IMMEDIATE,
+    EvaluatedReflection,
+    FiveLevelReflection,
+    ImmediateReflection,
+    ThreeWayReflection,
+)
 from engine.agents.intelligence import INTELLIGENCE
 from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.past import PAST
@@ -49,6 +55,12 @@ EXTENDED_ANSWER: dict[str, Any] = {
 }
 LAYERS: dict[str, list[str]] = {"shallow": ["S1"], "intermediate": ["I1"], "deep": [], "reflection": ["R1"]}
 IMMEDIATE_ANSWER: dict[str, Any] = {"evidence": LAYERS, "reason": "Momentum.", "action": "BUY"}
+FIVE_ANSWER: dict[str, Any] = {
+    "signals": dict.fromkeys(LAYERS, "none"),
+    **IMMEDIATE_ANSWER,
+    "action": "hold",
+    "confidence": 0.25,
+}
 EXPLAINED: dict[str, Any] = {"evidence": LAYERS, "reason": "The news."}
 STEPS = dict.fromkeys(("sentiment", "price_view", "lessons", "indicators", "position"), "Said.")
 EVIDENCED: dict[str, Any] = {**TRADE, **STEPS, "evidence": ["S1", "D1"]}
@@ -66,7 +78,7 @@ GOOD: dict[str, tuple[Agent[Any, Any], Any, Mapping[str, Any]]] = {
     "high level": (HIGH_LEVEL, REVIEWED, HIGH),
     "extended": (EXTENDED, some.extended_view(outcome(1)), EXTENDED_ANSWER),
     "three ways": (IMMEDIATE, TEST, IMMEDIATE_ANSWER),
-    "five levels": (IMMEDIATE, FIVE, IMMEDIATE_ANSWER | {"action": "slightly decrease", "confidence": 0.6}),
+    "five levels": (IMMEDIATE, FIVE, FIVE_ANSWER | {"action": "slightly decrease", "confidence": 0.6}),
     "training": (IMMEDIATE, TRAINING, EXPLAINED),
     "decision": (EVIDENCE_DECISION, WITH_MEMORIES, EVIDENCED),
 }
@@ -136,16 +148,14 @@ async def test_a_rule_breaking_answer_goes_back_once_and_then_the_agent_abstains
 async def test_the_scale_and_training_choose_the_answer() -> None:
     for view, answer, kind, said in (
         (TEST, IMMEDIATE_ANSWER, ThreeWayReflection, "BUY"),
-        (FIVE, IMMEDIATE_ANSWER | {"action": "hold", "confidence": 0.25}, FiveLevelReflection, "hold"),
+        (FIVE, FIVE_ANSWER, EvaluatedReflection, "hold"),
         (TRAINING, EXPLAINED, ImmediateReflection, ""),
     ):
         reply = await Desk(ListedModel([answered(answer)])).asker.ask(IMMEDIATE, view)
         assert type(reply.answer) is kind
         assert reply.answer.recommendation == said
         assert reply.answer.evidence.handles == ("S1", "I1", "R1")
-    five = await Desk(ListedModel([answered(IMMEDIATE_ANSWER | {"action": "hold", "confidence": 0.25})])).asker.ask(
-        IMMEDIATE, FIVE
-    )
+    five = await Desk(ListedModel([answered(FIVE_ANSWER)])).asker.ask(IMMEDIATE, FIVE)
     assert isinstance(five.answer, FiveLevelReflection) and five.answer.action is Advice.HOLD
 
 

@@ -49,7 +49,7 @@ def script(first: dict[str, str], later: Callable[[ModelRequest], Any]) -> Scrip
     def answer(request: ModelRequest) -> Any:
         match request.purpose:
             case "immediate-reflection":
-                return advice(first[request.owner])
+                return advice(first[request.owner]) | {"signals": dict.fromkeys(NO_EVIDENCE, "none")}
             case "debate-comment":
                 return comments(request)
         said = later(request)

@@ -33,6 +33,7 @@ NEWS = Recollection(
     score=1.9,
     rank=2,
     types=("short term",),
+    owner="default",
 )
 REPORT = Recollection(
     id="b2",
@@ -45,6 +46,7 @@ REPORT = Recollection(
     importance=88.0,
     score=2.5,
     rank=1,
+    owner="default",
 )
 
 

@@ -86,10 +86,12 @@ def test_a_session_is_shown_as_it_was(run: Run, remembering: Path) -> None:
     last = {m["id"]: m for m in run("memory", "list", "--json").json["memories"]}
     first = run("memory", "list", "--session", "2024-02-12", "--json").json
     assert first["session"] == "2024-02-12"
-    assert first["memories"] and {m["session"] for m in first["memories"]} == {"2024-02-12"}
+    known = {m["session"] for m in first["memories"]}
+    assert max(known) == "2024-02-12" and min(known) < "2024-01-01", "filings are of their own day"
     for memory in first["memories"]:
-        assert memory["importance"] == pytest.approx(memory["born_with"])
-        assert memory["rewards"] == 0
+        of_today = memory["session"] == "2024-02-12"
+        assert (memory["importance"] == pytest.approx(memory["born_with"], rel=1e-3)) is of_today
+        assert memory["rewards"] == 0 and memory["available"] == "2024-02-12"
         if memory["id"] in last and not last[memory["id"]]["rewards"]:
             assert last[memory["id"]]["importance"] < memory["importance"]
     assert run("memory", "list", "--session", "2024-02-09").out.endswith(
@@ -122,7 +124,7 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
     for memory in listed["memories"]:
         document = run("memory", "lifeline", memory["id"], "--json").json
         values = {one["session"]: (one["layer"], one["importance"]) for one in document["values"]}
-        assert min(values) == memory["session"] and max(values) == listed["session"]
+        assert min(values) == memory["available"] and max(values) == listed["session"]
         for day in values.keys() & past.keys():
             (then,) = (one for one in past[day] if one["id"] == memory["id"])
             assert values[day] == (then["layer"], pytest.approx(then["importance"])), (memory["id"], day)
@@ -356,7 +358,8 @@ def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_mean
     assert "memories are by hash-384 already" in same.out
     made = run("memory", "reembed", "--json").json
     assert (made["desk"], made["before"], made["after"], made["changed"]) == ("demo", "hash-384", "hash-384", False)
-    assert made["count"] == len(run("memory", "list", "--session", "2024-02-14", "--json").json["memories"])
+    listed = run("memory", "list", "--session", "2024-02-14", "--json").json["memories"]
+    assert made["count"] >= len(listed) > 0, "some have faded since they became known"
     assert (made["calls"], made["cost"]) == (0, "0")
     wrong = run("memory", "reembed", "--embedder", "hash-385")
     assert wrong.code == 78 and "hash-384, minilm:FOLDER, openai:MODEL" in wrong.err
@@ -380,7 +383,7 @@ def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: 
     before = {m["id"]: m for m in run("memory", "list", "--json").json["memories"]}
     report = next(m["id"] for m in recalled(run, "TMBK", SESSIONS[-1]) if m["kind"].startswith("10-"))
     weak = sorted(
-        (m for m in before.values() if m["next_change"] and m["next_change"] < str(LATER)),
+        (m for m in before.values() if m["id"] != report and m["next_change"] and m["next_change"] < str(LATER)),
         key=lambda one: (one["next_change"], one["id"]),
     )
     pinned, *peers = weak
