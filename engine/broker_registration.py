@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from engine.domain.exchanges import AROUND_THE_CLOCK, Exchange
-from engine.errors import PaperdeskError
+from engine.errors import PaperdeskError, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -47,6 +47,8 @@ class BrokerRegistration(Generic[S]):
     now: the broker's time, UTC; blocks for one request. Raises as the port Broker does.
     open_feed: live prices and news; None where there are none, and so no cycles within a session.
     open_data: bars, actions and news for the data folder; None where the broker provides no data.
+    advance: moves the clock of the broker's sandbox to a time; None where it has none. Raises UsageError for an account
+        whose clock nobody moves.
     calendar, currency: of the shares that it trades and has data of; its crypto is in the same currency.
     """
 
@@ -57,6 +59,7 @@ class BrokerRegistration(Generic[S]):
     key_variables: tuple[str, ...] = ()
     open_feed: Callable[[S, Clock], LiveFeed] | None = None
     open_data: Callable[[S], MarketDataService] | None = None
+    advance: Callable[[S, datetime], None] | None = None
     calendar: str = "XNYS"
     currency: str = "USD"
 
@@ -111,6 +114,13 @@ class BrokerService:
         """The broker's market data; None where it provides none. Nothing is requested yet."""
         open_data = self.registration.open_data
         return None if open_data is None else open_data(self.settings)
+
+    def advance(self, to: datetime) -> None:
+        """Move the clock of a sandbox to a time (UTC). Raises UsageError where the broker has none."""
+        advance = self.registration.advance
+        if advance is None:
+            raise UsageError(f"{self.registration.title} has no clock that can be moved")
+        advance(self.settings, to)
 
     def time(self) -> datetime | None:
         """The broker's time, requested once and quickly; None where it does not answer."""

@@ -110,12 +110,6 @@ def desk_rehearsal(desk: str) -> Path:
     return desks_dir() / f"{_part('desk', desk)}.rehearsal"
 
 
-def desk_beginning(desk: str) -> Path:
-    """File of the session that a demo desk begins after; beside its journal. Raises ConfigError as `desk_journal`
-    does."""
-    return desks_dir() / f"{_part('desk', desk)}.beginning"
-
-
 def watchlists() -> Path:
     """File of the groups of symbols to look at."""
     return data_dir() / "watchlists.json"

@@ -157,6 +157,20 @@ def paperdesk_home(tmp_path: Path, sessions_table: Path, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(autouse=True)
+def demo_desks_begin_empty(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A demo desk of this process begins without sixty sessions that are not its test's, but where the test asks for
+    `recorded_history`. Other processes are as their users have them."""
+    if "recorded_history" not in request.fixturenames:
+        monkeypatch.setattr("engine.app.demo_history.copy_history", lambda desk: None)
+        monkeypatch.setattr("engine.app.runs.empty_beginning", lambda services: "")
+
+
+@pytest.fixture
+def recorded_history() -> None:
+    """The demo desk begins with its recorded history, as it does for users."""
+
+
+@pytest.fixture(autouse=True)
 def pictures_painted_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal charts of different tests are painted once by a worker; but not where painting itself is tested."""
     if not request.path.is_relative_to(REPO / "tests" / "connectors" / "charts"):

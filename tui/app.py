@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.theme import Theme
 
+    from engine.reports.documents.film import Stop
     from tui.announcement import Announcer
     from tui.arrival import Arrival
     from tui.backtest_run import Target
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from tui.desk_follower import DeskOpener
     from tui.garbage import Collections
     from tui.set_up_offer import SetUpOffer
+    from tui.snapshot import Source
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
@@ -104,6 +106,7 @@ class PaperdeskApp(App[str]):
         backtest: Target,
         *,
         images: Path,
+        first: Callable[[], Source | None] = lambda: None,
         plain: bool = False,
         options: Sequence[str] = (),
         set_up: SetUpOffer | None = None,
@@ -114,11 +117,11 @@ class PaperdeskApp(App[str]):
         garbage: Collections | None = None,
         pixels: Pixels = Pixels.CELLS,
     ) -> None:
-        """`images` is the folder for screenshots, `plain` keeps to ASCII, `options` are the global options of the
-        command, for those that the app runs beside itself; with `cycle` a cycle runs as soon as the desk is open,
-        `link` is the place that is shown then, `settings` its colours and keys. `leaving` is called when it begins to
-        end; `garbage` is collected where nobody is there, None where that is Python's alone. `pixels` is the way in
-        which the terminal shows pictures."""
+        """`first` gives the journal that is shown before the desk is open, `images` is the folder for screenshots,
+        `plain` keeps to ASCII, `options` are the global options of the command, for those that the app runs beside
+        itself; with `cycle` a cycle runs as soon as the desk is open, `link` is the place that is shown then,
+        `settings` its colours and keys. `leaving` is called when it begins to end; `garbage` is collected where nobody
+        is there, None where that is Python's alone. `pixels` is the way in which the terminal shows pictures."""
         self._leaving = leaving
         self._garbage = garbage
         self._ended = False
@@ -136,7 +139,7 @@ class PaperdeskApp(App[str]):
         self.options = options
         self.last_command = ""
         self.pixels = pixels
-        self._open_desk, self._backtest = open_desk, backtest
+        self._open_desk, self._backtest, self._first = open_desk, backtest, first
         self._plays = TEXTUAL_ANIMATIONS != "none" and link is None and not cycle and not settings.read_only
         self._led = False
         """True once a set-up has begun by itself."""
@@ -172,15 +175,18 @@ class PaperdeskApp(App[str]):
         """The way to the desk."""
         from tui.bridge import Bridge
 
-        return Bridge(self._open_desk, self._backtest, refusal=READ_ONLY if self.settings.read_only else "")
+        refusal = READ_ONLY if self.settings.read_only else ""
+        return Bridge(self._open_desk, self._backtest, first=self._first, refusal=refusal)
 
     @cached_property
     def demo(self) -> DemoOpening:
-        """The opening of a demo desk; where a key was pressed before it, nothing begins to play."""
+        """The first start on a demo desk; where a key was pressed before it, nothing begins to play."""
         from tui.demo_opening import DemoOpening
 
-        notify = partial(self.notify, markup=False, timeout=8)
-        return DemoOpening(self.bridge, self._backtest, notify, plays=self._plays and not self._pressed)
+        opening = DemoOpening(self.bridge, self._show_stop, self._offer_tour, plays=self._plays)
+        if self._pressed:
+            opening.pressed("")
+        return opening
 
     @cached_property
     def _announcer(self) -> Announcer:
@@ -285,10 +291,34 @@ class PaperdeskApp(App[str]):
         if not self.key_first.waits:
             self._refresh_screen()
 
+    def _show_stop(self, stop: Stop) -> None:
+        """Show what the film of a demo desk stops at."""
+        from tui.demo_opening import READS
+
+        stack = self.screen_stack
+        if stack and isinstance(stack[0], FramedScreen):
+            stack[0].show_symbol(stop.symbol)
+        self.notify(stop.text, title=str(stop.session), markup=False, timeout=READS)
+
+    def _offer_tour(self, untouched: bool) -> None:
+        """Offer the tour: where nobody has pressed a key by a question, else in a line that is in nobody's way."""
+        from tui.palette import begin_tour
+        from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
+        from tui.visits import TOUR_OFFER
+
+        if not untouched or len(self.screen_stack) > 1:
+            self.notify(TOUR_OFFER, markup=False, timeout=8)
+            return
+
+        def answered(key: str | None) -> None:
+            if key:
+                self.call_later(begin_tour, self, self)
+
+        self.push_screen(ConfirmScreen(TOUR_QUESTION), answered)
+
     def _next_view(self) -> Snapshot:
         """Everything that is to be shown now. A history that is played goes on once a place is shown whole."""
         self.demo.refresh()
-        self.bridge.note = self.demo.note
         if not is_reading(self):
             self.bridge.play_on(self._place)
         return self.bridge.snapshot()

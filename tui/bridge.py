@@ -32,7 +32,7 @@ from tui.state import Books, DeskState, Line
 from tui.visits import keep_visit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunSpec
@@ -51,8 +51,17 @@ class Bridge:
     """Opens the desk in a thread, passes commands on, runs backtests in processes, plays recorded histories, and has a
     snapshot of all of it."""
 
-    def __init__(self, open_desk: DeskOpener, backtest: Target, *, refusal: str = "") -> None:
-        """With a `refusal` no command is passed on: it is the reason."""
+    def __init__(
+        self,
+        open_desk: DeskOpener,
+        backtest: Target,
+        *,
+        first: Callable[[], Source | None] = lambda: None,
+        refusal: str = "",
+    ) -> None:
+        """`first` gives the journal that is shown before the desk is open. With a `refusal` no command is passed on: it
+        is the reason."""
+        self._first = first
         self._refusal = refusal
         self._open_desk = open_desk
         self._backtest = backtest
@@ -65,13 +74,7 @@ class Bridge:
         self._backtests: dict[str, BacktestProcess] = {}
         self.playback: Playback | None = None
         """The recorded history that is shown in place of the present; None for the present."""
-        self.history: Source | None = None
-        """The history of a demo desk, once it is there."""
-        self.beside: BacktestProcess | None = None
-        """The process that makes that history; it ends with the bridge."""
         self._failures: tuple[Line, ...] = ()
-        self.note = ""
-        """A few words about work beside the desk."""
 
     def start(self) -> None:
         """Open the desk in a thread; after a failure, try again."""
@@ -79,7 +82,7 @@ class Bridge:
         if follower.working:
             return
         follower.working, follower.trouble, follower.dismissed = True, "", frozenset()
-        self._thread = Thread(target=follower.run, args=(self._open_desk,), name="desk", daemon=True)
+        self._thread = Thread(target=follower.run, args=(self._open_desk, self._first), name="desk", daemon=True)
         self._thread.start()
 
     def visited(self) -> None:
@@ -107,8 +110,7 @@ class Bridge:
         return self._thread is None or not self._thread.is_alive()
 
     def _running(self) -> list[BacktestProcess]:
-        every = (*self._backtests.values(), *(() if self.beside is None else (self.beside,)))
-        return [process for process in every if process.running]
+        return [process for process in self._backtests.values() if process.running]
 
     def send(self, command: Command) -> str:
         """Pass a command on; return the reason why it cannot be, or an empty text."""
@@ -134,8 +136,8 @@ class Bridge:
         return self.send(self._follower.requests.asked)
 
     def next_session(self) -> str:
-        """Have a demo desk go on to its next session and decide for it; return the reason why that cannot be, or an
-        empty text."""
+        """Have the desk decide what is due, else go on to its next session and decide for it; return the reason why
+        that cannot be, or an empty text."""
         follower = self._follower
         if self._refusal or self.playback is not None:
             return self._refusal or PAST
@@ -290,7 +292,6 @@ class Bridge:
             cycle_seconds=requests.cycle_seconds,
             backtests=self._backtest_states(),
             sources=() if services is None else self._sources(services),
-            note=self.note,
         )
 
     def _retry(self, trouble: str, lacks_key: str) -> Retry | None:
@@ -327,7 +328,6 @@ class Bridge:
         return (
             Source(f"desk {services.desk}", services.journal, version=self._follower.version),
             *(self.run_source(one.spec.run, one.name) for one in runs if one.curve and not one.running),
-            *(() if self.history is None else (self.history,)),
         )
 
     def run_source(self, run: str, name: str = "") -> Source:

@@ -1,149 +1,134 @@
-"""The opening of a demo desk: its history is made where it is not there yet, and its last sessions are played.
+"""The first start on the demo desk: the end of its history stands for a moment, then its last sessions play once.
 
-The history is made in a process of low priority. It is played where nobody has pressed a key and the desk never ran; a
-key of the desk ends that. Who has begun to work meanwhile reads that it is ready, and where it is.
+The film stops at a purchase and at a loss, and hands over the same desk; then the tour offers itself. Whoever presses a
+key takes over at once.
 """
 
 from __future__ import annotations
 
+import time
 from enum import Enum, auto
+from threading import Thread
 from typing import TYPE_CHECKING
 
-from tui.backtest_run import DONE, BacktestProcess, Target
+from engine.errors import PaperdeskError
 from tui.keys import KEYS
-from tui.snapshot import Source
+from tui.visits import is_first_start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from engine.app.demo_history import DemoHistory
+    from engine.reports.documents.film import Stop
+    from engine.reports.documents.records import Records
     from tui.bridge import Bridge
+    from tui.snapshot import Source
 
-NAME = "demo history"
-PLAYED = 10
+STANDS, READS = 3.0, 7.0
+"""Seconds before the film begins, and at each of its stops."""
+PLAYED = 20
 """Sessions that are played, the last ones."""
-SPEED = 2
-"""Sessions in a second."""
-READY = "the demo's history of sixty sessions is ready: ^p, Demo history, plays its end"
-AFTER = "the desk begins here, with cash alone: n runs the next session"
-FAILED = "the demo's history could not be made: "
 
-_PRESENT = frozenset(key for one in KEYS if one.when in ("present", "orders", "demo") for key in one.keys.split(","))
-"""Keys of the desk: they end the playing."""
 _PAST = frozenset(key for one in KEYS if one.group == "Past" for key in one.keys.split(","))
 """Keys of a playback: who presses one goes on alone."""
 
 
 class _Stage(Enum):
     OPENING = auto()
-    MAKING = auto()
+    AT_END = auto()
     PLAYING = auto()
+    READING = auto()
     OVER = auto()
 
 
 class DemoOpening:
-    """The state of the opening; `refresh` is called a few times a second, from the app's thread.
+    """The state of the opening; `refresh` is called a few times a second, from the app's thread."""
 
-    source: the history, once it is there.
-    """
-
-    def __init__(self, bridge: Bridge, target: Target, notify: Callable[[str], None], *, plays: bool) -> None:
-        """`target` runs a backtest, `notify` shows a line for a while; `plays` is False where nothing is to move by
-        itself."""
+    def __init__(
+        self, bridge: Bridge, show: Callable[[Stop], None], offer: Callable[[bool], None], *, plays: bool
+    ) -> None:
+        """`show` shows a stop; `offer` offers the tour, with True where nobody has pressed a key. `plays` is False
+        where nothing is to move by itself."""
         self._bridge = bridge
-        self._target = target
-        self._notify = notify
-        self._plays = plays
-        self._stage = _Stage.OPENING
-        self._process: BacktestProcess | None = None
-        self.source: Source | None = None
-
-    @property
-    def note(self) -> str:
-        """The progress of a history that is being made; empty where none is."""
-        if self._process is None or self._stage is not _Stage.MAKING:
-            return ""
-        return f"making the demo's history {self._process.state.done}/{self._process.state.total or '...'}"
+        self._show, self._offer = show, offer
+        self._plays, self._untouched = plays, True
+        self._stage, self._until = _Stage.OPENING, 0.0
+        self._stops: list[Stop] | None = None
 
     def refresh(self) -> None:
         """Go on to the next stage where that is due."""
+        now = time.monotonic()
         if self._stage is _Stage.OPENING:
-            self._open()
-        elif self._stage is _Stage.MAKING:
-            self._wait()
+            self._open(now)
+        elif self._stage is _Stage.AT_END and not self._untouched:
+            self._end()
+        elif self._stage is _Stage.AT_END and now >= self._until and self._stops is not None:
+            self._begin()
         elif self._stage is _Stage.PLAYING:
-            self._watch()
+            self._watch(now)
+        elif self._stage is _Stage.READING and now >= self._until:
+            self._play()
 
     def pressed(self, key: str) -> None:
-        """Note that somebody is there: nothing begins to play by itself any more, and what plays ends as the key
-        says. Keys that only show something else leave it playing."""
-        self._plays = False
-        if self._stage is not _Stage.PLAYING:
-            return
-        if key in _PRESENT:
-            self._bridge.to_present()
-        if key in _PRESENT | _PAST:
-            self._stage = _Stage.OVER
-
-    def play(self) -> None:
-        """Play the end of the history."""
-        if self.source is None or self._bridge.to_past(self.source):
-            return
-        playback = self._bridge.playback
-        assert playback is not None
-        playback.step_session(-PLAYED)
-        playback.play(SPEED)
-        self._stage = _Stage.PLAYING
+        """Note that somebody is there: nothing begins by itself any more, and what plays is theirs."""
+        self._untouched = False
+        if self._stage in (_Stage.PLAYING, _Stage.READING):
+            if key not in _PAST:
+                self._bridge.to_present()
+            self._end()
 
     def leave(self) -> None:
         """Show nothing by itself any more: somebody looks at something else."""
-        self._plays = False
-        if self._stage is _Stage.PLAYING:
-            self._stage = _Stage.OVER
+        self._untouched, self._stage = False, _Stage.OVER
 
-    def _open(self) -> None:
-        services = self._bridge.snapshot().services
+    def _open(self, now: float) -> None:
+        services = self._bridge.present().services
         if services is None:
             return
-        history = services.history
-        if history is None:
-            self._stage = _Stage.OVER
-        elif history.made:
-            self._finish(history)
-        else:
-            self._process = self._bridge.beside = BacktestProcess(NAME, history.spec, self._target)
-            self._process.start()
-            self._stage = _Stage.MAKING
-
-    def _wait(self) -> None:
-        assert self._process is not None
-        if self._process.running:
+        self._stage = _Stage.OVER
+        if not (self._plays and services.is_demo and is_first_start()):
             return
-        self._stage = _Stage.OVER
-        state = self._process.state
-        services = self._bridge.snapshot().services
-        if state.status == DONE and services is not None and services.history is not None:
-            self._finish(services.history)
-        else:
-            self._notify(FAILED + (state.error or state.status))
+        self._stage, self._until = _Stage.AT_END, now + STANDS
+        Thread(target=self._find_stops, args=(self._bridge.present().sources[0],), daemon=True).start()
 
-    def _finish(self, history: DemoHistory) -> None:
-        from engine import places
+    def _find_stops(self, source: Source) -> None:
+        """The stops of the film; without a history to play none, and no film."""
+        from engine.reports.documents.film import film_stops
 
-        self._stage = _Stage.OVER
-        self.source = Source(NAME, places.run_journal(history.spec.run), history.spec.run)
-        self._bridge.history = self.source
-        view = self._bridge.snapshot()
-        if self._plays and view.place is None and not (view.desk.run or view.busy):
-            self.play()
-        elif self._process is not None:
-            self._notify(READY)
+        def found(records: Records) -> Sequence[Stop]:
+            closed = () if records.reader is None else records.reader.equity(book=None)
+            return film_stops(records.required, closed[-PLAYED].session) if len(closed) >= PLAYED else ()
 
-    def _watch(self) -> None:
-        playback = self._bridge.playback
-        if playback is None or playback.source != self.source:
-            self._stage = _Stage.OVER
+        try:
+            self._stops = list(source.read(found))
+        except PaperdeskError:  # what is wrong with the journal is shown where it is read whole
+            self._stops = []
+
+    def _begin(self) -> None:
+        view = self._bridge.present()
+        if not self._stops or view.busy or view.desk.running or self._bridge.playback or self._bridge.to_past():
+            self._end()
+            return
+        assert self._bridge.playback is not None
+        self._bridge.playback.step_session(-PLAYED)
+        self._play()
+
+    def _play(self) -> None:
+        self._stage = _Stage.PLAYING
+        if self._bridge.playback is not None:
+            self._bridge.playback.play(1)
+
+    def _watch(self, now: float) -> None:
+        playback, stops = self._bridge.playback, self._stops or []
+        if playback is None:
+            self._end()
+        elif stops and playback.ended_session == stops[0].session:
+            playback.stop()
+            self._show(stops.pop(0))
+            self._stage, self._until = _Stage.READING, now + READS
         elif playback.arrived and playback.at_end and not playback.place.speed:
-            self._stage = _Stage.OVER
             self._bridge.to_present()
-            self._notify(AFTER)
+            self._end()
+
+    def _end(self) -> None:
+        self._stage = _Stage.OVER
+        self._offer(self._untouched)

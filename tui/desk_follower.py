@@ -43,7 +43,7 @@ from tui.own_events import OwnEvents
 from tui.plain_text import one_line
 from tui.snapshot import Source
 from tui.state import DeskState, Line, with_line
-from tui.visits import Visit, greeted_since, greeting, last_visit, offers_tour
+from tui.visits import TOUR_OFFER, Visit, greeted_since, greeting, last_visit
 
 if TYPE_CHECKING:
     from engine.app.desk_runner import DeskRunner
@@ -52,9 +52,6 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the journal for what other processes write."""
-
-TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
-"""The line of the log on a fresh demo desk."""
 
 TIME_SECONDS = 1.0
 """Seconds between two looks at the desk's clock, and at whether another session has closed by it."""
@@ -139,10 +136,13 @@ class DeskFollower:
 
     # In the desk's thread
 
-    def run(self, open_desk: DeskOpener) -> None:
-        """Open the desk and serve it until it is stopped; what goes wrong becomes `trouble`."""
+    def run(self, open_desk: DeskOpener, first: Callable[[], Source | None] = lambda: None) -> None:
+        """Open the desk and serve it until it is stopped; what goes wrong becomes `trouble`. The journal of `first` is
+        shown before that: to open a desk takes longer than to read it."""
         trouble = ""
         try:
+            if (source := first()) is not None:
+                self._show_first(source)
             # Outside the loop: opening reads configuration and data, and may use a loop of its own.
             asyncio.run(self._serve(open_desk()))
         except PaperdeskError as error:
@@ -153,11 +153,17 @@ class DeskFollower:
             self.requests.runner, self.working = None, False
         self.trouble = trouble or self.trouble  # the last, for who sees it may open the desk again
 
+    def _show_first(self, source: Source) -> None:
+        from engine.reports.documents.opening import opening_of
+
+        with suppress(PaperdeskError):  # what is wrong with a journal is said where the desk is opened
+            self.desk = opening_state(source.read(opening_of))
+
     async def _serve(self, services: OpenDesk) -> None:
         from engine.app.desk_runner import DeskRunner
 
         self._tail = JournalTail(services.journal)
-        await self._read_desk(services)
+        await self._read_desk(services, another=bool(self.desk.run))
         self._touched = asyncio.Event()
         await self._read_controls(services)
         await self._greet(services, last_visit(services.desk))
@@ -275,7 +281,7 @@ class DeskFollower:
             await asyncio.sleep(TIME_SECONDS)
             self.changed = services.changed()
             await services.sync()
-            if services.has_own_clock and self._is_busy():
+            if services.is_demo and self._is_busy():
                 continue  # a run takes the demo to its next session: prices come with the books that it settles
             if self._closed.have_changed(services.clock.now()):
                 await self._try_to_read(services)
@@ -319,7 +325,7 @@ class DeskFollower:
     async def _greet(self, services: OpenDesk, visit: Visit | None) -> None:
         """Say in the log what has changed since a visit; before the first to a demo desk, that there is a tour."""
         if visit is None:
-            if services.has_own_clock and offers_tour():
+            if services.is_demo:
                 self.desk = with_line(self.desk, Line(services.clock.now(), "info", TOUR_OFFER))
             return
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole

@@ -60,17 +60,34 @@ class Invocation:
         longest in a command that prints a document. Raises ConfigError."""
         return self.load().config.desk.name if self.configured else DEFAULT_DESK
 
+    def begun_desk(self) -> str:
+        """`desk_name` for a command that shows or changes the desk: a demo desk that was never opened begins with its
+        recorded history. Raises as `load` and engine.app.demo_history do."""
+        from engine import places
+
+        name = self.desk_name
+        if not places.desk_journal(name).exists():
+            from engine.app.demo_history import begin, copy_history
+
+            if self.configured:
+                begin(self.services())
+            else:
+                copy_history(name)
+        return name
+
     def refuse_run(self) -> None:
         """Raise UsageError for a run that was named, where a command concerns the whole desk."""
         if self.run is not None:
             raise UsageError("--run names one run, and this concerns the whole desk: leave it out")
 
     def records(self, at: At = None, *, decisions: bool = False) -> AbstractContextManager[Records]:
-        """The records that `--run` names, else the desk's; with `decisions`, where the desk has none, those of the
-        latest backtest that has. Raises as `open_records` does, and ConfigError."""
-        from engine.reports.documents.records import has_decisions, open_records
+        """The records that `--run` names, else the desk's; with `decisions`, where the desk was never opened, those of
+        the latest backtest that has any. Raises as `open_records` and `begun_desk` do."""
+        from engine.reports.documents.records import has_decisions, latest_backtests, open_records
 
-        return open_records(self.desk_name, self.run, has_decisions if decisions else None, at=at)
+        of_backtest = self.run is not None or (decisions and latest_backtests(1))
+        desk = self.desk_name if of_backtest else self.begun_desk()
+        return open_records(desk, self.run, has_decisions if decisions else None, at=at)
 
     def load(self) -> Loaded:
         """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.

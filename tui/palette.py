@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 
-from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.keys import works
 from tui.pace import SPEEDS
+from tui.playback import READ
 from tui.screens.frame import FramedScreen
 from tui.snapshot import circumstances
 
@@ -33,7 +33,7 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
         run = partial(app.call_later, app.run_action, key.action, frame)
         yield SystemCommand(key.meaning, f"key {key.shown}", run)
     for speed in SPEEDS if view.place is not None else ():
-        meaning = f"{counted(speed, 'event')} a second; of a backtest {counted(speed, 'session')}"
+        meaning = f"a session in {READ / speed:.2g} s"
         yield SystemCommand(f"Play {speed}x", meaning, partial(_play, desk.bridge, speed))
     if desk.set_up is not None:
         offer = desk.set_up.after(view.trouble)
@@ -41,8 +41,6 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
     if desk.last_command:
         copy = partial(_copy_command, app, desk.last_command)
         yield SystemCommand("Copy the last action as a command", desk.last_command, copy)
-    if desk.demo.source is not None:
-        yield SystemCommand("Demo history", "the sessions before this desk began, the last ten", desk.demo.play)
     meaning = "the desk in six steps, to the trail of a decision"
     yield SystemCommand("Tour", meaning, partial(app.call_later, begin_tour, app, desk))
     yield SystemCommand("Theme", "Choose the colours", app.action_change_theme)

@@ -20,7 +20,7 @@ from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
 from tui.market_reading import exchange_of, last_to_decide, market_view
 from tui.market_view import MarketView
-from tui.pace import USUAL, Pace
+from tui.pace import Pace
 from tui.plain_text import one_line
 from tui.snapshot import Place, Snapshot, Source
 from tui.state import DeskState
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from engine.reports.documents.opening import Opening
     from engine.reports.documents.records import Records
     from engine.reports.documents.timeline import Point
+
+
+READ = 2.5
+"""Seconds that a session takes at the speed of reading."""
 
 
 class Playback:
@@ -103,6 +107,12 @@ class Playback:
         return self._reached == self._wanted
 
     @property
+    def ended_session(self) -> date | None:
+        """The session whose end is shown; None at any other place."""
+        ends = self.arrived and bool(self._points) and self._points[self._wanted].ends
+        return self._points[self._wanted].session if ends else None
+
+    @property
     def at_end(self) -> bool:
         """True at the last point."""
         return bool(self._points) and self._wanted == len(self._points) - 1
@@ -152,7 +162,7 @@ class Playback:
 
     def play(self, speed: int | None = None) -> None:
         """Play from here, from the start at the end; where it plays already, stop. A `speed` is set in any case: a
-        desk's events in a second, or a backtest's sessions."""
+        multiple of that of reading, a session in READ seconds."""
         if self._waits(lambda: self.play(speed)):
             return
         if self._pace.speed and speed is None:
@@ -160,17 +170,24 @@ class Playback:
             return
         if self.at_end:
             self._go_to(0)
-        self._pace.start(time.monotonic(), speed or USUAL)
+        self._pace.start(time.monotonic(), speed or 1)
+
+    def stop(self) -> None:
+        """Stand here."""
+        self._pace.stop()
 
     def play_on(self, shown: Place | None) -> None:
         """Go on while it plays, from a place that is shown: what is on the screen is of one place."""
         if shown is None or not self.arrived or shown.number != self.place.number:
             return
-        if due := self._pace.due(time.monotonic()):
-            if self.source.run is None:
-                self._go_to(self._wanted + due)
-            else:
+        following = bisect_right(self._ends, self._wanted)
+        end = self._ends[following] if following < len(self._ends) else len(self._points) - 1
+        steps = 1 if self.source.run is not None else end - (self._ends[following - 1] if following else 0)
+        if due := self._pace.due(time.monotonic(), steps / READ):
+            if self.source.run is not None:
                 self.step_session(due)
+            else:  # at the speed of reading no end of a session is passed over
+                self._go_to(min(self._wanted + due, end) if self._pace.speed == 1 else self._wanted + due)
         if self._pace.speed and self.at_end:
             self._pace.stop()
 

@@ -90,7 +90,7 @@ class Snapshot:
     backtests: those of this session of the app, oldest first.
     sources: the desk's journal, once it is open, and those of finished backtests; in a recorded history that
         history alone, up to the place.
-    note: a few words about what goes on beside the desk; empty for nothing.
+    note: a few words about the present beside a recorded history; empty for nothing.
     """
 
     desk: DeskState = field(default_factory=DeskState)
@@ -136,7 +136,7 @@ def circumstances(view: Snapshot) -> frozenset[str]:
         found["orders"] = bool(view.controls.waiting)
         found["sent"] = bool(view.controls.sent)
         found["answered"] = bool(view.own_orders) or any(one.undoable for one in view.controls.orders)
-        found["demo"] = view.services is not None and view.services.has_next_session
+        found["demo"] = view.services is not None and view.services.moves_on
     return frozenset(name for name, holds in found.items() if holds)
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from textual.geometry import Region
 
     from tui.bridge import Bridge
-    from tui.snapshot import Source
 
 
 class Tour:
@@ -22,14 +21,9 @@ class Tour:
     def __init__(self, app: App[str], bridge: Bridge) -> None:
         self._app, self._bridge = app, bridge
         self._number = 0
-        self._record: Source | None = None
-        """The record that is shown in place of a desk that has decided nothing yet."""
 
     async def begin(self) -> None:
-        """Show the first step; a demo desk that has not decided yet shows the end of its history."""
-        view = self._bridge.present()
-        if not view.desk.signals and self._bridge.history is not None:
-            self._record = self._bridge.history
+        """Show the first step."""
         await self._show(0)
 
     async def _show(self, number: int) -> None:
@@ -40,17 +34,15 @@ class Tour:
         screen.call_after_refresh(self._point, screen, step)
 
     def _to_its_time(self, step: Step) -> None:
-        """Show the moment of a step: the present, or the end of the record; a session before it where it rewinds."""
+        """Show the moment of a step: the present, or a session before it where it rewinds."""
         bridge = self._bridge
         bridge.to_present()
-        if step.does != REWIND and self._record is None:
+        if step.does != REWIND:
             return
-        if (refused := bridge.to_past(self._record)) or bridge.playback is None:
+        if (refused := bridge.to_past()) or bridge.playback is None:
             self._app.notify(refused, markup=False, timeout=4)
             return
-        # The last session of a backtest is only settled: its agents were asked on the one before.
-        for _ in range((self._record is not None) + (step.does == REWIND)):
-            bridge.playback.step_session(-1)
+        bridge.playback.step_session(-1)
 
     def _point(self, screen: FramedScreen, step: Step) -> None:
         from tui.screens.tour import TourScreen
@@ -72,7 +64,7 @@ class Tour:
         from tui.screens.trail import TrailScreen
 
         view = self._bridge.present()
-        source = self._record or (view.sources[0] if view.sources else None)
+        source = view.sources[0] if view.sources else None
         traded = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
         symbol = next(iter((*view.desk.signals, *traded)), "")
         if source is not None and symbol:

@@ -11,7 +11,6 @@ from textual.app import App
 from engine.domain.text import counted
 
 if TYPE_CHECKING:
-    from engine.app.open_desk import OpenDesk
     from engine.messages.commands import Command
     from tui.desk_app import DeskApp
 
@@ -28,12 +27,6 @@ def report_action(app: App[str], text: str, *arguments: str) -> None:
     # A command would hide all of a low terminal; the palette has it.
     twin = f"\nsame as: {desk_app.last_command}" if app.size.height >= LOW else ""
     app.notify(f"{text}{twin}", markup=False, timeout=6)
-
-
-def daily_arguments(services: OpenDesk | None) -> tuple[str, ...]:
-    """The arguments that run a desk's cycle: by the clock of a demo desk for the session that it decides."""
-    session = None if services is None else services.own_session
-    return ("--daily",) if session is None else ("--daily", "--session", str(session))
 
 
 def report_answers(app: App[str], commands: Sequence[Command]) -> None:

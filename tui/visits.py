@@ -40,7 +40,11 @@ def keep_visit(desk: str, visit: Visit) -> None:
     app_state.keep(VISITS, {desk: {"event": visit.event, "time": visit.time.isoformat()}})
 
 
-def offers_tour() -> bool:
+TOUR_OFFER = "new here? ^p, Tour: the desk in six steps"
+"""The line of a demo desk before the first visit."""
+
+
+def is_first_start() -> bool:
     """True once: where the tour was neither offered nor seen before."""
     if app_state.section(TOUR):
         return False

@@ -75,6 +75,23 @@ def _now(settings: AlpacaSettings) -> datetime:
     return broker_clock(document).now
 
 
+def _advance(settings: AlpacaSettings, to: datetime) -> None:
+    """Move a sandbox's clock. Raises NetworkError, UsageError for what is no sandbox, or does not reach that far."""
+    import httpx
+
+    from engine.errors import NetworkError, UsageError
+
+    url = f"{settings.trading_url}/sandbox/clock"
+    try:
+        done = httpx.post(url, json={"to": to.isoformat()}, timeout=settings.timeout, trust_env=not settings.is_local)
+    except httpx.TransportError as error:
+        raise NetworkError(f"the sandbox at {settings.trading_url} does not answer: {type(error).__name__}") from None
+    if done.status_code == 404:
+        raise UsageError(f"the broker at {settings.trading_url} is no paperdesk sandbox: its clock cannot be moved")
+    if done.status_code != 200:
+        raise UsageError(f"the sandbox cannot go on to {to:%Y-%m-%d %H:%M} UTC: {done.text[:200]}")
+
+
 BROKER = BrokerRegistration(
     title="a paper account at Alpaca",
     settings=_settings,
@@ -83,4 +100,5 @@ BROKER = BrokerRegistration(
     key_variables=(KEY_ID, SECRET_KEY),
     open_feed=_open_feed,
     open_data=_open_data,
+    advance=_advance,
 )

@@ -78,10 +78,10 @@ def approval_desk(services: Services) -> ApprovalDesk:
 
 def _desk_time(services: Services) -> datetime | None:
     """UTC by the clock that a desk goes by; None where that is the broker's, and it does not answer."""
-    from engine.app.demo_time import desk_time
+    from engine.app.demo_time import by_desk_time
 
     if services.broker is None or not services.goes_by_broker:
-        return desk_time(services)
+        return by_desk_time(services).clock.now()
     with suppress(CredentialsRefused):  # what waits is listed without keys too
         return services.broker.time()
     return None

@@ -32,6 +32,7 @@ class CycleRequest:
     """A cycle that is asked for: for the last completed session, or within the one after it.
 
     only: the one symbol that is decided; None for all of them.
+    session: the one to which a demo desk's clock was moved; None where the clock says it.
     notify: True where its end is notified to whoever is configured.
     last_error: the error that was notified last; None where there was none.
     within: the session that a cycle within the following one rests on, and the cycle's number; None after a close.
@@ -39,6 +40,7 @@ class CycleRequest:
     """
 
     only: Symbol | None = None
+    session: date | None = None
     notify: bool = False
     last_error: str | None = None
     within: tuple[date, int] | None = None
@@ -66,7 +68,7 @@ async def run_here(services: Services, request: CycleRequest, publish: Publish, 
         return await notify_of(services, run, publish, session=session)
     if request.notify:
         return await run_and_notify(services, publish=publish, through=through, last_error=request.last_error)
-    return await run_daily(services, publish=publish, through=through, only=request.only)
+    return await run_daily(services, publish=publish, through=through, due=request.session, only=request.only)
 
 
 def unless_changed(

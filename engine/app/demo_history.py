@@ -1,66 +1,95 @@
-"""The recorded history of a demo desk: a backtest of the sessions before the desk's own first one.
+"""The recorded history of the demo desk: sixty sessions that were decided before anybody opens it.
 
-It is a run of its own, made once; the desk never reads it.
+The archive beside this module holds the desk's own journal and memory; `python -m tests.demo_history` records it anew,
+and has the rule by which its window was chosen. A demo desk that was never opened begins with a copy of both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine import places
-from engine.app.demo_time import begins_after, is_demo
-from engine.app.desk_journal import DeskJournal
-from engine.app.run_pruning import prune_runs
-from engine.app.run_spec import default_spec
-from engine.domain.run import RunKind, RunOutcome, RunSpec
-from engine.errors import DataError
-from engine.journal.reader import JournalReader
-from engine.market.trading_hours import previous_session
-from engine.reports.documents.runs import StoredKind, StoredRun
-from engine.services import Services
+from engine.program_files import broken_installation
 
-SESSIONS = 60
+if TYPE_CHECKING:
+    from engine.services import Services
 
-
-@dataclass(frozen=True, slots=True)
-class DemoHistory:
-    """The run, and True where it is there already, from its first session to its last."""
-
-    spec: RunSpec
-    made: bool
+SYMBOLS = ("ORVL", "BXWD", "HLXM", "WRNN-USD")
+FIRST, LAST, DUE = date(2026, 7, 1), date(2026, 9, 24), date(2026, 9, 25)
+"""The first and the last session that are decided, and the one after them, which is due."""
+ARCHIVE = Path(__file__).with_name("demo_history.zip")
+JOURNAL, MEMORY, TABLE = "journal.db", "memory", "sessions.json"
+"""Names in the archive, whose last file is the journal. With it comes the table of the exchange's sessions, which takes
+a second to make."""
 
 
-def demo_history(services: Services) -> DemoHistory | None:
-    """The history of a demo desk, what is left of an unfinished one removed. None for every other desk, for one that
-    has neither been opened by the app nor run, and while another process makes it. Raises ConfigError or DataError
-    where files cannot be removed."""
-    last = _last_session(services)
-    if last is None:
-        return None
-    sessions = services.desk_calendar(services.symbols).sessions(last - timedelta(days=2 * SESSIONS), last)
-    run = f"demo-history-{last:%Y%m%d}"
-    spec = replace(default_spec(services), first=sessions[-SESSIONS], last=last, warm_up_from=None, run=run)
-    if _is_done(run):
-        return DemoHistory(spec, True)
-    left = StoredRun(id=run, kind=StoredKind.BACKTEST, time=services.clock.now(), path=places.run_journal(run))
-    return None if prune_runs([left]).at_work else DemoHistory(spec, False)
+def is_demo(services: Services) -> bool:
+    """True for a desk on the simulated market with the demo market's data."""
+    return services.broker is None and services.data.folder is None
 
 
-def _last_session(services: Services) -> date | None:
-    """The session that a demo desk begins after: of one that a headless run opened the session before its first run."""
-    after = begins_after(services)
-    if after is not None or not is_demo(services):
-        return after
-    with DeskJournal(services.desk) as journal:
-        runs = () if journal.reader is None else journal.reader.runs(RunKind.DAILY)
-    first = min((run.session for run in runs if run.session is not None), default=None)
-    return None if first is None else previous_session(services.desk_calendar(services.symbols), first)
+def begin(services: Services) -> None:
+    """Give a demo desk that was never opened its history, where its settings are those that it was recorded with.
+    Raises as `copy_history` does."""
+    if not places.desk_journal(services.desk).exists() and is_demo(services) and not other_settings(services):
+        copy_history(services.desk)
 
 
-def _is_done(run: str) -> bool:
+def copy_history(desk: str) -> None:
+    """Give a desk that has neither journal nor memory the recorded ones. Raises ConfigError or DataError where nothing
+    can be written, InvariantBroken where the archive is missing."""
+    journal, memory, table = places.desk_journal(desk), places.desk_memory(desk), places.session_table()
+    if journal.exists() or journal.with_name(f"{journal.name}-wal").exists():
+        return
+    import shutil
+    from zipfile import ZipFile
+
+    from filelock import FileLock
+
+    if not ARCHIVE.is_file():
+        raise broken_installation([str(ARCHIVE)])
+    part = journal.with_name(f"{journal.name}.history")
     try:
-        with JournalReader(places.run_journal(run)) as reader:
-            return reader.run(run).outcome is RunOutcome.DONE
-    except DataError:
-        return False
+        places.make_folder(journal.parent)
+        with FileLock(part.with_suffix(".lock")), ZipFile(ARCHIVE) as archive:
+            if journal.exists():  # another process was quicker
+                return
+            # The journal comes last: a process that was killed between the two renamings has left it there alone.
+            if not (part / JOURNAL).exists() or (part / MEMORY).exists():
+                if memory.exists():  # of a desk whose journal was removed
+                    return
+                shutil.rmtree(part, ignore_errors=True)
+                archive.extractall(part)
+                places.make_folder(table.parent)
+                if not table.exists():
+                    (part / TABLE).replace(table)
+                (part / MEMORY).rename(memory)
+            (part / JOURNAL).rename(journal)
+            shutil.rmtree(part)
+    except OSError as error:
+        raise places.unusable(journal, error) from error
+
+
+def other_settings(services: Services) -> str:
+    """The settings, with commas, in which a demo desk is not the one that was recorded; empty for none."""
+    from engine.config import Config
+
+    config, recorded = services.config, Config()
+    differ = {
+        "desk.symbols": services.symbols != SYMBOLS,
+        "desk.preset": config.desk.preset != recorded.desk.preset,
+        "desk.cash": config.desk.cash != recorded.desk.cash,
+        "data.demo_seed": config.data.demo_seed != recorded.data.demo_seed,
+        "memory.embedder": config.memory.embedder != recorded.memory.embedder,
+    }
+    return ", ".join(name for name, differs in differ.items() if differs)
+
+
+def empty_beginning(services: Services) -> str:
+    """The reason why a demo desk that never ran begins without the history; empty where it has it, and for others."""
+    other = other_settings(services) if is_demo(services) else ""
+    return (
+        f"the demo's recorded history is of other settings ({other}): this desk begins empty, on {DUE}" if other else ""
+    )

@@ -16,6 +16,7 @@ from functools import partial
 from engine import places
 from engine.app.booking_queue import BookingQueue
 from engine.app.cycle_request import CycleRequest, CycleRunner, run_here
+from engine.app.demo_time import by_desk_time
 from engine.app.desk_context import Finished
 from engine.app.desk_journal import DeskJournal
 from engine.app.fills_booking import book_fills
@@ -98,7 +99,7 @@ class DeskWatch:
         """`publish` gets the events of runs, and the watch's own as Noticed; `on_message` those of the feed.
         `take_turn` has a cycle run when nothing else does, and gives its gate. With `books` what the feed says of
         orders is booked at once, never beside a cycle."""
-        self._services = services
+        self._services = services = by_desk_time(services)
         self._publish = publish
         self._on_message = on_message
         self._take_turn = take_turn

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from engine import places
 from engine.app.briefings import desk_preset
 from engine.app.broker_check import broker_checks
-from engine.app.demo_time import begins_after
+from engine.app.demo_time import by_desk_time
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
 from engine.app.memory_control import check_desk_memory
@@ -203,13 +203,12 @@ def _missed(services: Services, connect: bool) -> Iterator[Finding]:
     asked only with `connect`."""
     broker = services.broker if services.goes_by_broker else None
     with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
-        now = services.clock.now() if broker is None else broker.time() if connect else None
+        now = by_desk_time(services).clock.now() if broker is None else broker.time() if connect else None
         if journal.reader is None or now is None:
             return
         calendar = services.desk_calendar(services.symbols)
         due = session_to_decide(calendar, services.symbols, None, now)
-        # A demo with a clock of its own leaves no session out.
-        missed = () if begins_after(services) is not None else missed_sessions(journal.reader, calendar, due)
+        missed = missed_sessions(journal.reader, calendar, due)
         days = ", ".join(map(str, missed))
         said = f"no daily run came for {days}: look at the timer that starts them, and at notify.ping" if missed else ""
         yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")

@@ -11,10 +11,11 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine import places
+from engine.app import demo_history
 from engine.app.arena_record import load_document, played_arenas
 from engine.app.cycle_request import CycleRequest, CycleRunner, run_here, unless_changed
-from engine.app.demo_history import demo_history
-from engine.app.demo_time import DemoTime, begin, begins_after, is_demo
+from engine.app.demo_history import is_demo
+from engine.app.demo_time import DemoTime
 from engine.app.desk_context import Finished, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal, desk_lock
 from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
@@ -22,6 +23,7 @@ from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.models import agent_models, build_models
+from engine.app.next_session import NO_CLOCK_TO_MOVE, move_broker_on
 from engine.app.order_cancellation import cancel_orders
 from engine.app.own_orders import order_ticket, place_order
 from engine.app.recorded_backtests import RecordedBacktests
@@ -44,7 +46,6 @@ from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.market.point_in_time import MarketAsOf
-from engine.market.trading_hours import session_to_decide
 from engine.messages.commands import (
     Edit,
     MemoryChange,
@@ -79,12 +80,9 @@ class OpenDesk:
     steps: the questions that its agents are asked about a symbol, in order, by their names in events.
     journal: the journal's file, which is not there before the first run.
     clock: this machine's, the broker's, or a demo desk's own.
-    history: the recorded history of a demo desk; None for every other desk.
-    is_demo: True on the simulated market with the demo market's data.
-    has_own_clock: True for a demo desk, which goes on to its next session when it is asked to; False for one that a
-        headless run opened, which goes by this machine's clock.
-    has_next_session: True where such a desk has another session to go on to, as far as its prices were read.
+    is_demo: True on the simulated market with the demo market's data, where time goes on by sessions as it is asked to.
     follows_broker: True where the clock is a local broker's, which may be moved at any time.
+    moves_on: True where `next_session` does something.
     feed: live prices and news; None where there are none.
     books_fills: True where what the account does is booked as soon as the feed says so.
     watches: True where its cycles run on a schedule while it is open.
@@ -105,14 +103,13 @@ class OpenDesk:
         self,
         services: Services,
         *,
-        demo: bool = False,
         read_only: bool = False,
         run_cycle: CycleRunner = run_here,
         changed: Callable[[], str] = lambda: "",
     ) -> None:
         """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
-        prices of a new account. With `demo` a demo desk that never ran begins its time, and has a history. With
-        `read_only` no journal is brought up to date, and no cycle runs on a schedule; `run_cycle` runs every cycle.
+        prices of a new account; a demo desk that was never opened begins with its history. With `read_only` no journal
+        is brought up to date, and no cycle runs on a schedule; `run_cycle` runs every cycle.
         Raises UsageError or ConfigError for a desk that could not run with any key, TryAgainLater where an older
         journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
         does."""
@@ -133,15 +130,15 @@ class OpenDesk:
         elif older_version(self.journal) is not None:
             with desk_lock(self.desk):
                 bring_up_to_date(self.journal)
-        if demo:
-            begin(services)
-        self.history = demo_history(services) if demo else None
-        self._demo = None if begins_after(services) is None else DemoTime(services)
-        self.is_demo, self.has_own_clock = is_demo(services), self._demo is not None
-        self.has_next_session = self.has_own_clock
-        self.clock: Clock = desk_clock(services) if self._demo is None else self._demo.clock
+        demo_history.begin(services)
+        self.is_demo = is_demo(services)
+        self._demo = DemoTime(services) if self.is_demo else None
+        self.clock: Clock = self._demo or desk_clock(services)
         service = services.broker
         self.follows_broker = service is not None and services.goes_by_broker and service.settings.is_local
+        self.moves_on = self.is_demo or self.follows_broker
+        self._broker_moves_on = False
+        """True until a local broker's clock is moved on for the next cycle."""
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
@@ -202,7 +199,6 @@ class OpenDesk:
         with DeskJournal(self.desk) as journal:
             if self._demo is not None:
                 self._demo.follow(journal.reader)
-                self.has_next_session = not self._demo.at_end(journal.reader)
             context = desk_context(self._by_clock(), journal)
             held = held_symbols(journal.reader)
         wanted = context.session, tuple(held)
@@ -295,35 +291,33 @@ class OpenDesk:
         return known_closes(self._services, records, symbols)
 
     def next_session(self) -> str:
-        """Have a demo desk's clock go on to the end of the session after the last one that it decided; return the
-        reason why it cannot, or an empty text. Raises what JournalReader raises."""
-        if self._demo is None:
-            if self.is_demo:
-                return "this demo desk goes by this machine's clock: r decides what is due"
-            return "only a demo desk goes on by a key: this one goes by the sessions of its market"
-        with DeskJournal(self.desk) as journal:
-            return self._demo.go_on(journal.reader)
+        """Have the next cycle decide what is due, else go on to the next session of a demo desk or of a local broker's
+        first; return the reason why that cannot be, or an empty text. Raises what JournalReader raises."""
+        if self._demo is not None:
+            with DeskJournal(self.desk) as journal:
+                self._demo.go_on(journal.reader)
+        self._broker_moves_on = self.follows_broker
+        return "" if self.moves_on else NO_CLOCK_TO_MOVE
 
     @property
     def own_session(self) -> date | None:
-        """The session that a cycle decides by the clock of a demo desk; None for a desk without a clock of its own."""
-        if self._demo is None:
-            return None
-        return session_to_decide(self._services.desk_calendar(self.symbols), self.symbols, None, self.clock.now())
+        """The session that a cycle decides by the clock of a demo desk; None for every other desk."""
+        return None if self._demo is None else self._demo.session
 
     async def run_cycle(self, publish: Publish, gate: Gate, only: Symbol | None = None) -> None:
         """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from
         RunStarted to RunFinished; `gate` is awaited before every question to a model. What is decided already is
         noticed and left alone. Raises PaperdeskError."""
-        done = await self._run_cycle(self._by_clock(), CycleRequest(only=only), publish, gate)
+        if self._broker_moves_on:
+            self._broker_moves_on = False
+            await asyncio.to_thread(move_broker_on, self._services)
+            await self.sync()
+        request = CycleRequest(only=only, session=self.own_session)
+        done = await self._run_cycle(self._by_clock(), request, publish, gate)
         if isinstance(done, Finished):
             what = str(done.session) if only is None else f"{only} on the close of {done.session}"
-            text = f"{what} is decided already; the next cycle follows its next session"
-            if self._demo is not None:
-                with DeskJournal(self.desk) as journal:
-                    ended = self._demo.at_end(journal.reader)
-                text = ended if ended and only is None else f"{what} is decided already; n runs the next session"
-            publish(Noticed(done.run, self.clock.now(), "info", text))
+            follows = "n goes on to the next session" if self.moves_on else "the next cycle follows its next session"
+            publish(Noticed(done.run, self.clock.now(), "info", f"{what} is decided already; {follows}"))
 
     async def watch(self, publish: Publish, on_message: Callable[[FeedMessage], None], take_turn: TakeTurn) -> None:
         """Run cycles when they are due, each in its turn, and follow the feed, until it is cancelled. Raises

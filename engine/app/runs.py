@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
-from engine.app.demo_time import session_clock, sessions_ahead
+from engine.app.demo_history import empty_beginning, is_demo
+from engine.app.demo_time import DemoTime, by_desk_time
 from engine.app.desk_context import DeskContext, Finished, desk_account, desk_context
 from engine.app.desk_journal import DeskJournal, use_journal
 from engine.app.desk_run import run_desk
@@ -38,9 +39,8 @@ async def run_daily(
     due: date | None = None,
     only: Symbol | None = None,
 ) -> DeskRunResult | Finished:
-    """Run the configured desk for a session; a demo desk whose time began in the app (engine.app.demo_time), and where
-    none is requested, for every session that it has to decide, and return the last one's run. A command that has opened
-    the journal, and seen that the session `due` is not finished, passes both on.
+    """Run the configured desk for a session. A command that has opened the journal, and seen that the session `due` is
+    not finished, passes both on; so does one that has moved a demo desk's clock there.
 
     With `only` a run of its own decides one symbol for the session; the daily run leaves out what such runs have
     decided.
@@ -51,10 +51,14 @@ async def run_daily(
     broker = services.broker
     with use_journal(services.desk, journal) as opened:
         if broker is None:
-            context = desk_context(services, opened, requested, due=due, only=only)
+            context = desk_context(by_desk_time(services), opened, requested, due=due, only=only)
+            if is_demo(services):  # its events stand among those of the session
+                clock = DemoTime(services, context.session)
+                context = replace(context, services=replace(services, clock=clock), clock=clock)
             with opened.locked():
-                stopped = await _run_sessions_before(context, publish, through) if requested is None else None
-                return stopped or context.finished() or await _run_session(_by_demo_time(context), publish, through)
+                if opened.reader is None and (note := empty_beginning(services)):
+                    publish(Noticed("", context.clock.now(), "warning", note))
+                return context.finished() or await _run_session(context, publish, through)
         if due is None and not services.goes_by_broker:
             done = desk_context(services, opened, requested, only=only).finished()
             if done is not None:
@@ -64,28 +68,6 @@ async def run_daily(
             async with desk_account(services, broker) as account:
                 context = desk_context(services, opened, requested, account=account, only=only)
                 return context.finished() or await _run_session(context, publish, through)
-
-
-def _by_demo_time(context: DeskContext) -> DeskContext:
-    """The context by the time of its session, on a demo desk whose time began in the app: its events stand among those
-    of the app's own runs."""
-    clock = session_clock(context.services, context.session, context.journal.reader)
-    return context if clock is None else replace(context, services=replace(context.services, clock=clock), clock=clock)
-
-
-async def _run_sessions_before(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult | None:
-    """Run a demo desk for the sessions that it has left out before the one of the context. Return the run that a halt
-    or a pause kept from its end: its session and all after it stay due."""
-    ahead = sessions_ahead(context.services, context.journal.reader)
-    before = [session for session in ahead if session < context.session]
-    if before:
-        text = f"decided first, for a demo desk leaves no session out: {', '.join(map(str, before))}"
-        publish(Noticed("", context.clock.now(), "warning", text))
-    for session in before:
-        done = await _run_session(_by_demo_time(replace(context, session=session, only=None)), publish, through)
-        if done.halted is not None or done.paused is not None:
-            return done
-    return None
 
 
 async def _run_session(context: DeskContext, publish: Publish, through: Through) -> DeskRunResult:

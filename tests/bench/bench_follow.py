@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from tests.tui.real_terminal import TMUX, Terminal, daily, last_two_sessions
+from tests.tui.real_terminal import TMUX, Terminal, daily
 
 LIMIT = 2.0
 POLL = 0.02
@@ -98,7 +98,7 @@ def main() -> int:
         os.environ["PAPERDESK_HOME"] = folder
         from engine import places
 
-        first, second = last_two_sessions(home)
+        first, second = "2026-09-25", "2026-09-28"
         terminal = Terminal(home, 120, 40)
         try:
             terminal.until(lambda text: "ORVL 1D" in text)
@@ -106,8 +106,8 @@ def main() -> int:
             terminal.until(lambda text: "no cycle yet" in text)
             of_first, of_second = signs(first, second)
             journal = places.desk_journal("demo")
-            taken = followed(terminal, journal, of_first, lambda: daily(home, "--session", first))
-            taken |= followed(terminal, journal, of_second, lambda: daily(home))
+            taken = followed(terminal, journal, of_first, lambda: daily(home))
+            taken |= followed(terminal, journal, of_second, lambda: daily(home, "next"))
         finally:
             terminal.close()
     for name, seconds in taken.items():

@@ -81,9 +81,7 @@ def on_the_demo() -> dict[str, list[Taken]]:
     with tempfile.TemporaryDirectory() as folder:
         home = configured(Path(folder))
         os.environ["PAPERDESK_HOME"] = folder
-        beginning, journal = places.desk_beginning("demo"), places.desk_journal("demo")
-        beginning.parent.mkdir(parents=True)
-        beginning.write_text("2025-07-15\n")
+        journal = places.desk_journal("demo")
         with app(home) as opened:
             opened.until("ORVL 1D")
             opened.rest(2)

@@ -139,25 +139,21 @@ def _without_bugs(app: PaperdeskApp) -> None:
 
 @asynccontextmanager
 async def opened(
-    size: tuple[int, int] = (120, 40), *, link: Any = None, settings: Any = None, history: bool = False
+    size: tuple[int, int] = (120, 40), *, link: Any = None, settings: Any = None, plays: bool = False
 ) -> AsyncIterator[Pilot[Any]]:
-    """Opens the app on the configured desk, at a place where one is given, and waits until that is open. The history
-    of a demo desk is half a minute's work: it is made, or played, only where a test asks for it."""
+    """Opens the app on the configured desk, at a place where one is given, and waits until that is open. Nothing of a
+    first start moves by itself, but with `plays`."""
     invocation = Invocation()
     target = partial(run_in_process, invocation=invocation)
 
-    def desk() -> Any:
-        found = open_desk(invocation)
-        found.history = found.history if history else None
-        return found
-
     app = PaperdeskApp(
-        desk,
+        partial(open_desk, invocation),
         target,
         images=places.data_dir() / "screenshots",
         link=link,
         settings=settings,
     )
+    app._plays = app._plays and plays
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: app.bridge.snapshot().services is not None)
         yield pilot

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Never
 
-from engine.app.demo_history import DemoHistory
 from engine.app.gated_model import Gate
 from engine.app.open_desk import Publish, TakeTurn
 from engine.app.run_spec import new_run_id
@@ -120,9 +119,7 @@ class FakeDesk:
         self.feed: LiveFeed | None = None
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.rehearsal = SimpleNamespace(reason="")
-        self.history: DemoHistory | None = None
-        self.watches = self.is_demo = self.has_own_clock = self.has_next_session = self.books_fills = False
-        self.own_session: date | None = None
+        self.watches = self.is_demo = self.moves_on = self.books_fills = False
         self.booked: list[datetime] = []
         self.undo_seconds, self.notify = 0.0, True
         self.changed: Callable[[], str] = lambda: ""

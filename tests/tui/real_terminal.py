@@ -103,25 +103,8 @@ class Terminal:
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=600, check=False)
 
 
-def daily(home: Path, *arguments: str) -> None:
-    """`paperdesk --daily` in a process of its own, as cron runs it."""
-    command = [sys.executable, "-c", "from tui.cli import main; main()", "--daily", *arguments]
+def daily(home: Path, command: str = "--daily") -> None:
+    """A daily run, or `next`, in a process of its own, as cron runs it."""
     environ = {**os.environ, "PAPERDESK_HOME": str(home)}
-    subprocess.run(command, cwd=REPO, env=environ, capture_output=True, check=True)
-
-
-def last_two_sessions(home: Path) -> tuple[str, str]:
-    """The session that a run of now decides for, and the one before."""
-    program = (
-        "from engine.clock import LiveClock; from engine import places; "
-        "from engine.market.trading_hours import exchange_calendar, previous_session, session_to_decide; "
-        "calendar = exchange_calendar('XNYS', places.session_table()); "
-        "last = session_to_decide(calendar, ['WRNN-USD'], None, LiveClock().now()); "
-        "print(previous_session(calendar, last), last)"
-    )
-    environ = {**os.environ, "PAPERDESK_HOME": str(home)}
-    found = subprocess.run(
-        [sys.executable, "-c", program], cwd=REPO, env=environ, capture_output=True, text=True, check=True
-    )
-    first, second = found.stdout.split()
-    return first, second
+    program = [sys.executable, "-c", "from tui.cli import main; main()", command]
+    subprocess.run(program, cwd=REPO, env=environ, capture_output=True, check=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.messages.events import Event
     from tui.deep_link import Link
     from tui.invocation import Invocation
+    from tui.snapshot import Source
 
 NOT_SENT = frozenset({"AgentSaid", "AgentAnswered", "StepStarted", "OrderMoved"})
 """Events of a backtest that the app does not show: a run has tens of thousands of them."""
@@ -59,6 +60,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         partial(run_in_process, invocation=invocation),
         plain=plain,
         images=places.data_dir() / "screenshots",
+        first=partial(demo_journal, invocation),
         options=invocation.options,
         set_up=offered(invocation),
         cycle=cycle,
@@ -98,21 +100,31 @@ def _fit_terminal() -> bool:
 
 
 def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
-    """The configured desk, which runs cycles by itself where the configuration says so, or the demo desk, whose time
-    begins when it is first opened and whose history is made then. With `read_only` neither happens. The heavy imports
-    happen here, in the desk's thread; a cycle has a process of its own, and the configuration that the app was opened
-    with. Raises ConfigError."""
+    """The configured desk, which runs cycles by itself where the configuration says so and it is not `read_only`, or
+    the demo desk. The heavy imports happen here, in the desk's thread; a cycle has a process of its own, and the
+    configuration that the app was opened with. Raises ConfigError."""
     from connectors.wiring.services import services
     from engine.app.cycle_request import CycleProcess
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunTrigger
     from tui.configuration_changes import ConfigurationChanges
 
-    demo = not (read_only or invocation.configured)
     configured = partial(services, invocation.load().config)
     by_app = replace(configured(), trigger=RunTrigger.APP)
     changed = ConfigurationChanges(invocation, by_app.config)
-    return OpenDesk(by_app, demo=demo, read_only=read_only, run_cycle=CycleProcess(configured), changed=changed)
+    return OpenDesk(by_app, read_only=read_only, run_cycle=CycleProcess(configured), changed=changed)
+
+
+def demo_journal(invocation: Invocation) -> Source | None:
+    """The journal of the demo desk where nothing is configured; a configuration takes as long to read as a desk to
+    open. Raises as `begun_desk` does."""
+    from engine import places
+    from tui.snapshot import Source
+
+    if invocation.configured:
+        return None
+    name = invocation.begun_desk()
+    return Source(f"desk {name}", places.desk_journal(name))
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:

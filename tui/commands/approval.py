@@ -138,6 +138,7 @@ def _answer(
     if order_ids and everything:
         raise click.UsageError("name orders or say --all, not both")
     invocation.refuse_run()
+    invocation.begun_desk()
     desk = approval_desk(invocation.services())
     if not order_ids and not everything:
         waiting = waiting_orders(desk, answer)

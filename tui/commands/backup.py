@@ -34,6 +34,7 @@ def backup_command(invocation: Invocation, file: Path, as_json: bool) -> None:
     from engine.clock import LiveClock
 
     invocation.refuse_run()
+    invocation.begun_desk()
     document = back_up(invocation.services(), file.expanduser(), LiveClock().now())
     what = "journal and memory" if document["memory"] else "the journal; there is no memory"
     line = f"{document['backup']}: {what} of the desk {document['desk']}, {document['bytes']:,} bytes"

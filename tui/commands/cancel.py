@@ -38,6 +38,7 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: 
     from engine.app.order_cancellation import cancel_orders, open_sent_orders
 
     invocation.refuse_run()
+    invocation.begun_desk()
     services = invocation.services()
     if not order_ids:
         sent = open_sent_orders(services)

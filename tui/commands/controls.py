@@ -38,7 +38,7 @@ def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
     from engine.app.controls import halt_desk
 
     invocation.refuse_run()
-    document = halt_desk(invocation.desk_name, operator_time(invocation), reason)
+    document = halt_desk(invocation.begun_desk(), operator_time(invocation), reason)
     show_document(document, as_json, lambda: _halt_lines(document, _flag(invocation)))
 
 
@@ -62,7 +62,7 @@ def pause_command(invocation: Invocation, reason: str, as_json: bool) -> None:
     from engine.app.controls import pause_desk
 
     invocation.refuse_run()
-    document = pause_desk(invocation.desk_name, operator_time(invocation), reason)
+    document = pause_desk(invocation.begun_desk(), operator_time(invocation), reason)
     show_document(document, as_json, lambda: _pause_lines(document, _flag(invocation)))
 
 
@@ -85,7 +85,7 @@ def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None
     from engine.app.controls import resume_desk
 
     invocation.refuse_run()
-    document = resume_desk(invocation.desk_name, operator_time(invocation), only)
+    document = resume_desk(invocation.begun_desk(), operator_time(invocation), only)
     show_document(document, as_json, lambda: _resume_lines(document, only))
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.app.demo_history import LAST, begin
 from engine.app.desk_journal import DeskJournal
 from engine.domain.order_id import YOU
 from engine.domain.text import listed
@@ -44,6 +45,9 @@ def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str 
     symbol = None if symbol is None else symbol.strip().upper()
     # Without a configuration the defaults hold; reading and checking them takes longer than seeing a finished run.
     services = invocation.services() if invocation.configured else None
+    # A desk whose first session is asked for, and lies before the recorded history, begins there with cash alone.
+    if requested is None or requested > LAST:
+        invocation.begun_desk() if services is None else begin(services)
     with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
         # A desk without a journal has no session that is quickly known to be due.
         due = due_session(services, requested) if journal.path.is_file() else None
@@ -59,7 +63,7 @@ def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str 
                 raise
         assert journal.reader is not None  # the run is in it
         document = session_document(journal.reader, journal.desk, run_id, outcome)
-        show_document(document, as_json, lambda: _lines(document, symbol))
+        show_document(document, as_json, lambda: lines(document, symbol))
         raise_frozen(document)
         if error is not None:
             raise error
@@ -87,7 +91,7 @@ def _run(
     from engine.domain.run import RunTrigger
 
     services = replace(services, trigger=RunTrigger.TERMINAL if _in_terminal() else RunTrigger.CRON)
-    done = asyncio.run(run_and_notify(services, requested, publish=_on_event(), journal=journal, due=due, only=only))
+    done = asyncio.run(run_and_notify(services, requested, publish=on_event(), journal=journal, due=due, only=only))
     return done.run, NOTHING_TO_DO if isinstance(done, Finished) else done.outcome, done.error
 
 
@@ -95,7 +99,7 @@ def _in_terminal() -> bool:
     return sys.stdin.isatty() or sys.stdout.isatty() or sys.stderr.isatty()
 
 
-def _on_event() -> Callable[[Event], None]:
+def on_event() -> Callable[[Event], None]:
     """Print to standard error what a person should know, and on a terminal the step at work, on a line that the next
     one replaces."""
     from engine.messages.events import Noticed, RunFinished, StepStarted
@@ -143,7 +147,8 @@ def _difference_lines(differences: Sequence[Document]) -> list[str]:
     return [*lines, *(f"{one['what']}: {one['note']}" for one in differences if one["note"])]
 
 
-def _lines(document: Document, symbol: str | None) -> Iterator[str]:
+def lines(document: Document, symbol: str | None = None) -> Iterator[str]:
+    """The lines of a run's document."""
     console, session, desk = standard_output(), document["session"], document["desk"]
     if document["halted"] is not None:
         yield f"{console.bold('HALTED')} {halt_words(document['halted'])}"

@@ -16,26 +16,36 @@ if TYPE_CHECKING:
 
 
 def clock_time(services: Services | None) -> datetime | None:
-    """The time (UTC) of the clock that a desk goes by, this machine's or the broker's; None where the broker does not
-    answer. Without services it is the desk of a program without a configuration. Raises ConfigError,
-    CredentialsRefused."""
-    from engine.clock import LiveClock
+    """The time (UTC) of the clock that a desk goes by, this machine's, the broker's, or of a demo desk the end of its
+    session; None where that is not quickly known. Without services it is the desk of a program without a configuration.
+    Raises ConfigError, CredentialsRefused, and what JournalReader raises."""
+    from engine.app.demo_history import is_demo
 
-    broker = services.broker if services is not None and services.goes_by_broker else None
-    return LiveClock().now() if broker is None else broker.time()
+    if services is not None and not is_demo(services):
+        from engine.clock import LiveClock
+
+        broker = services.broker if services.goes_by_broker else None
+        return LiveClock().now() if broker is None else broker.time()
+    if (calendar := quick_calendar(services)) is None:
+        return None
+    from engine.app.demo_time import session_reached
+    from engine.app.desk_journal import DeskJournal
+    from engine.market.trading_hours import completed_at
+    from tui.invocation import DEFAULT_DESK
+
+    with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
+        return completed_at(calendar, desk_symbols(services), session_reached(journal.reader))
 
 
 def operator_time(invocation: Invocation) -> datetime:
-    """The time (UTC) that a command of the operator's is dated to: that of a demo desk with a clock of its own, as the
-    app shows it, else this machine's, also where that clock cannot be read: a kill switch waits for nothing."""
+    """The time (UTC) that a command of the operator's is dated to: a demo desk's own, as the app shows it, else this
+    machine's, also where the desk's cannot be read: a kill switch waits for nothing."""
+    from engine.app.demo_time import by_desk_time
     from engine.clock import LiveClock
     from engine.errors import PaperdeskError
 
-    if places.desk_beginning(invocation.desk_name).exists():
-        from engine.app.demo_time import desk_time
-
-        with suppress(PaperdeskError):
-            return desk_time(invocation.services())
+    with suppress(PaperdeskError):
+        return by_desk_time(invocation.services()).clock.now()
     return LiveClock().now()
 
 

@@ -43,7 +43,8 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
     """
     from engine.app.journal_file import JournalFile
 
-    journal = JournalFile.of(invocation.desk_name, invocation.run)
+    named = invocation.desk_name if invocation.run else invocation.begun_desk()
+    journal = JournalFile.of(named, invocation.run)
     if head is not None and not HASH.fullmatch(head):
         raise click.UsageError(
             f"--head {head}: a head has 32 or 64 hexadecimal digits; journal check --verify prints it"

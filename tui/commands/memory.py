@@ -130,6 +130,7 @@ def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_js
     from tui.commands.due import operator_time
 
     invocation.refuse_run()
+    invocation.begun_desk()
     now, change = operator_time(invocation), MemoryChange(action)
     document = change_memory(invocation.services(), wanted, change, reason=reason, now=now)
     show_document(document, as_json, lambda: change_lines(document))
@@ -148,7 +149,10 @@ def _accept(invocation: Invocation, as_json: bool) -> None:
 
 def _selected(invocation: Invocation) -> SelectedMemory:
     from engine.app.stored_memory import select_memory
+    from engine.reports.documents.records import latest_backtests
 
+    if invocation.run is None and not latest_backtests(1):
+        invocation.begun_desk()
     return select_memory(invocation.services(), invocation.run)
 
 
@@ -163,10 +167,10 @@ def _existing(invocation: Invocation) -> SelectedMemory:
 def _list(invocation: Invocation, chosen: MemoryFilter, first: int, as_json: bool, *, forgotten: bool) -> None:
     from contextlib import nullcontext
 
-    from engine.clock import LiveClock
     from engine.reports.documents.memory import list_document
+    from tui.commands.due import operator_time
 
-    selected, today = _selected(invocation), LiveClock().now().date()
+    selected, today = _selected(invocation), operator_time(invocation).date()
     stored = selected.stored
     with nullcontext() if selected.missing else stored.opened() as memory:
         document = list_document(selected.head, memory, stored.calendar, chosen, today=today, first=first)

@@ -70,7 +70,7 @@ def order_command(
     from engine.messages.commands import PlaceOrder
 
     invocation.refuse_run()
-    controlled_journal(invocation.desk_name)
+    controlled_journal(invocation.begun_desk())
     size = OrderSize(amount or quantity or Decimal(0), money=quantity is None)
     wanted, services = PlaceOrder(parse_symbol(symbol), Side(side.upper()), size), invocation.services()
     if not yes and not _agreed(services, wanted):

@@ -98,11 +98,11 @@ def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
 class Circumstances:
     """The desk's time, and what it is to do by it; nothing where that is not quickly known, or not shown.
 
-    due: the last completed session; of a demo with a clock of its own the next that it has to decide.
+    due: the last completed session.
     calendar: of the desk's sessions; None where none can be missed.
     symbols: the desk's.
     time: of the desk, UTC.
-    demo: True for a demo with a clock of its own.
+    demo: True for a demo desk.
     mode: the mode in force; empty where that of the last run counts.
     """
 
@@ -115,24 +115,20 @@ class Circumstances:
 
 
 def _circumstances(invocation: Invocation) -> Circumstances:
-    from engine import places
+    from engine.app.demo_history import is_demo
     from engine.errors import PaperdeskError
     from tui.commands.due import clock_time, desk_symbols, due_session, quick_calendar
 
-    has_own_clock = places.desk_beginning(invocation.desk_name).exists()
-    services = invocation.services() if has_own_clock or invocation.configured else None
+    services = invocation.services() if invocation.configured else None
     mode = "auto" if services is None else str(services.config.broker.mode)
     try:
-        if has_own_clock and services is not None and not services.goes_by_broker:
-            from engine.app.demo_time import desk_time, next_session
-
-            return Circumstances(due=next_session(services), time=desk_time(services), demo=True, mode=mode)
         now = clock_time(services)
         return Circumstances(
             due=due_session(services, now=now),
             calendar=quick_calendar(services),
             symbols=desk_symbols(services),
             time=now,
+            demo=services is None or is_demo(services),
             mode=mode,
         )
     except PaperdeskError:  # no keys here: the records can be shown without
@@ -163,9 +159,7 @@ def _status_lines(
         pairs.append(("Rehearsal", rehearsal_words(document["rehearsal"])))
     if document["due"] is not None:
         but = f" but for {', '.join(document['decided_alone'])}" if document["decided_alone"] else ""
-        what = "is the demo's next session" if now.demo else "is completed and not decided yet"
-        how = "n in the app; paperdesk --daily decides all that are over" if now.demo else "paperdesk --daily"
-        pairs.append(("Due", f"{document['due']} {what}{but}: {how}"))
+        pairs.append(("Due", f"{document['due']} is completed and not decided yet{but}: paperdesk --daily"))
     if document["missed"]:
         pairs.append(("Missed", f"no daily run came for {', '.join(document['missed'])}"))
     # A demo's clock rests between sessions: its last minute is always that of the last run.

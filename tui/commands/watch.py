@@ -71,6 +71,7 @@ def run(invocation: Invocation, as_json: bool) -> None:
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
     with _Signals() as signals:
+        invocation.begun_desk()
         services = replace(invocation.services(), trigger=RunTrigger.WATCH)
         named = partial(order_name, Source(services.desk, places.desk_journal(services.desk)))
         run_cycle = unless_changed(run_here, ConfigurationChanges(invocation, services.config))

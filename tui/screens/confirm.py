@@ -39,6 +39,14 @@ class Confirmation:
     leave: str = "cancel"
 
 
+TOUR_QUESTION = Confirmation(
+    "Take the tour?",
+    "The desk in six steps over its own screens, to the trail of a decision. Later: ^p, Tour.",
+    (("y", "begin"),),
+    "not now",
+)
+
+
 def halt_confirmation(controls: ControlState) -> Confirmation:
     """Before the kill switch is used: to halt a desk, or to resume one that is halted."""
     sent = sum(not order.waits and order.until is None for order in controls.orders)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.domain.text import counted
 from tui.screens.snapshot_screen import SnapshotScreen
 from tui.snapshot import Snapshot, circumstances
-from tui.twins import daily_arguments, report_action
+from tui.twins import report_action
 from tui.widgets.agent_panes import OFFLINE
 
 if TYPE_CHECKING:
@@ -36,17 +36,17 @@ class ControlKeys(SnapshotScreen):
 
             about = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
             asked = f"{about}. {cost_limit(services.usd_per_day)}"
-        report_action(self.app, asked, *daily_arguments(services))
+        report_action(self.app, asked, "--daily")
 
     def action_next_session(self) -> None:
-        """Have a demo desk go on to its next session, and decide for it."""
+        """Have the desk decide what is due, else go on to its next session and decide for it."""
 
         def answered(key: str | None) -> None:
             if key and (refused := self.desk_app.bridge.next_session()):
                 self.notify(refused, markup=False, timeout=6)
             elif key:
                 self.show_view(self.desk_app.snapshot())
-                report_action(self.app, "the next session is run", *daily_arguments(present.services))
+                report_action(self.app, "the next session is run", "next")
 
         present = self.desk_app.bridge.present()
         if not present.controls.waiting or "demo" not in circumstances(present):

@@ -214,8 +214,8 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, act
     next_run = f"{'r, or ' if acts else ''}paperdesk --daily by cron"
     if coming:
         next_run = f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC"
-    elif acts and decided and services.has_next_session:
-        next_run = "n runs the next session"
+    elif acts and decided and services.moves_on:
+        next_run = "n goes on to the next session"
     if view.controls.paused is not None:
         next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
     return f"session {closed} {state}; {next_run}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.screens.frame import FramedScreen
 from tui.snapshot import PAST
-from tui.twins import daily_arguments, report_action
+from tui.twins import report_action
 
 if TYPE_CHECKING:
     from engine.messages.commands import PlaceOrder
@@ -36,7 +36,7 @@ class OwnOrderKeys(FramedScreen):
         def answered(key: str | None) -> None:
             if key and self._send(RunCycle(symbol)):
                 said = f"a cycle for {symbol} alone is asked for"
-                report_action(self.app, said, *daily_arguments(services), "--symbol", symbol)
+                report_action(self.app, said, "--daily", "--symbol", symbol)
 
         question = cycle_confirmation(symbol, services.label, services.usd_per_day)
         if question is None:

@@ -13,6 +13,7 @@ from engine.reports.documents.control_state import ControlState, OpenOrder, Wait
 from tui import amounts
 from tui.plain_text import cut
 from tui.state import DeskState, Held, Progress
+from tui.watchlist import DESK
 from tui.widgets.table import Cell, Column, Row
 
 if TYPE_CHECKING:
@@ -52,9 +53,11 @@ def signed(text: str, value: float | Decimal | None) -> Cell:
 
 
 def watchlist_rows(view: Snapshot, group: WatchedGroup) -> list[Row]:
-    """Build a row per symbol of a group, in its order."""
+    """Build a row per symbol of a group, in its order; before there are prices, of what the desk has decided."""
     if view.market is None:
-        return []
+        unknown = (Cell("-", "muted"),) * 3
+        decided = view.desk.symbols if group.name == DESK and view.desk.signals else ()
+        return [Row(one, (Cell(one, "strong"), *unknown, _signal(view.desk, one))) for one in decided]
     held = {position.symbol: position.quantity for position in view.desk.books.held} if view.desk.books else {}
     return [_quote(quote, held.get(quote.symbol, Decimal(0)), view.desk) for quote in group.quotes(view.market.quotes)]
 

@@ -65,6 +65,7 @@ def waiting_desk(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) 
         patch.setenv("PAPERDESK_BROKER__MODE", "ask")
         patch.setenv("PAPERDESK_DESK__NAME", "asking")
         patch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
+        patch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
         asyncio.run(run_daily(services(load_config(None).config), through=Buys))
         found = json.loads(printed("approve", "--json"))["waiting"]
     assert len(found) >= 2
@@ -88,6 +89,7 @@ def waiting(
 ) -> list[dict[str, Any]]:
     """The orders that wait on a copy of that desk, at that moment."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
     home, orders = waiting_desk
     shutil.copytree(home, paperdesk_home, dirs_exist_ok=True)
     return orders

@@ -52,6 +52,7 @@ async def titled(pilot: Pilot[Any], title: str) -> ChartData:
 def in_summer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some months after the desk's sessions: a chart keeps two years of bars."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 7, 1, 12, tzinfo=UTC))
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
 
 
 async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: Path) -> None:

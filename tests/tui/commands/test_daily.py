@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
+from engine.app.demo_time import by_desk_time
 from engine.app.desk_context import desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.config import Config, load_config
@@ -154,9 +155,9 @@ def test_what_is_due_is_what_the_wiring_runs(fresh: Path) -> None:
         config = load_config(fresh / "config.toml", environ={}).config
         given = services(config)
         with DeskJournal(config.desk.name) as journal:
-            assert due_session(Invocation().services()) == desk_context(given, journal).session
+            assert due_session(Invocation().services()) == desk_context(by_desk_time(given), journal).session
     with DeskJournal("demo") as journal:
-        assert due_session(None) == desk_context(services(Config()), journal).session
+        assert due_session(None) == desk_context(by_desk_time(services(Config())), journal).session
 
 
 def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:

@@ -1,140 +1,135 @@
-"""The opening of the demo desk: its history is made beside it, and its end plays until a key of the desk."""
+"""The first start on the demo desk: its end stands, its film plays and stops, and the tour offers itself after it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
-from engine import places
-from engine.app.demo_history import DemoHistory, demo_history
-from engine.app.lock import one_process
-from engine.domain.run import RunSpec
-from engine.journal.reader import JournalReader
-from tests.tui.commands.conftest import BACKTEST, Run
-from tests.tui.commands.test_demo_time import NOW, view
-from tests.tui.conftest import Running, opened, until
+from engine.app import demo_history
+from tests.tui.commands.test_demo_time import screen, view
+from tests.tui.conftest import opened, until
 from tui import demo_opening
-from tui.commands.app import open_desk
-from tui.invocation import Invocation
-from tui.widgets.pane_text import TextPane
-from tui.widgets.screen_bars import StatusBar
-
-LAST = date(2025, 2, 27)
-"""Ten sessions before the last completed one at NOW."""
+from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
+from tui.visits import TOUR_OFFER
 
 
 @pytest.fixture
-def now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-
-
-@pytest.fixture
-def made(backtested: Path, now: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A short backtest in the place of the history."""
-    with JournalReader(places.run_journal(BACKTEST)) as reader:
-        spec = reader.run(BACKTEST).spec
-    assert spec is not None
-    monkeypatch.setattr("engine.app.open_desk.demo_history", lambda services: DemoHistory(spec, True))
-    monkeypatch.setattr(demo_opening, "PLAYED", 3)
-    yield
+def short(fresh: Path, recorded_history: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh home, whose film is as long but quick."""
+    monkeypatch.setattr(demo_opening, "STANDS", 0.1)
+    monkeypatch.setattr(demo_opening, "READS", 0.3)
+    monkeypatch.setattr("tui.playback.READ", 0.05)
 
 
 def toasts(pilot: Pilot[Any]) -> list[str]:
     return [str(one.message) for one in pilot.app._notifications]
 
 
-async def test_its_end_plays_until_a_key_of_the_desk(made: None) -> None:
-    async with opened(history=True) as pilot:
-        await until(pilot, lambda: view(pilot).place is not None and view(pilot).desk.run == BACKTEST)
-        place = view(pilot).place
-        assert place is not None and place.name == "demo history" and place.session is not None
-        with JournalReader(places.run_journal(BACKTEST)) as reader:
-            closes = [one.session for one in reader.equity(BACKTEST, "test")]
-        assert place.session >= closes[-4], "the last three sessions, not as many steps of one"
-        await pilot.press("5", "1")
-        await until(pilot, lambda: view(pilot).place is None)
-        await until(pilot, lambda: demo_opening.AFTER in toasts(pilot))
-        assert view(pilot).desk.run == ""
-        for key, past in (("p", False), ("full_stop", True), ("backslash", False)):
-            if view(pilot).place is None:
-                pilot.app.demo.play()  # type: ignore[attr-defined]
-                await until(pilot, lambda: view(pilot).place is not None and view(pilot).desk.run == BACKTEST)
-            await pilot.press(key)
-            assert (pilot.app.bridge.playback is not None) is past  # type: ignore[attr-defined]
-        await pilot.press("5", "right_square_bracket")
-        screen = pilot.app.screen
-        await until(pilot, lambda: "demo history" in str(screen.query_one("#decisions").border_title))
-        await pilot.resize_terminal(200, 60)
-        await until(pilot, lambda: "Earned" in screen.query_one("#summary", TextPane).as_text())
-        assert not screen.query_one("#prices").display, "the desk's chart, which ends months later"
+def stands_at_the_end(pilot: Pilot[Any]) -> bool:
+    """True where the desk shows the end of its history, in the present."""
+    books = view(pilot).desk.books
+    return view(pilot).place is None and books is not None and books.session == demo_history.LAST and bool(books.held)
 
 
-async def test_nothing_plays_where_no_animation_is_wanted(made: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.app.TEXTUAL_ANIMATIONS", "none")
-    async with opened(history=True) as pilot:
-        await until(pilot, lambda: pilot.app.demo.source is not None)  # type: ignore[attr-defined]
+def is_asked(pilot: Pilot[Any]) -> bool:
+    return isinstance(pilot.app.screen, ConfirmScreen) and TOUR_QUESTION.title in screen(pilot)
+
+
+async def test_the_end_stands_then_the_film_stops_twice_and_hands_over_the_same_desk(short: None) -> None:
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: stands_at_the_end(pilot))
+        before = view(pilot).desk.books
+        await until(pilot, lambda: view(pilot).place is not None and bool(view(pilot).place.speed))  # type: ignore[union-attr]
+        stops, together = list[str](), list[bool]()
+
+        def is_over() -> bool:
+            together.append(view(pilot).place is not None and is_asked(pilot))
+            told = [text for text in toasts(pilot) if "is bought" in text or "at a loss" in text]
+            if told and told[-1] not in stops and view(pilot).place is not None:
+                stops.append(told[-1])
+                assert not view(pilot).place.speed and pilot.app.screen.symbol in told[-1]  # type: ignore[union-attr, attr-defined]
+            return is_asked(pilot)
+
+        await until(pilot, is_over)
+        assert len(stops) == 2 and not any(together), "never the film and the tour at once"
+        assert stands_at_the_end(pilot) and view(pilot).desk.books == before
+        await pilot.press("y")
+        await until(pilot, lambda: "1/6" in screen(pilot) or "1 of 6" in screen(pilot))
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: stands_at_the_end(pilot))
+        await pilot.pause(0.5)
+        assert stands_at_the_end(pilot) and not is_asked(pilot), "once"
+
+
+@pytest.mark.parametrize("key", ["tab", "n", "5"])
+async def test_any_key_takes_over(short: None, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setattr("tui.playback.READ", 60.0)
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: view(pilot).place is not None and bool(view(pilot).place.speed))  # type: ignore[union-attr]
+        await pilot.press(key)
+        await until(pilot, lambda: (view(pilot).place is None and TOUR_OFFER in toasts(pilot)) or key == "n")
+        assert not is_asked(pilot), "nobody's keys are taken"
+        if key == "n":
+            await until(pilot, lambda: view(pilot).desk.session == demo_history.DUE and not view(pilot).busy)
+        await pilot.pause(0.3)
         assert view(pilot).place is None
 
 
-async def test_it_is_made_beside_the_desk_and_said(running: Running, tmp_path: Path) -> None:
-    import backtest_targets
-    from fake_desk import FakeDesk
-
-    desk = FakeDesk(tmp_path)
-    desk.history = DemoHistory(replace(desk.default_backtest, run="demo-history-1"), False)
-    async with running(desk=desk, target=backtest_targets.short) as pilot:
+async def test_a_key_before_it_keeps_it_from_playing(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_opening, "STANDS", 600.0)
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: stands_at_the_end(pilot))
         await pilot.press("tab")
-        await until(pilot, lambda: toasts(pilot) == [demo_opening.READY])
-        assert view(pilot).place is None and not view(pilot).note
-        assert [source.name for source in view(pilot).sources] == ["desk test", "demo history"]
-        assert view(pilot).backtests == ()
-    async with running(desk=desk, target=backtest_targets.fails) as pilot:
-        bar = pilot.app.screen.query_one(StatusBar)
-        await until(pilot, lambda: "making the demo's history" in bar.render_line(0).text or bool(toasts(pilot)))
-        await until(pilot, lambda: "could not be made: the bars end on 2024-02-01" in "".join(toasts(pilot)))
-        assert not view(pilot).note
+        await until(pilot, lambda: TOUR_OFFER in toasts(pilot))
+        assert view(pilot).place is None and not is_asked(pilot)
 
 
-def test_it_has_sixty_sessions_and_what_is_left_of_an_unfinished_one_is_removed(fresh: Path, now: None) -> None:
-    journal = places.run_journal(f"demo-history-{LAST:%Y%m%d}")
-    journal.parent.mkdir(parents=True)
-    journal.write_bytes(b"half")
-    desk = open_desk(Invocation())
-    assert desk.history is not None and not desk.history.made and not journal.exists()
-    spec: RunSpec = desk.history.spec
-    assert (spec.first, spec.last, spec.warm_up_from, spec.preset) == (date(2024, 11, 29), LAST, None, "desk")
-    with one_process(places.run_lock(spec.run), ""):
-        assert demo_history(Invocation().services()) is None, "another process makes it"
+async def test_the_keys_of_the_past_go_on_in_the_film(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.playback.READ", 60.0)
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: view(pilot).place is not None and bool(view(pilot).place.speed))  # type: ignore[union-attr]
+        await pilot.press("full_stop")
+        await until(pilot, lambda: view(pilot).place is not None and not view(pilot).place.speed)  # type: ignore[union-attr]
+        await pilot.press("backslash")
+        await until(pilot, lambda: stands_at_the_end(pilot))
 
 
-def test_the_history_of_a_desk_that_a_headless_run_opened_ends_before_its_first_session(desk: Path) -> None:
-    found = demo_history(Invocation().services())
-    assert found is not None and not found.made
-    assert (found.spec.last, found.spec.run) == (date(2025, 3, 10), "demo-history-20250310")
+async def test_a_session_takes_two_to_three_seconds_at_the_speed_of_reading(
+    fresh: Path, recorded_history: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = [1000.0]
+    monkeypatch.setattr("tui.playback.time", SimpleNamespace(monotonic=lambda: times[-1]))
+    async with opened() as pilot:
+        await until(pilot, lambda: stands_at_the_end(pilot))
+        await pilot.press("left_curly_bracket", "left_curly_bracket")
+        playback = pilot.app.bridge.playback  # type: ignore[attr-defined]
+        await until(pilot, lambda: playback.ended_session is not None and not playback.at_end)
+        start, began = playback.ended_session, times[-1]
+        await pilot.press("full_stop")
+        while playback.ended_session in (None, start):
+            shown = view(pilot).place
+            times.append(times[-1] + 0.1)
+            playback.play_on(shown)
+            await until(pilot, lambda: playback.arrived)
+        assert 2 <= times[-1] - began <= 3.2 and playback.place.speed == 1
 
 
-def test_a_desk_that_nobody_opened_and_that_never_ran_has_no_history(fresh: Path) -> None:
-    assert demo_history(Invocation().services()) is None
+async def test_nothing_plays_where_no_animation_is_wanted(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.app.TEXTUAL_ANIMATIONS", "none")
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: stands_at_the_end(pilot))
+        await pilot.pause(0.5)
+        assert view(pilot).place is None and not is_asked(pilot)
 
 
-@pytest.mark.slow
-async def test_a_fresh_home_makes_it_and_plays_it(run: Run, fresh: Path, now: None) -> None:
-    async with opened(history=True) as pilot:
-        await until(pilot, lambda: "making the demo's history" in view(pilot).note)
-        await until(pilot, lambda: view(pilot).place is not None, seconds=300)
-        await until(pilot, lambda: view(pilot).place is None)
-        assert view(pilot).now is not None and view(pilot).desk.run == ""
-    async with opened(history=True) as pilot:
-        await until(pilot, lambda: view(pilot).place is not None)
-        await pilot.press("n")
-        await until(pilot, lambda: view(pilot).desk.session == date(2025, 2, 28))
-        assert demo_history(Invocation().services()) is not None
+async def test_a_desk_that_begins_empty_is_offered_the_tour_alone(fresh: Path) -> None:
+    async with opened(plays=True) as pilot:
+        await until(pilot, lambda: is_asked(pilot))
+        assert view(pilot).place is None
 
 
 async def test_settings_name_the_symbols_of_a_desk_that_names_none(desk: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 
@@ -195,7 +195,10 @@ async def test_an_app_that_is_read_only_leaves_an_old_journal_as_it_is(old: Path
     assert "paperdesk journal check" in found.problem and old.read_bytes() == before
 
 
-async def test_the_apps_cycle_brings_a_journal_up_to_date_that_was_put_there_since(old: Path) -> None:
+async def test_the_apps_cycle_brings_a_journal_up_to_date_that_was_put_there_since(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 14))
     config = load_config(None, environ={}).config
     app = OpenDesk(services(config))
     as_version(1, old, old)

@@ -43,6 +43,7 @@ def test_one_symbol_is_decided_then_the_rest_and_nothing_twice(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
     unknown = alone(run, "NOPE")
     assert (unknown.code, unknown.err.count("\n")) == (2, 1) and "the desk demo does not decide NOPE" in unknown.err
     assert run("--symbol", "ORVL").code == 2
@@ -101,6 +102,7 @@ def test_an_order_of_its_own_waits_beside_the_others_and_is_sent_once_it_is_appr
 ) -> None:
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
     waiting = alone(run, "ORVL", "--json").json
     assert waiting["outcome"] == "waiting" and len(waiting["waiting"]) == 1
     rest = run("--daily", "--session", NEXT, "--json").json

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from engine import places
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
-from tests.tui.commands.conftest import SESSIONS, Run
+from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.commands.test_playback import arrived
@@ -62,7 +62,8 @@ def test_the_days_budget_is_drawn_as_far_as_it_is_spent(spent: str | None, plain
     assert budget_meter(dollars, Decimal(5), amounts.cost(dollars), plain=plain) == text
 
 
-async def test_checks_models_and_runs(run: Run, desk: Path) -> None:
+async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.app.demo_history.DUE", SESSIONS[-1])
     async with opened() as pilot:
         pilot.app.add_class("-plain")
         await pilot.press("9")
@@ -127,6 +128,8 @@ async def test_the_last_run_that_cron_started_is_named(run: Run, fresh: Path, mo
     def started() -> list[tuple[str, str]]:
         return [(row[2], row[7]) for row in cells(pilot, "runs")]
 
+    for name, value in FEW_AGENTS.items():  # not those of the recorded history, with which another process begins
+        monkeypatch.setenv(name, value)
     async with opened() as pilot:
         command = (sys.executable, "-c", "from tui.cli import main; main()", "--daily", "--session", str(SESSIONS[0]))
         await asyncio.to_thread(subprocess.run, command, check=True, stdin=subprocess.DEVNULL, capture_output=True)

@@ -36,11 +36,13 @@ def evening(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in FEW_AGENTS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: EVENING)
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 14))
     return desk
 
 
 def to_the_next_evening(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 3, 18, 12, tzinfo=UTC))
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
 
 
 def order(run: Run, *arguments: str, code: int = 0) -> Any:

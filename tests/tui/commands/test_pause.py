@@ -14,6 +14,7 @@ from connectors.wiring.services import services
 from engine import places
 from engine.app import cycle_request, desk_watch
 from engine.app.cycle_request import CycleRequest
+from engine.app.demo_history import DUE
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.domain.run import RunKind, RunOutcome
@@ -67,6 +68,7 @@ def test_orders_that_were_decided_are_sent_all_the_same(
     run: Run, desk: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
     waiting = run("--daily", "--session", NEXT, "--json").json["waiting"]
     assert waiting
@@ -140,21 +142,22 @@ def test_a_cycle_in_a_process_of_its_own_waits_until_the_pause_is_over(
 
     monkeypatch.setattr(cycle_request, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(cycle_request, "pause_of", looked)
-    done = asyncio.run(cycle_request._run_there(configured, NOON, None, CycleRequest(), pausing))
+    done = asyncio.run(
+        cycle_request._run_there(configured, NOON, None, CycleRequest(session=date.fromisoformat(NEXT)), pausing)
+    )
     assert looks == [3, 3, 3], "no question while it is paused"
     assert (str(done.session), getattr(done, "outcome", None)) == (NEXT, RunOutcome.DONE)
 
 
-def test_a_demo_desk_with_a_clock_of_its_own_leaves_no_session_out_because_of_a_pause(run: Run, fresh: Path) -> None:
-    from engine.app.demo_time import begin, sessions_ahead
-
-    begin(configured())
-    ahead = sessions_ahead(configured(), None)
+def test_the_clock_of_a_demo_desk_goes_no_further_while_it_is_paused(run: Run, fresh: Path) -> None:
     run("pause")
     document = run("--daily", "--json").json
-    assert (document["outcome"], document["session"]) == ("paused", str(ahead[0]))
-    with JournalReader(places.desk_journal("demo")) as reader:
-        assert sessions_ahead(configured(), reader) == ahead
+    assert (document["outcome"], document["session"]) == ("paused", str(DUE))
+    (again,) = run("next", "3", "--json").json["sessions"]
+    assert (again["outcome"], again["session"]) == ("paused", str(DUE))
+    run("resume")
+    done = [one["session"] for one in run("next", "2", "--json").json["sessions"]]
+    assert done[0] == str(DUE) < done[1]
 
 
 async def test_a_watch_decides_when_the_pause_is_over(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:

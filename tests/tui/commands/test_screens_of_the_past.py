@@ -59,6 +59,7 @@ def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
         patch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+        patch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
         found = services(load_config(None, environ=chosen).config)
         for session in (*SESSIONS, date(2025, 3, 17)):
             asyncio.run(run_daily(found, session))
@@ -71,6 +72,7 @@ def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def whole(whole_home: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """That home, at that moment."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
     monkeypatch.setattr(OpenDesk, "findings", lambda desk: CHECKS)
     return Path(shutil.copytree(whole_home, paperdesk_home, dirs_exist_ok=True))
 

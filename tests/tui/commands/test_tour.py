@@ -10,15 +10,11 @@ import pytest
 from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
-from engine import places
-from tests.tui.commands.conftest import BACKTEST
 from tests.tui.conftest import Running, opened, until
 from tui.screens.tour import TourScreen
 from tui.screens.trail import TrailScreen
-from tui.snapshot import Source
 from tui.tour_steps import STEPS
 from tui.widgets.navigation_bars import TimeBar
-from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import EventLog
 
 
@@ -101,7 +97,7 @@ async def test_a_fresh_demo_desk_offers_it_once_in_the_log(running: Running, tmp
     offers = []
     for _ in range(2):
         desk = FakeDesk(tmp_path)
-        desk.has_own_clock = True
+        desk.is_demo = True
         async with running(desk=desk) as pilot:
             offers.append("^p, Tour" in pilot.app.screen.query_one(EventLog).as_text())
             assert len(pilot.app.screen_stack) == 1, "it is not in the way"
@@ -111,25 +107,3 @@ async def test_a_fresh_demo_desk_offers_it_once_in_the_log(running: Running, tmp
 def test_its_texts_are_short() -> None:
     assert len(STEPS) == 6 and STEPS[-1].does == "trail"
     assert all(len(step.text) <= 56 * 4 and len(step.title) < 20 for step in STEPS)
-
-
-@pytest.mark.slow
-async def test_a_desk_that_has_decided_nothing_is_shown_by_its_history(backtested: Path) -> None:
-    async with opened() as pilot:
-        bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        bridge.history = Source("demo history", places.run_journal(BACKTEST), BACKTEST)
-        await begin(pilot)
-        for number in (2, 3):
-            await pilot.press("enter")
-            await at(pilot, number)
-        # The agents of the last session that was decided have answered.
-        await until(pilot, lambda: bool(pilot.app.screen_stack[0].query_one("#answer", TextPane).as_text()))
-        for number in (4, 5, 6):
-            await pilot.press("enter")
-            await at(pilot, number)
-        trail = pilot.app.screen_stack[-2]
-        assert isinstance(trail, TrailScreen)
-        await until(pilot, lambda: BACKTEST in trail.text_to_copy())
-        await pilot.press("enter")
-        await until(pilot, lambda: pilot.app.screen is trail)
-        assert bridge.snapshot().place is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.strip import Strip
 
+from engine.app import demo_history
 from tests.tui.commands.conftest import Run
 from tests.tui.conftest import Running, opened, shown, until
 from tui.keys import SCREENS
@@ -84,11 +85,8 @@ async def test_no_pane_of_a_large_screen_is_mostly_blank(
     run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-    # The history of sixty sessions is a backtest in a process of its own; another one stands for it.
-    monkeypatch.setattr("engine.app.open_desk.demo_history", lambda services: None)
-    async with opened((200, 60)):
-        pass  # from now on the desk goes by its own time, ten sessions ago
-    assert (await asyncio.to_thread(run, "--daily")).code == 0
+    monkeypatch.setattr(demo_history, "DUE", date(2025, 7, 1))
+    assert (await asyncio.to_thread(run, "next", "10")).code == 0
     tested = ("--strategy", "sma-cross", "--symbols", "ORVL,HLXM", "--from", "2025-01-02", "--to", "2025-06-30")
     assert (await asyncio.to_thread(run, "backtest", *tested)).code == 0
     found: dict[str, float] = {}

@@ -1,0 +1,79 @@
+"""`paperdesk next` (desk): decide what is due on the demo desk or at the sandbox, else the next session."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.domain.run import RunTrigger
+from engine.errors import PaperdeskError
+from engine.reports.documents.session import raise_frozen, session_document
+from tui.commands import daily
+from tui.commands.options import json_option
+from tui.console import show, show_json
+from tui.invocation import Invocation, desk_options
+
+if TYPE_CHECKING:
+    from engine.reports.documents.row_json import Row
+    from engine.services import Services
+
+MOST = 250
+
+
+@click.command("next")
+@click.argument("count", metavar="[N]", type=click.IntRange(1, MOST), default=1)
+@json_option
+@desk_options
+def next_command(invocation: Invocation, count: int, as_json: bool) -> None:
+    """Decides the session that is due; where none is, moves the clock of the demo desk or of the sandbox on to the end
+    of the next session and decides that. With N it does so N times. It is the key n of the app.
+
+    It ends early where the desk is halted or paused, or orders wait for approval, which would expire with the next
+    session. The clock of every other desk is that of its market: there it is paperdesk --daily that decides.
+
+    \b
+    Examples:
+      paperdesk next
+      paperdesk next 5 --json
+    """
+    invocation.refuse_run()
+    services = replace(invocation.services(), trigger=RunTrigger.TERMINAL)
+    invocation.begun_desk()
+    sessions: list[Row] = []
+    try:
+        for number in range(count):
+            document, error = _next(services)
+            sessions.append(document)
+            if not as_json:
+                show("\n".join([*([""] if number else []), *daily.lines(document)]))
+            raise_frozen(document)
+            if error is not None:
+                raise error
+            if document["halted"] or document["paused"] or document["waiting"]:
+                break
+    except PaperdeskError:
+        if not as_json or not sessions:
+            raise
+        _show(services, sessions)
+        raise
+    if as_json:
+        _show(services, sessions)
+
+
+def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
+    from engine.app.desk_context import Finished
+    from engine.app.desk_journal import DeskJournal
+    from engine.app.next_session import run_next
+
+    done = asyncio.run(run_next(services, daily.on_event()))
+    with DeskJournal(services.desk) as journal:
+        assert journal.reader is not None  # the run is in it
+        outcome = daily.NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
+        return session_document(journal.reader, services.desk, done.run, outcome), done.error
+
+
+def _show(services: Services, sessions: list[Row]) -> None:
+    show_json({"schema": 1, "desk": services.desk, "sessions": sessions})
