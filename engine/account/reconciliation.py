@@ -193,7 +193,7 @@ class ReconciliationReport:
 
     @property
     def unbooked_trades(self) -> list[UnbookedTrade]:
-        """What our orders have traded at the broker and no entry of its history has."""
+        """The trades of our orders at the broker that no entry of its history has."""
         booked, paid = dict(self.journal.booked), dict(self.journal.paid)
         for fill in self.activity.fills:
             booked[fill.order_id] = booked.get(fill.order_id, ZERO) + fill.quantity
@@ -213,7 +213,7 @@ class ReconciliationReport:
 
 @dataclass(frozen=True, slots=True)
 class UnbookedTrade:
-    """What an order has traded and no entry has: the signed changes of shares, and of cash as far as it is known."""
+    """The trade of an order that no entry has: the signed changes of shares, and of cash as far as it is known."""
 
     order: Order
     shares: Decimal
