@@ -27,6 +27,8 @@ from engine.messages.events import Event
 from engine.ports import Calendar, Clock, Orders
 
 ROUNDING = "rounding"
+CENTS_LEFT = Decimal("0.10")
+"""Most that rounding leaves of the cash of orders that filled in parts."""
 NO_RUN = ""
 """Enters an account's activity that is booked ahead of the run that it belongs to."""
 NEVER_SEEN = "the broker says that it has never seen it"
@@ -267,8 +269,8 @@ def _explained_parts(
     taken: Iterable[Adoption], report: ReconciliationReport, calendar: Calendar, first: date
 ) -> Iterator[Adoption | CashFlow]:
     """Differences that are explained, each part in the session in which it came about, at the earliest the `first` that
-    is open, where the rest of the cash belongs."""
-    cash = report.journal.portfolio(report.activity).cash
+    is open, where the rest of the cash belongs; cents that rounding left are the last trade's."""
+    cash, last = report.journal.portfolio(report.activity).cash, first
     money = Adoption(session=first, symbol="", before=cash, after=cash, price=ZERO, reason="")
     for one in taken:
         if not one.symbol:
@@ -287,13 +289,14 @@ def _explained_parts(
         for trade in report.unbooked_trades if why.traded else ():
             if trade.order.symbol == one.symbol:
                 day = max(first, _session_from(calendar, trade.order.session + timedelta(days=1)))
+                last = max(last, day)
                 yield replace(one, session=day, before=held, after=EXACT.add(held, trade.shares))
                 held, cash = EXACT.add(held, trade.shares), money.before + trade.cash
                 if trade.cash:
                     yield replace(money, session=day, after=cash)
                 money = replace(money, before=cash)
     if money.after != money.before:
-        yield money
+        yield replace(money, session=last) if abs(money.after - money.before) <= CENTS_LEFT else money
 
 
 def _session_from(calendar: Calendar, day: date) -> date:
