@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -60,8 +60,7 @@ async def test_a_cycle_that_was_asked_for_by_a_key_is_seen_at_its_end(
     config: Config,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    times = [datetime(2025, 3, 13, 12, tzinfo=UTC)]
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: times[-1])
+    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 12))
     await run_elsewhere(config, FIRST)
     async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
         await until(pilot, lambda: desk_is_open(pilot))
@@ -70,7 +69,7 @@ async def test_a_cycle_that_was_asked_for_by_a_key_is_seen_at_its_end(
         await pilot.press("r")
         await until(pilot, lambda: any("run done" in line for line in log(pilot)) and not follower.requests.busy)
         await until(pilot, lambda: follower.visit.event > before and follower.visit.event == follower._tail.last_event)
-        times.append(times[-1] + timedelta(days=1))
+        monkeypatch.setattr("engine.app.demo_history.DUE", THIRD)
         await run_elsewhere(config, THIRD)
         await until(pilot, lambda: bool(greetings(pilot)))
         assert ": 4 decisions" in greetings(pilot)[0], "those of the other run alone"
