@@ -76,7 +76,8 @@ def sessions_without_bar(symbol: Symbol, bars: Sequence[BarRow], calendar: Calen
     if not bars:
         return ()
     first, last = (date.fromordinal(row[0]) for row in (bars[0], bars[-1]))
-    return tuple(days_without_bar(history_of(symbol, bars), calendar, max(first, FIRST_SESSION), last))
+    sessions = calendar.sessions(max(first, FIRST_SESSION), last)
+    return tuple(days_without_bar(history_of(symbol, bars), calendar, sessions))
 
 
 def read_bars(path: Path) -> list[BarRow]:

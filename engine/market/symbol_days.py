@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from enum import StrEnum
 from itertools import pairwise
@@ -56,10 +57,10 @@ def day_state(history: PriceHistory, calendar: Calendar, session: date) -> DaySt
     return DayState.LATE if rows == len(history) else DayState.MISSING
 
 
-def days_without_bar(history: PriceHistory, calendar: Calendar, first: date, last: date) -> dict[date, DayState]:
-    """The sessions from first to last that are late, missing or impossible, in order."""
+def days_without_bar(history: PriceHistory, calendar: Calendar, sessions: Sequence[date]) -> dict[date, DayState]:
+    """Those of some sessions that are late, missing or impossible, in their order."""
     bars = set(history.sessions)
-    open_days = (day for day in calendar.sessions(first, last) if day.toordinal() not in bars)
+    open_days = (day for day in sessions if day.toordinal() not in bars)
     states = ((day, day_state(history, calendar, day)) for day in open_days)
     return {day: state for day, state in states if state is not None}
 
