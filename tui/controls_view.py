@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.domain.trading_mode import TradingMode
@@ -17,17 +16,23 @@ if TYPE_CHECKING:
 
 
 def controls_at(
-    records: Records, *, mode: TradingMode, calendar: Calendar | None, symbols: Sequence[Symbol], now: datetime
+    records: Records,
+    *,
+    mode: TradingMode,
+    calendar: Calendar | None,
+    symbols: Sequence[Symbol],
+    now: datetime,
+    real_time: bool = False,
 ) -> ControlState:
     """The controls as records have them; `calendar` is the exchange's, None where every symbol trades around the
     clock, `now` is UTC. Raises what JournalReader raises."""
-    from engine.execution.controls import stays_until
+    from engine.execution.controls import OrderTimes
     from engine.market.trading_hours import AroundTheClock
     from engine.reports.documents.controls import control_state
 
     return control_state(
         records.reader,
         asks=mode is TradingMode.ASK,
-        stays_until=partial(stays_until, calendar or AroundTheClock(), symbols),
+        times=OrderTimes(calendar or AroundTheClock(), symbols, real_time),
         now=now,
     )

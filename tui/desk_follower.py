@@ -351,6 +351,7 @@ class DeskFollower:
             calendar=None if self.moment[1] is None else self.moment[1].calendar,
             symbols=services.symbols,
             now=services.clock.now(),
+            real_time=services.real_time,
         )
         answered = self.requests.answers_in_journal()
         with suppress(PaperdeskError):  # what is wrong with a journal is reported where it is read whole

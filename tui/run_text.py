@@ -83,6 +83,7 @@ def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
         ("Shares", shares),
         ("Part", f"{' to '.join(parts)} of the portfolio"),
         ("Cash", f"{amounts.money(amounts.number(effect['cash_after']))} after it{beside}"),
+        *([("Fills", f"at the open of {moment(effect['fills_at'])}")] if effect["fills_at"] else []),
     ]
 
 

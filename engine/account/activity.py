@@ -87,6 +87,7 @@ def _line(activity: Activity, order_of: Callable[[str], Order | None], session: 
             quantity=activity.quantity,
             price=activity.price,
             reason=order.reason,
+            time=activity.time,
         )
         return ActivityEntry(activity, fill)
     if not activity.amount and not activity.quantity:

@@ -221,6 +221,7 @@ def _fills(
                     fee=fees[order.book],
                     reason=order.reason,
                     book=order.book,
+                    time=max((fill.time for fill in fills if fill.time is not None), default=None),
                 )
 
 

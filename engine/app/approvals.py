@@ -6,14 +6,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from engine.domain.order import Order, OrderSize, OrderState
 from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData, PaperdeskError, UsageError
-from engine.execution.controls import give
+from engine.execution.controls import OrderTimes, give
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto
@@ -42,7 +42,7 @@ class ApprovalDesk:
     desk: its name.
     journal: the journal's file.
     mode: auto, ask or observe.
-    stays_until: the moment (UTC) from which an order of a decision session can no longer be sent.
+    times: when its orders can be sent, and when they fill.
     now: UTC by the desk's clock; None where that is the broker's, and it does not answer.
     edit: the edit that gives an order another size; raises UsageError where the limits do not allow it.
     effects: the effects of open orders on the portfolio by order id, where prices are had.
@@ -52,7 +52,7 @@ class ApprovalDesk:
     desk: str
     journal: Path
     mode: TradingMode
-    stays_until: Callable[[date], datetime]
+    times: OrderTimes
     now: datetime | None
     edit: Callable[[str, OrderSize], Edit]
     effects: Callable[[Iterable[Order]], Mapping[str, OrderEffect]]
@@ -68,7 +68,7 @@ class ApprovalDesk:
             }[self.mode]
             raise UsageError(f"the desk {self.desk} {why}")
         with records_in(self.journal, self.desk) as records:
-            return control_state(records.reader, asks=True, stays_until=self.stays_until, now=self.now)
+            return control_state(records.reader, asks=True, times=self.times, now=self.now)
 
 
 def waiting_orders(desk: ApprovalDesk, answer: Answer) -> Row:

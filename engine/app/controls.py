@@ -62,16 +62,17 @@ def approval_desk(services: Services) -> ApprovalDesk:
     """The configured desk, whose orders an operator answers. Raises as `controlled_journal` does."""
     from engine.app.approvals import ApprovalDesk
     from engine.app.runs import submit_approved
-    from engine.app.waiting_orders import limited_edit, order_effects
+    from engine.app.waiting_orders import limited_edit, order_effects, order_times
 
+    now = _desk_time(services)
     return ApprovalDesk(
         desk=services.desk,
         journal=controlled_journal(services.desk),
         mode=services.config.broker.mode,
-        stays_until=partial(controls.stays_until, services.desk_calendar(services.symbols), services.symbols),
-        now=_desk_time(services),
+        times=order_times(services),
+        now=now,
         edit=partial(limited_edit, services),
-        effects=partial(order_effects, services),
+        effects=partial(order_effects, services, now),
         submit=partial(submit_approved, services),
     )
 

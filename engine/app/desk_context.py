@@ -156,6 +156,8 @@ def desk_context(
     if services.broker is not None:
         check_exchange(services.broker.registration, services.config.exchanges, services.symbols)
     clock = services.clock if account is None else account.clock
+    if journal.reader is not None:
+        _refuse_earlier(services, journal.reader, calendar, clock, at_broker=account is not None)
     session = due or session_to_decide(calendar, services.symbols, requested, clock.now())
     return DeskContext(
         services=services,
@@ -165,6 +167,20 @@ def desk_context(
         clock=clock,
         account=account,
         only=only,
+    )
+
+
+def _refuse_earlier(
+    services: Services, reader: JournalReader, calendar: Calendar, clock: Clock, *, at_broker: bool
+) -> None:
+    """Raises ConfigError for a clock that stands before the books: it was set back, and nothing may be dated by it."""
+    closed, now = reader.closed_session(), clock.now()
+    if closed is None or now >= calendar.closes_at(closed):
+        return
+    whose = "the broker's clock" if at_broker else "this machine's clock"
+    raise ConfigError(
+        f"{whose} says {now:%Y-%m-%d %H:%M} UTC, and the books of {services.desk} are closed up to {closed}: it "
+        "was set back; set it right and run again"
     )
 
 

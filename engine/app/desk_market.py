@@ -138,6 +138,7 @@ class DeskMarket:
             calendar=context.calendar,
             recorder=recorder,
             reader=self.reader,
+            clock=context.clock,
             cash=cash,
         )
 

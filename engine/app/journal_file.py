@@ -11,6 +11,7 @@ from engine.app.desk_journal import desk_lock
 from engine.errors import MalformedData, MissingData
 from engine.journal.database import refuse_remains
 from engine.journal.integrity import quick_check, read_chain
+from engine.journal.reader import JournalReader
 from engine.journal.store import bring_up_to_date
 from engine.journal.verification import ChainState
 from engine.reports.documents.records import latest_backtests
@@ -51,7 +52,10 @@ class JournalFile:
             try:
                 before = bring_up_to_date(self.path)
                 faults = quick_check(self.path, head=head)
-                return JournalCheck(faults, before, None if faults else read_chain(self.path))
+                if faults:
+                    return JournalCheck(faults, before)
+                with JournalReader(self.path) as reader:
+                    return JournalCheck(faults, before, read_chain(self.path), reader.undated_fills())
             except MalformedData as error:
                 return JournalCheck((str(error),), before)
 
@@ -62,9 +66,10 @@ class JournalFile:
 
 @dataclass(frozen=True, slots=True)
 class JournalCheck:
-    """The faults of a journal, none where it is sound, the version that it had where it was brought up to date, and its
-    chain of hashes where it is sound."""
+    """The faults of a journal, none where it is sound, the version that it had where it was brought up to date, its
+    chain of hashes where it is sound, and the number of trades without a time, which an older program wrote."""
 
     faults: tuple[str, ...]
     updated_from: int | None
     chain: ChainState | None = None
+    undated_fills: int = 0

@@ -83,6 +83,7 @@ class OpenDesk:
     is_demo: True on the simulated market with the demo market's data, where time goes on by sessions as it is asked to.
     follows_broker: True where the clock is a local broker's, which may be moved at any time.
     moves_on: True where `next_session` does something.
+    real_time: True where orders go to a broker, whose market is open or not.
     feed: live prices and news; None where there are none.
     books_fills: True where what the account does is booked as soon as the feed says so.
     watches: True where its cycles run on a schedule while it is open.
@@ -142,6 +143,7 @@ class OpenDesk:
         self.feed: LiveFeed | None = None
         with suppress(CredentialsRefused):  # a desk can be shown without keys; a run that trades refuses
             self.feed = None if services.broker is None else services.broker.open_feed(self.clock)
+        self.real_time = service is not None
         self.books_fills = service is not None and not read_only
         self.watches = config.watch.in_app and not read_only
         bring_prices(services)

@@ -17,7 +17,7 @@ from engine.domain.order import Order, OrderState
 from engine.errors import ConfigError, MissingData, NetworkError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
-from engine.market.trading_hours import session_after
+from engine.market.trading_hours import fill_session
 from engine.messages.events import Noticed, Publish
 from engine.messages.from_values import order_moved
 from engine.ports import Broker
@@ -114,10 +114,11 @@ def _why_not(order: Order) -> str:
 def _on_simulated_market(
     services: Services, journal: DeskJournal, entry: OrderEntry, publish: Publish
 ) -> AnsweredOrder:
-    order, calendar, now = entry.order, services.calendar_for(entry.order.symbol), services.clock.now()
-    opens = calendar.opens_at(session_after(calendar, order.session))
-    if now >= opens:
-        late = f"its session has opened, at {minute(opens)}: the next run books what it has traded"
+    order, now, reader = entry.order, services.clock.now(), journal.reader
+    assert reader is not None  # the order is in it
+    _, fills = fill_session(services.desk_calendar(services.symbols), order, reader.sent_at(order.id))
+    if now >= fills:
+        late = f"its session has opened, at {minute(fills)}: the next run books what it has traded"
         return AnsweredOrder(order, late, refused=True, decided=entry.decided)
     ended = order.moved(OrderState.CANCELED)
     event = order_moved(entry.run, now, ended, BY_YOU)

@@ -17,9 +17,9 @@ from engine.app.demo_time import by_desk_time
 from engine.app.desk_context import DeskContext, desk_account, desk_clock, desk_context
 from engine.app.desk_journal import DeskJournal
 from engine.app.desk_market import DeskMarket, desk_market, load_market
-from engine.app.waiting_orders import last_prices
+from engine.app.waiting_orders import last_prices, order_times
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderState
+from engine.domain.order import Order, OrderState, Side
 from engine.domain.order_id import NO_CYCLE, YOU, is_own, own_order_id
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
@@ -73,12 +73,15 @@ def order_ticket(services: Services, wanted: PlaceOrder, live: Decimal | None = 
         identity = own_order_id(services.desk, session, symbol, wanted.side, 1)
         order = own_order(identity, wanted, price(symbol), session, held=portfolio.quantity(symbol))
         floor = cash_floor(portfolio, price, preset.sizing.cash_floor)
-        refused = _halt_words(reader) or own_refusal(
+        refused = _halt_words(reader, order, portfolio.quantity(symbol)) or own_refusal(
             order, buying_power(portfolio, waiting, price), price(symbol), floor=floor
         )
         value = portfolio.value({one: price(one) for one in portfolio.positions})
         time = None if live is None else services.clock.now()
-        effect = order_effect(order, price, session, portfolio=portfolio, value=value, others=waiting, time=time)
+        fills = order_times(services).fills_at(order, services.clock.now())
+        effect = order_effect(
+            order, price, session, portfolio=portfolio, value=value, others=waiting, time=time, fills_at=fills
+        )
         return Ticket(order=order, effect=effect, refused=refused)
 
 
@@ -214,7 +217,7 @@ class _Placing:
         if symbol in {one.symbol for one in self.traded.frozen}:
             return order, f"{symbol} is frozen: its bars are not usable"
         floor = cash_floor(venue.portfolio, price, self.preset.sizing.cash_floor)
-        refused = _halt_words(self.traded.reader) or await venue.restriction(symbol)
+        refused = _halt_words(self.traded.reader, order, held) or await venue.restriction(symbol)
         refused = refused or own_refusal(order, power, price(symbol), floor=floor)
         return order, refused or refused_by_venue(order, terms, power, price(symbol))
 
@@ -222,8 +225,11 @@ class _Placing:
         portfolio = venue.portfolio
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
         others = [entry.order for entry in self.traded.reader.orders(open_only=True)]
+        fills = order_times(self.context.services).fills_at(order, self.context.clock.now())
         session = self.context.session
-        return order_effect(order, price, session, portfolio=portfolio, value=value, others=others, time=time)
+        return order_effect(
+            order, price, session, portfolio=portfolio, value=value, others=others, time=time, fills_at=fills
+        )
 
     async def _sent(self, order: Order, venue: Venue, price: Price) -> Order:
         """The order after it was sent, and what has filled is booked. A halt that came meanwhile ends it."""
@@ -243,6 +249,7 @@ class _Placing:
             wait=asyncio.sleep,
             publish=self.publish,
             frozen=frozenset(one.symbol for one in traded.frozen),
+            while_halted=_reduces(order, venue.portfolio.quantity(order.symbol)),
         )
         done = await submission.submit([order], price)
         if done.halted is not None and done.orders[0].state is OrderState.INTENDED:
@@ -291,11 +298,19 @@ def _check_symbol(services: Services, symbol: Symbol, held: Decimal) -> None:
         )
 
 
-def _halt_words(reader: JournalReader) -> str:
+def _halt_words(reader: JournalReader, order: Order, held: Decimal) -> str:
     halt = halted(reader)
-    if halt is None:
+    if halt is None or _reduces(order, held):
         return ""
-    return f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC: K resumes it, or paperdesk resume"
+    return (
+        f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC, and only orders that reduce a position are taken: "
+        "K resumes it, or paperdesk resume"
+    )
+
+
+def _reduces(order: Order, held: Decimal) -> bool:
+    """True for an order against what is held; the limits keep it from going further."""
+    return held > 0 if order.side is Side.SELL else held < 0
 
 
 def _identity(context: DeskContext, reader: JournalReader, wanted: PlaceOrder) -> str:

@@ -13,7 +13,7 @@ from engine.app.models import build_models
 from engine.app.recorded_run import RecordedRun
 from engine.app.recorded_turns import original_preset, present_data
 from engine.domain.run import RunKind, RunOutcome
-from engine.errors import DataError, MissingData
+from engine.errors import DataError, MalformedData, MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
@@ -35,6 +35,12 @@ def check_parity(services: Services, reader: JournalReader, session: date | None
     """
     run = _decided_run(reader, session, run_id)
     assert run.session is not None  # a desk's run has one
+    ordered = {entry.order.id for entry in reader.orders(run.id)}
+    if early := [fill for fill in reader.early_fills() if fill.order_id in ordered]:
+        raise MalformedData(
+            f"{run.id}: {early[0].side} {early[0].symbol} filled at {early[0].time:%Y-%m-%d %H:%M} UTC, before its "
+            "order was sent: nothing can be compared with that"
+        )
     cycle = max(run.cycle, 1)
     parts = reader.inputs(run.id, cycle)
     if not parts:

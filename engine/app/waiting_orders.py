@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
@@ -15,6 +16,7 @@ from engine.domain.order import Order, OrderSize, Side
 from engine.domain.portfolio import Portfolio
 from engine.errors import MissingData, UsageError
 from engine.execution.account_limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall
+from engine.execution.controls import OrderTimes
 from engine.journal.reader import JournalReader
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.commands import Edit
@@ -57,9 +59,16 @@ def limited_edit(services: Services, order_id: str, size: OrderSize) -> Edit:
     return edit
 
 
-def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, OrderEffect]:
-    """The effects of open orders on the portfolio by order id, at the prices that the desk decided on; an order whose
-    symbol has no price is left out. Raises what the journal raises."""
+def order_times(services: Services) -> OrderTimes:
+    """When orders of the configured desk can be sent, and when they fill."""
+    return OrderTimes(services.desk_calendar(services.symbols), services.symbols, services.broker is not None)
+
+
+def order_effects(services: Services, now: datetime | None, orders: Iterable[Order]) -> Mapping[str, OrderEffect]:
+    """The effects of open orders on the portfolio by order id, at the prices that the desk decided on, if they are sent
+    at a moment (UTC; None: not known); an order whose symbol has no price is left out. Raises what the journal
+    raises."""
+    times = order_times(services)
     with records_in(places.desk_journal(services.desk), services.desk) as records:
         snapshot = journal_snapshot(records.required)
         assert snapshot.books is not None  # a desk with orders has books
@@ -70,7 +79,10 @@ def order_effects(services: Services, orders: Iterable[Order]) -> Mapping[str, O
         found = {}
         for order in orders:
             with suppress(MissingData):
-                found[order.id] = order_effect(order, price, session, portfolio=portfolio, value=value, others=others)
+                fills = None if now is None else times.fills_at(order, now)
+                found[order.id] = order_effect(
+                    order, price, session, portfolio=portfolio, value=value, others=others, fills_at=fills
+                )
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 
@@ -126,6 +126,7 @@ class Fill:
     fee: in the quote currency.
     reason: of its order, or the event that brought it about.
     book: as of its order.
+    time: when, UTC; None in a backtest, where its session tells it.
     """
 
     order_id: str
@@ -137,6 +138,7 @@ class Fill:
     fee: Decimal = Decimal(0)
     reason: str = ""
     book: str = ""
+    time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import OrderState
+from engine.domain.order import Order, OrderState
 from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.reader import JournalReader
-from engine.market.trading_hours import AFTER_CLOSE, AroundTheClock, session_after
+from engine.market.trading_hours import completed_at, fill_session, session_after
 from engine.messages.commands import (
     Approve,
     Command,
@@ -124,12 +124,32 @@ def not_sent(reader: JournalReader) -> tuple[OrderEntry, ...]:
     return tuple(entry for entry in reader.orders(open_only=True) if entry.order.state is OrderState.INTENDED)
 
 
-def stays_until(calendar: Calendar, symbols: Iterable[Symbol], session: date) -> datetime:
-    """The end of the time in which an order of a decision session may be sent, UTC: the completion of the desk's next
-    session, which with crypto among the symbols takes its UTC day as well."""
-    following = session_after(calendar, session)
-    closes = calendar.closes_at(following) + AFTER_CLOSE
-    return max(closes, AroundTheClock().closes_at(following)) if any(map(is_crypto, symbols)) else closes
+@dataclass(frozen=True, slots=True)
+class OrderTimes:
+    """When orders of a desk can still be sent, and when they fill.
+
+    calendar: the desk's.
+    symbols: all of the desk.
+    real_time: at a broker, whose market is open or not; on the simulated market each session has one open.
+    """
+
+    calendar: Calendar
+    symbols: Sequence[Symbol]
+    real_time: bool
+
+    def stays_until(self, session: date) -> datetime:
+        """The end of the time in which an order of a decision session may be sent, UTC: the completion of the desk's
+        next session, which with crypto among the symbols takes its UTC day as well."""
+        return completed_at(self.calendar, self.symbols, session_after(self.calendar, session))
+
+    def fills_at(self, order: Order, now: datetime) -> datetime | None:
+        """The open at which an order that is sent at a moment fills, UTC; None where it fills at once."""
+        if not self.real_time:
+            return fill_session(self.calendar, order, now)[1]
+        day = now.date()
+        today = () if is_crypto(order.symbol) else self.calendar.sessions(day, day)
+        is_open = bool(today) and self.calendar.opens_at(day) <= now < self.calendar.closes_at(day)
+        return None if is_open or is_crypto(order.symbol) else fill_session(self.calendar, order, now)[1]
 
 
 def halt(journal: Path, now: datetime, reason: str = "") -> tuple[Halted, bool]:

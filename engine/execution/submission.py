@@ -132,6 +132,7 @@ class Submission(OrderRoute):
     wait: waits so many seconds
     publish: receives every event
     frozen: symbols of which nothing is sent, because their data contradicts itself or is missing
+    while_halted: the orders reduce positions, and are sent while the desk is halted too
     """
 
     run: str
@@ -148,10 +149,11 @@ class Submission(OrderRoute):
     wait: Pause
     publish: Callable[[Event], None]
     frozen: frozenset[Symbol] = frozenset()
+    while_halted: bool = False
 
     def halt(self) -> Halted | None:
         """The halt that an operator has set."""
-        return halted(self.reader)
+        return None if self.while_halted else halted(self.reader)
 
     def pause(self) -> Paused | None:
         """The pause that an operator has set."""

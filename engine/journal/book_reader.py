@@ -9,6 +9,7 @@ from datetime import date, datetime
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, OrderState, is_final
 from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.errors import MissingData
 from engine.journal.database import reading
 from engine.journal.entries import BoundAccount, Holding, OrderEntry, OrderMove
 from engine.journal.row_reader import RowReader, where
@@ -22,6 +23,15 @@ ORDERS = f"""
     FROM orders
     JOIN order_states AS state ON state.seq = (SELECT max(seq) FROM order_states WHERE order_id = orders.id)"""
 """Every order in its present state, which is its last, with the reason where that is an end before all was filled."""
+
+
+# Times are texts that sort; those of a broker's fills are by its clock, which may be minutes from the desk's.
+EARLY_FILLS = """
+    SELECT seq FROM fills WHERE fills.time < (
+        SELECT CASE WHEN fills.execution IS NULL THEN min(time)
+        ELSE replace(datetime(min(time), '-5 minutes'), ' ', 'T') END
+        FROM order_states WHERE order_id = fills.order_id AND state = 'submitting')"""
+"""Trades that happened before their orders were sent: there can be none."""
 
 
 class BookReader(RowReader):
@@ -80,6 +90,13 @@ class BookReader(RowReader):
         """The life of an order, state by state."""
         return self._values(OrderMove, "order_states", {"order_id": order_id})
 
+    def sent_at(self, order_id: str) -> datetime:
+        """When an order was last about to be sent, UTC. Raises MissingData for one that never was."""
+        sent = [move.time for move in self.order_moves(order_id) if move.state is OrderState.SUBMITTING]
+        if not sent:
+            raise MissingData(f"the order {order_id} was never sent")
+        return sent[-1]
+
     def orders_sent(self) -> frozenset[str]:
         """The ids of orders that were ever submitted, or were about to be."""
         sent = "SELECT DISTINCT order_id FROM order_states WHERE state = 'submitting'"
@@ -91,6 +108,18 @@ class BookReader(RowReader):
         """Trades of the account, or those allocated to an owner's `book`; of all of them with None."""
         return self._values(Fill, "fills", {"run": run, "order_id": order_id, "part": part, "book": book})
 
+    def early_fills(self) -> tuple[Fill, ...]:
+        """Trades of before their orders were sent."""
+        return tuple(value_of(Fill, row) for row in self._rows(f"SELECT * FROM fills WHERE seq IN ({EARLY_FILLS})"))
+
+    def undated_fills(self) -> int:
+        """The number of a desk's trades without a time, of an older program: whether they came after their orders is
+        not known."""
+        desk = "run IN (SELECT id FROM runs WHERE kind <> 'backtest')"
+        rows = f"SELECT count(*) AS number FROM fills WHERE time IS NULL AND execution IS NULL AND {desk}"
+        number: int = self._rows(rows)[0]["number"]
+        return number
+
     def fills_entered(self, run: str) -> tuple[Fill, ...]:
         """The account's trades of a run but for those that were booked ahead of it."""
         ahead = "SELECT 1 FROM activities WHERE id = fills.execution AND activities.run <> fills.run"
@@ -100,11 +129,11 @@ class BookReader(RowReader):
     def dated_fills(self, symbol: Symbol) -> tuple[tuple[datetime, Fill], ...]:
         """Trades of a symbol at a broker, each after its time (UTC) there."""
         rows = self._rows(
-            "SELECT fills.*, activities.time FROM fills JOIN activities ON activities.id = fills.execution"
+            "SELECT fills.*, activities.time AS moment FROM fills JOIN activities ON activities.id = fills.execution"
             " WHERE fills.symbol = ? AND fills.book = '' ORDER BY fills.rowid",
             symbol,
         )
-        return tuple((datetime.fromisoformat(row["time"]), value_of(Fill, row)) for row in rows)
+        return tuple((datetime.fromisoformat(row["moment"]), value_of(Fill, row)) for row in rows)
 
     def cash_flows(
         self, run: str | None = None, part: str | None = None, *, book: str | None = ""
@@ -120,6 +149,11 @@ class BookReader(RowReader):
         for holding in self.holdings(run, book=book):
             held.setdefault((holding.run, holding.session.isoformat(), holding.book), []).append(holding)
         return tuple(equity_of(row, held.get((row["run"], row["session"], row["book"]), ())) for row in points)
+
+    def closed_session(self) -> date | None:
+        """The last session whose books are closed, or None."""
+        last = self._rows("SELECT max(session) AS session FROM equity WHERE book = ''")[0]["session"]
+        return None if last is None else date.fromisoformat(last)
 
     def holdings(
         self,

@@ -14,6 +14,7 @@ from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken, MalformedData
+from engine.journal.book_reader import EARLY_FILLS
 from engine.journal.database import WAIT, damaged_file, open_read_only, sqlite_errors
 from engine.journal.reader import JournalReader
 from engine.journal.verification import SHOWN, ChainState, chain_faults, chain_state, has_head, schema_fault
@@ -34,6 +35,7 @@ PROMISES = {
         SELECT id FROM activities WHERE booked = 1
         AND id NOT IN (SELECT execution FROM fills WHERE execution IS NOT NULL)
         AND id NOT IN (SELECT execution FROM cash_flows WHERE execution IS NOT NULL)""",
+    "a fill comes after its order was sent": EARLY_FILLS,
     "a position belongs to a close": """
         SELECT symbol FROM positions LEFT JOIN equity USING (run, session, book) WHERE equity.run IS NULL""",
 }

@@ -112,6 +112,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     m0012_debates,
     m0013_packed_texts,
     m0014_shorter_rows,
+    partial(run_script, "0015_fill_times"),
 )
 VERSION = len(MIGRATIONS)
 """The version of a journal that this program writes: the number of its migrations."""

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from engine.domain.exchanges import AROUND_THE_CLOCK, LISTED, Exchanges
 from engine.domain.market import Symbol, is_crypto
+from engine.domain.order import Order
+from engine.domain.order_id import is_own
 from engine.errors import ConfigError, DataError, MissingData, UsageError
 from engine.places import write_whole
 from engine.ports import Calendar
@@ -29,6 +31,10 @@ LONGEST_REST = timedelta(days=14)
 """Longest time for which a market stays closed."""
 AFTER_CLOSE = timedelta(seconds=1)
 """Time from the close to the decision."""
+
+AT_MIDNIGHT = timedelta(hours=1)
+"""Time after midnight UTC in which a decision on crypto still fills at the open of that UTC day: it is a decision on
+the day before, which has only just ended."""
 
 Tables = Callable[[str], Path | None]
 """The file that stores the sessions of a calendar between processes, by its name; None: they are not stored."""
@@ -165,6 +171,18 @@ def session_after(calendar: Calendar, session: date) -> date:
     if not following:
         raise MissingData(f"{calendar.name}: no session after {session} is known{_NEWER}")
     return following[0]
+
+
+def fill_session(calendar: Calendar, order: Order, sent: datetime) -> tuple[date, datetime]:
+    """The session at whose open an order that was sent at a moment fills on a market with a price a day, and when
+    that is, UTC: the first open after it was sent. Crypto has its open at midnight; where a cycle decided, one that is
+    sent just after it fills there at once (docs/decisions/0005)."""
+    own = AroundTheClock() if is_crypto(order.symbol) else calendar
+    grace = AT_MIDNIGHT if is_crypto(order.symbol) and not is_own(order.id) else timedelta()
+    session = session_after(calendar, max(order.session, sent.date() - timedelta(days=2)))
+    while own.opens_at(session) + grace <= sent:
+        session = session_after(calendar, session)
+    return session, max(own.opens_at(session), sent)
 
 
 def step_at(calendar: Calendar, session: date, now: datetime) -> float:

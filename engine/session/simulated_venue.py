@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.execution import ExecutionRules, FillAt
-from engine.domain.market import PriceHistory, Symbol
+from engine.domain.market import PriceHistory, Symbol, is_crypto
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint
@@ -20,7 +20,8 @@ from engine.execution.account_limits import Price
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 from engine.journal.reader import JournalReader
-from engine.ports import Calendar
+from engine.market.trading_hours import AroundTheClock, fill_session, previous_session, session_after
+from engine.ports import Calendar, Clock
 from engine.session.recorder import DeskRecorder, Recorder
 from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
 
@@ -136,18 +137,22 @@ class SimulatedVenue:
         """Close a session that is still open at its close."""
         return Settlement() if self._open is None else Settlement((self._close_open(),))
 
-    def expire_waiting(self) -> None:
-        """End the orders that wait for a trade: the window is over."""
-        for update in () if self._broker is None else self._broker.expire_waiting():
-            self.recorder.ordered(update)
-
     def take_over(self, waiting: Iterable[Order], session: date) -> None:
         """Take orders that an earlier run has placed: those of `session` count against the buying power."""
         assert self._broker is not None  # a desk with orders has books
         for order in waiting:
-            self._broker.submit(replace(order, state=OrderState.INTENDED))
+            self._broker.submit(replace(order, state=OrderState.INTENDED), after=self._sent_after(order))
             if order.session == session:
                 self._placed[order.id] = order
+
+    def _sent_after(self, order: Order) -> date:
+        """The session after which an order was sent."""
+        return order.session
+
+    def expire_waiting(self) -> None:
+        """End the orders that wait for a trade: the window is over."""
+        for update in () if self._broker is None else self._broker.expire_waiting():
+            self.recorder.ordered(update)
 
     def _market(self, portfolio: Portfolio, closed: date | None) -> SimulatedBroker:
         return SimulatedBroker(self.rules, portfolio, self.histories, self.actions, closed=closed, last=self.last)
@@ -162,9 +167,14 @@ class SimulatedVenue:
     def _close(self, session: date, before: EquityPoint, opened: MarketActivity) -> SettledSession:
         assert self._broker is not None
         books, closed = self._broker.close_session(session)
+        opened, closed = self._dated(opened, session, at_open=True), self._dated(closed, session, at_open=False)
         self.recorder.settled(books, (opened, closed))
         self.books = books
         return SettledSession(before, books, opened.fills + closed.fills, opened.cash_flows + closed.cash_flows)
+
+    def _dated(self, activity: MarketActivity, session: date, *, at_open: bool) -> MarketActivity:
+        """What happened at the open or the close of a session; a desk's trades have the time of that."""
+        return activity
 
     def _to_the_close_of(self, session: date) -> Settlement:
         """Close the session that is open, open the next one, and mark the books before its orders fill."""
@@ -191,40 +201,72 @@ class SimulatedVenue:
 @dataclass(eq=False)
 class DeskVenue(SimulatedVenue):
     """The simulated market behind a desk's runs, each of which goes on from the books and orders of the journal that
-    `reader` reads. `cash` is what the desk begins with where its journal has no books yet."""
+    `reader` reads. An order fills at the first open after it was sent, by the desk's `clock`. `cash` is what the desk
+    begins with where its journal has no books yet."""
 
     recorder: DeskRecorder
     reader: JournalReader
+    clock: Clock
 
     def __post_init__(self) -> None:
         self.books = next(reversed(self.reader.equity()), None)
+        self._waiting: dict[str, tuple[Order, date, datetime]] = {}
+        self._taken = set[str]()
         super().__post_init__()
+
+    async def place(self, order: Order) -> OrderUpdate:
+        """Take an order. An update that names the open at which it fills says that the one before has passed."""
+        update = await super().place(order)
+        filled_in, time = fill_session(self.calendar, order, self.clock.now())
+        if filled_in == session_after(self.calendar, order.session):
+            return update
+        passed = f"the open after {order.session} has passed: it fills at that of {time:%Y-%m-%d %H:%M} UTC"
+        return replace(update, detail=passed)
 
     async def settle(self, session: date) -> Settlement:
         """Play every session after the last closed one up to `session`, with the orders that wait in the journal. The
         first run of a desk only opens its books."""
-        waiting = [] if self.books is None else self._waiting(session)
-        due = [order for order in waiting if order.session < session]
-        for order in due:
-            self.recorder.resumed(order)
-        if due:
-            self.take_over(due, session)
+        self._waiting = {} if self.books is None else self._found_waiting(session)
+        for order, fills, _ in self._waiting.values():
+            if fills <= session:
+                self.recorder.resumed(order)
         settlement = await super().settle(session)
-        later = [order for order in waiting if order not in due]
-        if later:
-            self.take_over(later, session)
+        for order, fills, _ in self._waiting.values():
+            if fills > session:
+                self.take_over([order], order.session)
         return settlement
 
-    def _waiting(self, session: date) -> list[Order]:
-        """Orders that the market has taken and not filled; what was cut short on its way there in an earlier session
-        expires."""
-        found = []
+    def _play(self, session: date) -> SettledSession:
+        """One session, before whose open the orders that fill in it are taken."""
+        for order, fills, _ in self._waiting.values():
+            if fills <= session and order.id not in self._taken:
+                self._taken.add(order.id)
+                self.take_over([order], session)
+        return super()._play(session)
+
+    def _sent_after(self, order: Order) -> date:
+        return previous_session(self.calendar, self._waiting[order.id][1])
+
+    def _dated(self, activity: MarketActivity, session: date, *, at_open: bool) -> MarketActivity:
+        def dated(fill: Fill) -> Fill:
+            calendar = AroundTheClock() if is_crypto(fill.symbol) else self.calendar
+            if not at_open:
+                return replace(fill, time=calendar.closes_at(session))
+            opens, waited = calendar.opens_at(session), self._waiting.get(fill.order_id)
+            return replace(fill, time=opens if waited is None else max(opens, waited[2]))
+
+        return activity._replace(fills=tuple(map(dated, activity.fills)))
+
+    def _found_waiting(self, session: date) -> dict[str, tuple[Order, date, datetime]]:
+        """Orders that the market has taken and not filled, each with the session and the moment at which it fills; what
+        was cut short on its way there in an earlier session expires."""
+        found = {}
         for entry in self.reader.orders(open_only=True):
             order = entry.order
             if order.state is OrderState.SUBMITTING and order.session < session:
                 self.recorder.expire(order, "its submission was cut short")
             elif order.state is OrderState.ACKNOWLEDGED:
-                found.append(order)
+                found[order.id] = order, *fill_session(self.calendar, order, self.reader.sent_at(order.id))
         return found
 
 

@@ -117,6 +117,7 @@ class SimulatedBroker:
         self._closed = closed
         self._waited: dict[str, date] = {}
         self._waits: list[str] = []
+        self._after: dict[str, date] = {}
         self._opened: date | None = None
         self._pending: list[Order] = []
         self._reported: dict[str, OrderUpdate] = {}
@@ -147,9 +148,9 @@ class SimulatedBroker:
         """The orders that wait because nothing was traded in their symbol."""
         return tuple(order for order in self._pending if self._waits_for_a_trade(order))
 
-    def submit(self, order: Order) -> OrderUpdate:
-        """Take an order that is intended or being submitted. An id is taken once: a later order of the same id does
-        nothing and gets the state of the first."""
+    def submit(self, order: Order, *, after: date | None = None) -> OrderUpdate:
+        """Take an order that is intended or being submitted, sent `after` a session: by default the one that it was
+        decided on. An id is taken once: a later order of the same id does nothing and gets the state of the first."""
         known = self._reported.get(order.id)
         if known is not None:
             return known
@@ -160,6 +161,7 @@ class SimulatedBroker:
         if min(order.notional or ZERO, order.quantity or ZERO) < 0 or not (order.notional or order.quantity):
             return self._end(order, OrderState.REJECTED, "an order needs a quantity or notional above zero")
         self._pending.append(order.moved(OrderState.ACKNOWLEDGED))
+        self._after[order.id] = after or order.session
         update = self._reported[order.id] = OrderUpdate(order.id, OrderState.ACKNOWLEDGED)
         return update
 
@@ -369,8 +371,9 @@ class SimulatedBroker:
         """True for an order that could have filled in a session that is closed."""
         if self._closed is None:
             return False
-        return order.session < self._closed or (
-            order.session == self._closed and self.rules.fill_at is FillAt.SAME_CLOSE
+        after = self._after[order.id]
+        return after < self._closed or (
+            after == self._closed and self.rules.fill_at is FillAt.SAME_CLOSE
         )
 
     def _execute(self, order: Order, session: date, tape: _Tape, quoted: Decimal) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from conftest import Running, shown, until
@@ -293,7 +294,8 @@ def test_the_state_of_an_order_follows_mode_answer_and_time(asking: FakeDesk) ->
     def seen(asks: bool = True, later: timedelta = timedelta(0)) -> dict[str, Waiting]:
         hour = timedelta(hours=1)
         with JournalReader(asking.journal) as reader:
-            state = control_state(reader, asks=asks, stays_until=lambda session: NOW + hour, now=NOW + later)
+            times = SimpleNamespace(stays_until=lambda session: NOW + hour, fills_at=lambda order, now: None)
+            state = control_state(reader, asks=asks, times=times, now=NOW + later)
         return {one.order.symbol: one.state for one in state.orders}
 
     assert seen() == {SYMBOLS[0]: Waiting.APPROVAL, SYMBOLS[1]: Waiting.APPROVAL, SYMBOLS[2]: Waiting.SENT}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import counted
 from engine.errors import MalformedData
 from tui.commands.options import json_option
 from tui.console import show_document
@@ -63,12 +64,17 @@ def _check(journal: JournalFile, head: str | None, verify: bool, as_json: bool) 
         yield from (f"{journal.path}: {fault}" for fault in done.faults or ("sound",))
         if done.faults:
             yield "put a backup in its place: paperdesk restore FILE"
+        if done.undated_fills:
+            count = counted(done.undated_fills, "trade")
+            yield f"{count} of an older Paperdesk without a time: not checked against when the orders were sent"
         if chain := document.get("chain"):
             earlier = f", where {chain['earlier']:,} rows were there already" if chain["earlier"] else ""
             yield f"{chain['links']:,} rows are chained since version {chain['since']}{earlier}: none was changed"
             yield f"head {chain['head']}"
 
-    document = checked_document(_head(journal), done.faults, done.updated_from, done.chain, verify=verify)
+    document = checked_document(
+        _head(journal), done.faults, done.updated_from, done.chain, undated_fills=done.undated_fills, verify=verify
+    )
     show_document(document, as_json, lines)
     return MalformedData.exit_code if done.faults else 0
 

@@ -105,6 +105,7 @@ def _effect(view: Snapshot, order: Order) -> list[tuple[str, str]]:
         value=books.value,
         others=others,
         time=view.now if quote.live else None,
+        fills_at=next((one.fills_at for one in view.controls.orders if one.order.id == order.id), None),
     )
     days = 0 if view.now is None else (view.now.date() - quote.session).days
     return effect_facts(

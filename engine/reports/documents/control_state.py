@@ -39,6 +39,7 @@ class OpenOrder:
     until: when it is too late to send it, UTC; None where it was sent.
     decided: the order in the size that was decided, where an operator has edited it; else None.
     undoable: True where an answer or an edit can be taken back.
+    fills_at: the open at which it fills if it is sent now, UTC; None where it fills at once, or was sent.
     """
 
     order: Order
@@ -46,6 +47,7 @@ class OpenOrder:
     until: datetime | None = None
     decided: Order | None = None
     undoable: bool = False
+    fills_at: datetime | None = None
 
     @property
     def waits(self) -> bool:

@@ -3,12 +3,12 @@ them and the app asks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from engine.domain.order import Order, OrderState
-from engine.execution.controls import Approval, Halted, Paused, answers_of, halted, not_sent, paused
+from engine.execution.controls import Approval, Halted, OrderTimes, Paused, answers_of, halted, not_sent, paused
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.messages.commands import in_force
@@ -20,9 +20,7 @@ from engine.reports.documents.row_json import Row
 SCHEMA = 1
 
 
-def control_state(
-    reader: JournalReader | None, *, asks: bool, stays_until: Callable[[date], datetime], now: datetime | None
-) -> ControlState:
+def control_state(reader: JournalReader | None, *, asks: bool, times: OrderTimes, now: datetime | None) -> ControlState:
     """Read a desk's controls; without a reader, for a desk that never ran, nothing is open. Raises what JournalReader
     raises.
 
@@ -37,12 +35,13 @@ def control_state(
     found = []
     for entry in entries:
         order = entry.order
-        until = stays_until(order.session) if order.state is OrderState.INTENDED else None
+        until = times.stays_until(order.session) if order.state is OrderState.INTENDED else None
         state = _waiting(
             order, asks, answers.get(order.id), late=until is not None and now is not None and now >= until
         )
         undoable = until is not None and bool(held.get(order.id))
-        found.append(OpenOrder(order, state, until, entry.decided, undoable))
+        fills = None if until is None or now is None else times.fills_at(order, now)
+        found.append(OpenOrder(order, state, until, entry.decided, undoable, fills))
     orders = tuple(sorted(found, key=lambda one: not one.waits))
     return ControlState(halted=halted(reader), paused=paused(reader), orders=orders)
 

@@ -155,7 +155,7 @@ def orders_document(records: Records, *, symbol: str | None = None, open_only: b
             **row_json.order(entry.order, entry.decided),
             "run": entry.run,
             "time": entry.time.isoformat(),
-            "fills": [row_json.trade(fill) for fill in fills.get(entry.order.id, ())],
+            "fills": [row_json.desk_fill(fill) for fill in fills.get(entry.order.id, ())],
             "detail": entry.ended or None,
         }
         for entry in entries[-last:]

@@ -15,11 +15,18 @@ SCHEMA = 1
 
 
 def checked_document(
-    head: Row, faults: Sequence[str], updated_from: int | None, chain: ChainState | None, *, verify: bool
+    head: Row,
+    faults: Sequence[str],
+    updated_from: int | None,
+    chain: ChainState | None,
+    *,
+    undated_fills: int = 0,
+    verify: bool,
 ) -> Row:
-    """A check: its faults, and the version that the journal had where it was brought up to date; with `verify` the
-    chain of hashes, null where it is not sound."""
+    """A check: its faults, the version that the journal had where it was brought up to date, and the number of trades
+    without a time; with `verify` the chain of hashes, null where it is not sound."""
     checked = {**head, "sound": not faults, "faults": list(faults), "updated_from": updated_from}
+    checked["undated_fills"] = undated_fills
     if not verify:
         return checked
     names = ("links", "head", "since", "earlier")

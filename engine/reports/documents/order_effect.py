@@ -28,6 +28,7 @@ class OrderEffect:
         a portfolio without value.
     cash_after: in the quote currency, less what the open orders may take; what they sell brings nothing yet.
     open_orders: the number of those beside it.
+    fills_at: the open at which it fills if it is sent now, UTC; None where it fills at once, or that is not known.
     """
 
     price: Decimal
@@ -40,6 +41,7 @@ class OrderEffect:
     after: float | None
     cash_after: Decimal
     open_orders: int
+    fills_at: datetime | None = None
 
 
 def order_effect(
@@ -51,6 +53,7 @@ def order_effect(
     value: Decimal,
     others: Iterable[Order] = (),
     time: datetime | None = None,
+    fills_at: datetime | None = None,
 ) -> OrderEffect:
     """The effect of an order at the close of a session, or at a price of the moment `time`, on a portfolio of that
     value beside `others` that are open. Raises what `price` raises for a symbol without one."""
@@ -69,6 +72,7 @@ def order_effect(
         after=parts[1],
         cash_after=power.cash - power.reserved - _signed(order, last) * last,
         open_orders=len(beside),
+        fills_at=fills_at,
     )
 
 
@@ -87,5 +91,5 @@ def effect_row(effect: OrderEffect | None) -> Row | None:
         "shares": str(round(effect.shares, 4)),
         **money,
         **row_json.fields(effect, "amount"),
-        **row_json.fields(effect, "before", "after", "open_orders"),
+        **row_json.fields(effect, "before", "after", "open_orders", "fills_at"),
     }

@@ -55,6 +55,11 @@ def trade(fill: Fill) -> Row:
     return {**known, "owner": YOU if is_own(fill.order_id) else fill.book or DESK}
 
 
+def desk_fill(fill: Fill) -> Row:
+    """A trade of a desk: `filled_at` is when, UTC; null where it was booked by a program that did not keep it."""
+    return {**trade(fill), "filled_at": fill.time and fill.time.isoformat()}
+
+
 def cash_flow(flow: CashFlow) -> Row:
     """Cash that moved without a trade."""
     return fields(flow, "session", "symbol", "kind", "amount")

@@ -14,7 +14,7 @@ from engine.domain.order import Fill, OrderState, Side
 from engine.domain.order_id import is_own
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
-from engine.execution.controls import approvals, halted, paused, stays_until
+from engine.execution.controls import OrderTimes, approvals, halted, paused
 from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost, RunEntry
 from engine.journal.reader import JournalReader
@@ -89,8 +89,9 @@ def late_orders(
     calendar and a time (UTC)."""
     if records.reader is None or calendar is None or now is None:
         return frozenset()
+    times = OrderTimes(calendar, symbols, real_time=False)
     waiting = [one.order for one in records.reader.orders(open_only=True) if one.order.state is OrderState.INTENDED]
-    return frozenset(one.id for one in waiting if now >= stays_until(calendar, symbols, one.session))
+    return frozenset(one.id for one in waiting if now >= times.stays_until(one.session))
 
 
 def _settings(records: Records, reader: JournalReader, run: RunEntry | None) -> Row:

@@ -99,6 +99,7 @@ def test_the_check_brings_up_to_date_once(run: Run, old: Path) -> None:
         "sound": True,
         "faults": [],
         "updated_from": None,
+        "undated_fills": 0,
     }
     assert run("decisions").code == 0
 

@@ -175,7 +175,7 @@ def test_a_halt_between_the_limits_and_the_venue_ends_the_order(
     run: Run, evening: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     halt(places.desk_journal("demo"), EVENING, "earnings")
-    monkeypatch.setattr("engine.app.own_orders._halt_words", lambda reader: "")
+    monkeypatch.setattr("engine.app.own_orders._halt_words", lambda *given: "")
     ended = order(run, "BUY", "ORVL", "--amount", "500", code=1)
     assert (ended["order"]["state"], ended["detail"]) == ("canceled", "the desk was halted before it was sent")
     run("resume")

@@ -1,0 +1,2 @@
+-- When a trade happened, UTC; NULL in a backtest, and in rows of before.
+ALTER TABLE fills ADD COLUMN time TEXT
