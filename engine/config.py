@@ -144,6 +144,8 @@ class WatchConfig(_Section):
     """Minutes after a close at which its session is decided."""
     every: int = Field(0, ge=0, le=390)
     """Minutes between two cycles within a session, at a broker; 0: once a day."""
+    check_every: int = Field(15, ge=0, le=390)
+    """Minutes between two comparisons of a broker's account with the journal while its market is open; 0: none."""
     in_app: bool = False
     """Watching by the open app too, in place of waiting for a key."""
 

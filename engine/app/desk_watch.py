@@ -22,13 +22,24 @@ from engine.app.desk_journal import DeskJournal
 from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
 from engine.app.market_data import held_symbols
+from engine.app.notification import notify_of
+from engine.app.price_check import prices_now
 from engine.app.runs import interrupted_cycle, is_decided
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
-from engine.errors import NO_DESK_SYMBOLS, ConfigError, CredentialsRefused, InvariantBroken, PaperdeskError, UsageError
-from engine.execution.controls import pause_of
+from engine.errors import (
+    NO_DESK_SYMBOLS,
+    ConfigError,
+    CredentialsRefused,
+    DeskHalted,
+    InvariantBroken,
+    PaperdeskError,
+    UsageError,
+)
+from engine.execution.controls import halt, halt_of, pause_of
 from engine.market.live_prices import LivePrices
+from engine.market.trading_hours import is_open
 from engine.messages.events import CycleFailed, Noticed, Publish
 from engine.ports import Calendar, Clock
 from engine.services import Services
@@ -111,6 +122,8 @@ class DeskWatch:
         self._prices = LivePrices()
         self._failed: tuple[date | None, str] = None, ""
         """The session and the text of the last failure: a cycle that is tried again notifies of it once."""
+        self._off = set[str]()
+        """The prices off the broker's that were published."""
         self._cut_short = False
         """True where a pause kept the last run after a close from deciding, also where it is over by now."""
 
@@ -124,7 +137,7 @@ class DeskWatch:
             self._notice("warning", NO_CYCLES_WITHIN)
         calendar = services.desk_calendar(services.symbols)
         async with self._time() as sleep:
-            feed = asyncio.create_task(self._follow())
+            beside = [asyncio.create_task(self._follow()), asyncio.create_task(self._check(calendar, sleep))]
             try:
                 watch = Watch(
                     calendar=calendar,
@@ -138,10 +151,11 @@ class DeskWatch:
                 )
                 await watch.run()
             finally:
-                feed.cancel()
+                for task in beside:
+                    task.cancel()
                 if self._bookings is not None:
                     self._bookings.drop()
-                await asyncio.gather(feed, return_exceptions=True)
+                await asyncio.gather(*beside, return_exceptions=True)
 
     @asynccontextmanager
     async def _time(self) -> AsyncIterator[Sleep]:
@@ -214,6 +228,43 @@ class DeskWatch:
                 await feed.follow(tuple(symbols), self._take)
         except PaperdeskError as error:
             self._notice("error", f"no live prices and news: {error}")
+
+    async def _check(self, calendar: Calendar, sleep: Sleep) -> None:
+        """Compare positions and cash of the account with the journal, every so often while its market is open; where
+        they disagree the desk is halted, and an operator is notified once."""
+        every = timedelta(minutes=self._services.config.watch.check_every)
+        if self._services.broker is None or not every:
+            return
+        due = self._clock.now() + every
+        while True:
+            await sleep(_NAP)
+            now = self._clock.now()
+            if now < due:
+                continue
+            due = now + every
+            if is_open(calendar, now) and halt_of(places.desk_journal(self._services.desk)) is None:
+                async with self._turn:
+                    await self._compare()
+
+    async def _compare(self) -> None:
+        try:
+            await book_fills(self._services, self._publish)
+            for fault in await prices_now(self._services, lambda text: None):
+                if fault.text not in self._off:  # said once
+                    self._off.add(fault.text)
+                    self._notice("error", f"frozen in the next run: {fault.text}")
+        except DeskHalted as error:
+            halt(places.desk_journal(self._services.desk), self._clock.now(), str(error))
+            self._report("error", f"the desk is halted: {error} (code {error.exit_code})")
+            problem = error
+
+            async def failed(*given: object) -> DeskRunResult:
+                raise problem
+
+            with suppress(PaperdeskError):
+                await notify_of(self._services, failed, self._publish)
+        except PaperdeskError as error:
+            self._notice("warning", f"the account is not compared: {error} (code {error.exit_code})")
 
     def _take(self, message: FeedMessage) -> None:
         self._prices.update(message)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from decimal import Decimal
 
-from engine.app.desk_context import DeskContext
-from engine.app.market_data import broker_closes
+from engine.app.desk_context import DeskContext, desk_account, desk_context
+from engine.app.desk_journal import DeskJournal
+from engine.app.market_data import broker_closes, held_symbols, load_desk
 from engine.domain.market import Symbol, from_nano, is_crypto
 from engine.errors import PaperdeskError
 from engine.market.as_of import Market
 from engine.market.price_faults import PriceFault
+from engine.services import Services
 
 FROZEN = Decimal("0.05")
 """The part of the broker's close by which a symbol's own may differ, at most, for it to be decided on; more where the
@@ -47,3 +49,14 @@ async def off_prices(
             advice = "fetch the bars again (`paperdesk fetch bars --again`), or correct those of the data folder"
             faults.append(PriceFault(symbol, session, f"{text}: {advice}"))
     return tuple(faults)
+
+
+async def prices_now(services: Services, warn: Callable[[str], None]) -> tuple[PriceFault, ...]:
+    """The faults that a run of the desk would find now, between two of them; the next one freezes their symbols. Raises
+    what the data and the broker raise."""
+    assert services.broker is not None
+    with DeskJournal(services.desk) as journal:
+        async with desk_account(services, services.broker) as account:
+            context = desk_context(services, journal, account=account)
+            market = await load_desk(services, context.session, held_symbols(journal.reader), prices_only=True)
+            return await off_prices(context, market, {one.symbol for one in market.faults}, warn)

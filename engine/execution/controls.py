@@ -16,7 +16,7 @@ from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Order, OrderState
 from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.reader import JournalReader
-from engine.market.trading_hours import completed_at, fill_session, session_after
+from engine.market.trading_hours import completed_at, fill_session, is_open, session_after
 from engine.messages.commands import (
     Approve,
     Command,
@@ -91,6 +91,14 @@ def paused(reader: JournalReader) -> Paused | None:
     return Paused(last[0], last[1].reason)
 
 
+def halt_of(journal: Path) -> Halted | None:
+    """The halt of a journal's desk, one that never ran included. Raises what JournalReader raises."""
+    if not journal.exists():
+        return None
+    with JournalReader(journal) as reader:
+        return halted(reader)
+
+
 def pause_of(journal: Path) -> Paused | None:
     """The pause of a journal's desk, one that never ran included. Raises what JournalReader raises."""
     if not journal.exists():
@@ -146,10 +154,8 @@ class OrderTimes:
         """The open at which an order that is sent at a moment fills, UTC; None where it fills at once."""
         if not self.real_time:
             return fill_session(self.calendar, order, now)[1]
-        day = now.date()
-        today = () if is_crypto(order.symbol) else self.calendar.sessions(day, day)
-        is_open = bool(today) and self.calendar.opens_at(day) <= now < self.calendar.closes_at(day)
-        return None if is_open or is_crypto(order.symbol) else fill_session(self.calendar, order, now)[1]
+        at_once = is_crypto(order.symbol) or is_open(self.calendar, now)
+        return None if at_once else fill_session(self.calendar, order, now)[1]
 
 
 def halt(journal: Path, now: datetime, reason: str = "") -> tuple[Halted, bool]:

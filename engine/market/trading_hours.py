@@ -173,6 +173,12 @@ def session_after(calendar: Calendar, session: date) -> date:
     return following[0]
 
 
+def is_open(calendar: Calendar, now: datetime) -> bool:
+    """True while a session goes on."""
+    following = session_after(calendar, calendar.last_closed(now))
+    return calendar.opens_at(following) <= now
+
+
 def fill_session(calendar: Calendar, order: Order, sent: datetime) -> tuple[date, datetime]:
     """The session at whose open an order that was sent at a moment fills on a market with a price a day, and when
     that is, UTC: the first open after it was sent. Crypto has its open at midnight; where a cycle decided, one that is

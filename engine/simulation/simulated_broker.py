@@ -372,9 +372,7 @@ class SimulatedBroker:
         if self._closed is None:
             return False
         after = self._after[order.id]
-        return after < self._closed or (
-            after == self._closed and self.rules.fill_at is FillAt.SAME_CLOSE
-        )
+        return after < self._closed or (after == self._closed and self.rules.fill_at is FillAt.SAME_CLOSE)
 
     def _execute(self, order: Order, session: date, tape: _Tape, quoted: Decimal) -> None:
         model, symbol, side = self._model, order.symbol, order.side

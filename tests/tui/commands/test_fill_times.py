@@ -98,7 +98,7 @@ def test_a_whole_run_after_the_open_says_that_it_has_passed_and_fills_at_the_nex
     run: Run, folder_desk: Path, at: At
 ) -> None:
     days = ("2025-03-13", "2025-03-14", "2025-03-17", "2025-03-18", "2025-03-19", "2025-03-20", "2025-03-21")
-    for decided, now, following in zip(days, days[1:], days[2:], strict=False):
+    for decided, now, _ in zip(days, days[1:], days[2:], strict=False):
         at(f"{now}T19:55")
         done = run("--daily", "--json")
         assert (done.code, done.json["session"]) == (0, decided)
@@ -106,6 +106,7 @@ def test_a_whole_run_after_the_open_says_that_it_has_passed_and_fills_at_the_nex
         if sent:
             break
     assert sent, "the rules order something in five sessions"
+    following = days[days.index(now) + 1]
     opens = f"{following} 13:30 UTC"
     assert f"the open after {decided} has passed" in done.err and opens in done.err, done.err
     at(f"{now}T21:00")

@@ -17,7 +17,7 @@ from engine.app.desk_watch import DeskWatch
 from engine.config import load_config
 from engine.journal.reader import JournalReader
 from engine.messages.events import CycleFailed, Event, Noticed, RunFinished
-from tests.tui.commands.conftest import OpenBroker, Run, after_close
+from tests.tui.commands.conftest import OpenBroker, Run, after_close, ordered
 
 START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)
 COIN = "WRNN-USD"
@@ -141,6 +141,40 @@ def test_a_watch_goes_on_while_an_entry_is_awaited(
     assert any(isinstance(one, Noticed) and "awaited until" in one.text for one in heard)
     told = {type(one) for one in heard if isinstance(one, Noticed) and "(code 75)" in one.text}
     assert told == {CycleFailed}, "an app offers to try it again"
+
+
+def test_a_watch_halts_the_desk_where_a_position_changes_behind_its_back(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    monkeypatch.setattr(desk_watch, "LOCAL_CHECKS", 0.01)
+    monkeypatch.setattr(desk_watch, "_NAP", 0.01)
+    config = load_config(places.config_file()).config
+    heard: list[Event] = []
+
+    async def watch() -> None:
+        halts = asyncio.Event()
+
+        def publish(event: Event) -> None:
+            heard.append(event)
+            if isinstance(event, Noticed) and event.text.startswith("next: "):
+                ordered(sandbox, "ORVL", "3")
+                sandbox.advance("open")
+                sandbox.advance("20m")
+            if isinstance(event, CycleFailed) and "(code 79)" in event.text:
+                halts.set()
+
+        watching = asyncio.create_task(DeskWatch(services(config), publish).run())
+        await asyncio.wait({watching, asyncio.create_task(halts.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+    asyncio.run(watch())
+    status = run("status", "--json").json
+    assert status["halted"] is not None and "ORVL" in status["halted"]["reason"]
+    assert run("order", "buy", "TMBK", "--amount", "500", "--yes").code in (1, 79)
 
 
 @pytest.mark.slow
