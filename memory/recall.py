@@ -204,7 +204,7 @@ class LayeredMemory:
         self._flush()
         marks = self.marks(record_id, now)
         made = mark(self.record(record_id), marks, cause, float(now), key)
-        if made is None:
+        if made is None or self._is_written(made):
             return None
         (touch,) = self._write([made])
         if cause is Cause.FORGOTTEN:
@@ -407,11 +407,14 @@ class LayeredMemory:
             return None
         cause, changed = change(state)
         touch = Touch(record_id, cause, changed, key)
-        if any(written.identity == touch.identity for written in self._store.touches(record_id)):
+        if self._is_written(touch):
             return None
         if now < state.step:
             raise TimeOrder(f"{key}: step {now} is before {state.step}, when {record_id} last changed")
         return touch
+
+    def _is_written(self, touch: Touch) -> bool:
+        return any(written.identity == touch.identity for written in self._store.touches(touch.record_id))
 
     def _write(self, touches: Sequence[Touch]) -> list[Touch]:
         numbered = [replace(touch, sequence=self._head.rows + n) for n, touch in enumerate(touches, 1)]

@@ -17,7 +17,7 @@ from engine.app.desk_journal import DeskJournal
 from engine.clock import SyncedClock
 from engine.domain.run import RunKind, RunOutcome
 from engine.market.trading_hours import completed_at, session_after
-from engine.messages.commands import CONTROLS
+from engine.messages.commands import CONTROLS, ChangeMemory
 
 if TYPE_CHECKING:
     from engine.journal.reader import JournalReader
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DECIDED = (RunOutcome.DONE, RunOutcome.WAITING)
 TICK = timedelta(seconds=1)
+MOMENT = timedelta(milliseconds=1)
+"""Least time between two commands: what they did is told apart by it."""
 
 
 def session_reached(reader: JournalReader | None) -> date:
@@ -56,8 +58,8 @@ def _recorded(reader: JournalReader | None) -> Iterator[datetime]:
     for run in (reader.latest_run(), reader.latest_run(RunKind.ORDER)):
         if run is not None:
             yield run.ended or run.started
-    if (command := reader.last_command(*CONTROLS)) is not None:
-        yield command[0]
+    if (command := reader.last_command(*CONTROLS, ChangeMemory)) is not None:
+        yield command[0] + MOMENT
 
 
 class DemoTime:

@@ -123,7 +123,7 @@ def test_an_edit_past_the_triggers_is_named(run: Run, journal: Path, edit: str) 
         assert connection.execute(statement).rowcount == 1
     said = run("journal", "check")
     assert said.code == 65
-    assert words in said.out and "paperdesk journal restore FILE" in said.out
+    assert words in said.out and "paperdesk restore FILE" in said.out
 
 
 def test_a_tail_that_was_cut_off_is_found_by_a_known_head(run: Run, journal: Path) -> None:
@@ -159,11 +159,11 @@ def test_a_journal_of_version_1_is_chained_from_its_update_on(run: Run, journal:
 
 
 def test_copies_keep_the_chain(run: Run, journal: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
+    copy = tmp_path / "copy.zip"
     head = run("journal", "check", "--verify", "--json").json["chain"]["head"]
-    assert run("journal", "backup", str(copy)).code == 0
+    assert run("backup", str(copy)).code == 0
     assert run("--daily", "--session", "2025-03-17").code == 0
-    assert run("journal", "restore", str(copy)).code == 0
+    assert run("restore", str(copy)).code == 0
     assert run("journal", "check", "--verify", "--json").json["chain"]["head"] == head
 
 
