@@ -318,7 +318,7 @@ def desk_folder(run: Run, fresh: Path, demo_folder: Callable[[date], Path], tmp_
     folder = tmp_path / "data"
     for kind, suffix in (("prices", "csv"), ("actions", "csv"), ("news", "jsonl"), ("filings", "jsonl")):
         (folder / kind).mkdir(parents=True)
-        for symbol, demo in (("AAA", "ORVL"), ("BBB", "HLXM")):
+        for symbol, demo in (("AAA", "ORVL"), ("BBB", "PLWY")):
             shutil.copy(
                 demo_folder(date(2025, 7, 11)) / kind / f"{demo}.{suffix}", folder / kind / f"{symbol}.{suffix}"
             )
