@@ -90,7 +90,9 @@ class Market:
         known. By the actions up to the row or, without any on file, by the column of adjusted closes."""
         history, actions = self.histories[symbol], self.actions[symbol]
         found = self._growth.get(symbol)
-        if found is None or found[0] is not history or found[1] is not actions:
+        # An arena's market grows in place.
+        grown = found is not None and len(found[2]) != len(history)
+        if found is None or grown or found[0] is not history or found[1] is not actions:
             found = history, actions, _growth(history, actions)
             self._growth[symbol] = found
         return found[2]

@@ -29,7 +29,7 @@ from engine.errors import MalformedData
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.market.as_of import ArrayMarketAsOf
-from engine.market.trading_hours import desk_calendar
+from engine.market.trading_hours import decision_time, desk_calendar
 from engine.messages.events import Event, Noticed
 from memory.record import Layer, MemoryRecord
 from tests.connectors.wiring.few_symbols import FewSymbols
@@ -72,7 +72,7 @@ def remembered(spec: RunSpec) -> list[MemoryRecord]:
 
 
 @pytest.mark.parametrize("preset", ["desk", "tradinggpt-single"])
-def test_a_figure_is_remembered_deep_at_the_first_decision_after_it_came_out(preset: str) -> None:
+def test_a_figure_is_remembered_deep_and_born_at_the_close_by_which_it_was_known(preset: str) -> None:
     spec = replace(SPEC, preset=preset, run=f"deep-{preset}")
     records = remembered(spec)
     series = asyncio.run(load_macro(services(Config()), spec.data, spec.last))
@@ -86,7 +86,12 @@ def test_a_figure_is_remembered_deep_at_the_first_decision_after_it_came_out(pre
             after = None if before is None else calendar.closes_at(before)
             release = series[name].release(after, calendar.closes_at(session))
             if release is not None:
-                expected.setdefault((name, str(release.date)), session)
+                known = next(
+                    day
+                    for day in calendar.sessions(date(2023, 6, 1), session)
+                    if decision_time(calendar, day) >= release.available_at
+                )
+                expected.setdefault((name, str(release.date)), known)
     assert born == expected
     assert len([key for key in born if key[0] == "ICSA"]) == 3
 

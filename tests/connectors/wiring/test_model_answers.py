@@ -120,8 +120,9 @@ def test_a_bad_answer_is_quoted_back_in_part_and_stored_up_to_a_limit(server: Fa
     assert (first.outcome, second.outcome) == ("sent back", "answered")
     assert first.reason == "malformed: the answer is too long: 320108 characters, 100000 at most"
     assert len(first.result.text) == 100_000
-    assert first.result.text.startswith(second.messages[1].text[:2_000])
-    assert second.messages[1].text.endswith(" ... (98000 more characters)")
+    # Quoted with the complaint, fenced as what a model wrote; the turn before it is ours alone.
+    assert second.messages[1].text == "(This answer cannot be used.)"
+    assert first.result.text[:2_000] + " ... (98000 more characters)" in second.messages[2].text
     assert actions == [Action.BUY] * 3
     # What was recorded answers the same questions again.
     asked = len(server.requests)

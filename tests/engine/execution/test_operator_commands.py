@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -244,7 +245,7 @@ def test_an_answer_on_an_order_that_ends_meanwhile_names_its_end(tmp_path: Path,
         desk="desk",
         journal=desk.journal,
         mode=TradingMode.ASK,
-        stays_until=ended,
+        times=SimpleNamespace(stays_until=ended, fills_at=lambda order, now: None),
         now=now(desk),
         edit=lambda order_id, size: Edit(order_id),
         effects=lambda orders: {},
