@@ -190,7 +190,8 @@ def running(tmp_path: Path) -> Running:
         )
         async with app.run_test(size=size, notifications=notifications) as pilot:
             if open_desk is None:
-                await until(pilot, lambda: app.bridge.snapshot().services is not None)
+                await until(pilot, lambda: app.bridge.snapshot().services is not None or app.bridge.snapshot().trouble)
+                assert not app.bridge.snapshot().trouble, app.bridge.snapshot().trouble
                 await shown(pilot)
             yield pilot
             app.bridge.stop()

@@ -119,7 +119,7 @@ class FakeDesk:
         self.feed: LiveFeed | None = None
         self.costs = self.default_costs = "next open, 5 bp, 0 %"
         self.rehearsal = SimpleNamespace(reason="")
-        self.watches = self.is_demo = self.moves_on = self.books_fills = False
+        self.watches = self.is_demo = self.moves_on = self.books_fills = self.real_time = False
         self.booked: list[datetime] = []
         self.undo_seconds, self.notify = 0.0, True
         self.changed: Callable[[], str] = lambda: ""
