@@ -219,7 +219,7 @@ def _operation(services: Services) -> tuple[list[Finding], list[Finding]]:
     with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
         if journal.reader is None:
             return [], []
-        found, runs = operation_rows(journal.reader, None, services.clock.now()), []
+        found, runs = operation_rows(journal.reader, None, by_desk_time(services).clock.now()), []
         for run in found["runs"][:1]:
             code = "exit code not recorded" if run["exit_code"] is None else f"exit code {run['exit_code']}"
             said = f"{run['id']}: {run['outcome']}, {code}"

@@ -196,7 +196,20 @@ def test_orders_beyond_cash_or_shares_go_back_and_then_abstain(
     desk(LOCAL_PRICE)
     dear = {"explanation": "All in.", "orders": [_buy("ORVL", 60), _buy("BXWD", 60)]}
     monkeypatch.setitem(PORTFOLIO, "orders", dear)
-    done = run("backtest", "--preset", "arena", *WINDOW[:-4], "--to", "2025-03-05", "--run", "arena", "--yes", "--json")
+    done = run(
+        "backtest",
+        "--preset",
+        "arena",
+        *WINDOW[:-4],
+        "--to",
+        "2025-03-05",
+        "--run",
+        "arena",
+        "--yes",
+        "--json",
+        "--abstain-limit",
+        "0",
+    )
     assert done.code == 0 and {one["action"] for one in done.json["decisions"]} == {"ABSTAIN"}
     assert {one["reason"] for one in done.json["decisions"]} == {
         "malformed: orders: the purchases take 120 %, 100.0 % can be spent"

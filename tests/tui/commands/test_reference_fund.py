@@ -55,7 +55,7 @@ def test_a_published_file_is_imported_and_guides_training_alone(run: Run, folder
     # The fund leaves the symbol on the 12th and comes back on the 14th; the test falls into what it buys later.
     file.write_text(published([1_000_000, 900_000, 0, 0, 1_200_000, 1, 2_000_000, 1, 2_000_000, 1]))
     done = run("import", "holdings", str(file), "--symbol", "ARKK", "--data", str(folder))
-    assert done.code == 0 and "remark below the table" in done.out, done.err
+    assert done.code == 0 and "note: passed over in the table: The principal risks of investing" in done.out, done.err
     guided = backtest(run, folder, *WINDOW, "--run", "guided")
     assert any("no holdings of ARKQ, ARKF" in note for note in guided["notes"])
     with JournalReader(places.run_journal("guided")) as reader:
