@@ -91,13 +91,13 @@ def test_what_a_killed_run_has_decided_is_sent_once_by_whoever_comes_next(run: R
 
     document = run("--daily", "--session", NEXT, "--json").json
     assert document["outcome"] == "done" and [*document["decided_alone"]] == ["ORVL"]
-    assert _states(run) == {"ORVL": "acknowledged", "HLXM": "acknowledged"}
+    assert _states(run) == {"ORVL": "acknowledged"}
     assert sorted(set(decided())) == sorted(decided())
     with JournalReader(places.desk_journal("demo")) as reader:
         assert {one.outcome for one in reader.runs() if str(one.session) == NEXT} == {"done"}
 
 
-def test_an_order_of_its_own_waits_beside_the_others_and_is_sent_once_it_is_approved(
+def test_an_order_of_its_own_waits_while_the_others_are_decided_and_is_sent_once_it_is_approved(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
@@ -106,10 +106,10 @@ def test_an_order_of_its_own_waits_beside_the_others_and_is_sent_once_it_is_appr
     waiting = alone(run, "ORVL", "--json").json
     assert waiting["outcome"] == "waiting" and len(waiting["waiting"]) == 1
     rest = run("--daily", "--session", NEXT, "--json").json
-    assert rest["outcome"] == "waiting" and _states(run) == {"ORVL": "intended", "HLXM": "intended"}
-    for done, symbol in enumerate(("ORVL", "HLXM")):
-        assert run("approve", symbol).code == 0
-        assert _states(run) == {"ORVL": "acknowledged", "HLXM": "acknowledged" if done else "intended"}
+    # The others are held that day.
+    assert rest["outcome"] == "done" and _states(run) == {"ORVL": "intended"}
+    assert run("approve", "ORVL").code == 0
+    assert _states(run) == {"ORVL": "acknowledged"}
 
 
 def test_a_pause_and_a_halt_keep_it_from_deciding(run: Run, desk: Path) -> None:

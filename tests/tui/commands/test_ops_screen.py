@@ -108,8 +108,9 @@ async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.
     assert sum(int(text.split()[0]) for text in told) == counts["decisions"]
     model = status["model"]
     assert sum(int(row[2]) for row in models) == model["calls"]
-    # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks.
-    assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free")}
+    # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks, and the
+    # clock of the open demo desk may have come to a day without one.
+    assert {(row[0], *row[2:]) for row in rates} <= {("offline", "0", "0", "free")}
     assert all(0 <= int(row[1]) <= model["calls"] for row in rates)
 
 
