@@ -173,7 +173,7 @@ class SimulatedVenue:
         return SettledSession(before, books, opened.fills + closed.fills, opened.cash_flows + closed.cash_flows)
 
     def _dated(self, activity: MarketActivity, session: date, *, at_open: bool) -> MarketActivity:
-        """What happened at the open or the close of a session; a desk's trades have the time of that."""
+        """Trades and lapses at the open or the close of a session; a desk's trades have the time of that."""
         return activity
 
     def _to_the_close_of(self, session: date) -> Settlement:

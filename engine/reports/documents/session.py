@@ -77,7 +77,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
         "orders": [_order(reader, known) for known in orders],
         "waiting": [known.order.id for known in orders if known.order.state is OrderState.INTENDED],
         "differences": list(entry.extra.get("differences", ())),
-        "fills": [row_json.trade(fill) for one in booked_by for fill in reader.fills(one)],
+        "fills": [row_json.desk_fill(fill) for one in booked_by for fill in reader.fills(one)],
         "cash_flows": [_cash_flow(flow) for one in booked_by for flow in reader.cash_flows(one)],
         "adoptions": [_adoption(one) for one in reader.adoptions() if _since(before, one.session, entry.session)],
         "skipped": [str(day) for day in _skipped(reader, entry)],

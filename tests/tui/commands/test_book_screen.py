@@ -59,7 +59,7 @@ async def test_tables_and_curves_are_those_of_the_journal(run: Run, desk: Path) 
     assert [row[0] for row in now["book-positions"]] == sorted(held)
     assert fund[0] == 100.0 and fund[-1] == pytest.approx(100 * await growth_of("FABX"))
     equity = run("equity", "--json").json["equity"]
-    assert curve == [float(one["value"]) / float(equity[0]["value"]) * 100 for one in equity]
+    assert curve == pytest.approx([float(one["value"]) / float(equity[0]["value"]) * 100 for one in equity])
     orders = run("orders", "--json").json["orders"]
     assert {(row[0], row[1], row[2]) for row in now["book-orders"]} == {
         (one["session"], one["symbol"], one["side"]) for one in orders
