@@ -102,7 +102,7 @@ class OpsScreen(FramedScreen):
         # Checks are of this machine: they have no past.
         now = "" if view.place is None else ", as of now"
         set_subtitle(self.query_one("#checks", Table), f"paperdesk doctor{now}")
-        shown = (view.sources[0], len(view.desk.lines), view.desk.running)
+        shown = (view.sources[0], len(view.desk.lines), view.desk.running, view.now.date())
         if shown != self._shown:
             self._shown = shown
             self._read(view, view.now)
