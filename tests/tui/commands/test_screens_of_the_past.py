@@ -40,8 +40,8 @@ CHECKS = (
     Finding("Journals", "sessions", "note", "no daily run came in session 2025-03-13"),
 )
 """In place of those of this machine, which name its folders."""
-EMPTY = {"flows", "orders"}
-"""Tables without a row: no dividend was paid, and no order is open any more."""
+EMPTY = {"rates", "flows", "orders"}
+"""Tables without a row: no dividend was paid, no order is open any more, and no model was asked on the day of NOW."""
 
 
 @pytest.fixture
