@@ -21,9 +21,9 @@ from typing import Any
 
 from engine import places
 from engine.errors import ConfigError, PaperdeskError
+from engine.program_files import PACKAGES, PROGRAM
 
 _PREFIX = "user_code_"
-_PACKAGES = ("tui", "engine", "connectors", "memory")
 _HOOKS = (__name__, "engine.lab.opened_files")
 """Modules whose audit hooks stand on the stack of whoever opens a file."""
 OPENING = ("open", "sqlite3.connect")
@@ -108,7 +108,7 @@ def is_installed(path: Path) -> bool:
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    program = [Path(__file__).resolve().parents[1] / name for name in _PACKAGES]
+    program = [PROGRAM / name for name in PACKAGES]
     python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     own = [sys.prefix] if sys.prefix != sys.base_prefix else []
     return (*program, *(Path(folder).resolve() for folder in (*python, *own)))
@@ -149,7 +149,7 @@ def line_at_work() -> str:
         name = str(frame.f_globals.get("__name__"))
         if name.startswith(_PREFIX):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        ours = ours or (name.partition(".")[0] in _PACKAGES and name not in _HOOKS)
+        ours = ours or (name.partition(".")[0] in PACKAGES and name not in _HOOKS)
     thread = threading.current_thread()
     alone = ours or thread is threading.main_thread() or not _module.cache_info().currsize
     return "" if alone else f"thread {thread.name}"

@@ -17,16 +17,15 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from engine import places
 from engine.app.desk_journal import desk_lock
+from engine.app.journal_file import JournalFile
 from engine.app.memory import finish_replacing
-from engine.app.memory_binding import check_memory, known_head
+from engine.app.memory_binding import check_memory
 from engine.app.stored_memory import StoredMemory, memory_of_desk
 from engine.errors import DataError, MalformedData, MissingData, UsageError
 from engine.journal import copies
-from engine.journal.database import refuse_remains
 from engine.journal.reader import JournalReader
 from engine.reports.documents.row_json import Row
 from engine.services import Services
-from memory.record import NOTHING
 
 JOURNAL, MEMORY, CONFIGURATION, ABOUT = "journal.db", "memory/", "configuration.json", "backup.json"
 SCHEMA = 1
@@ -37,9 +36,7 @@ def back_up(services: Services, to: Path, now: datetime) -> Row:
     DataError for a file that is there or cannot be written, or a memory that is not the journal's, TryAgainLater while
     a run of the desk is at work."""
     desk, journal = services.desk, places.desk_journal(services.desk)
-    refuse_remains(journal)
-    if not journal.is_file():
-        raise MissingData(f"the desk {desk} has no journal at {journal}: paperdesk --daily writes one")
+    JournalFile.of(desk, None).require()
     if to.exists():
         raise DataError(f"{to} is there already: name a file that is not")
     about = {"schema": SCHEMA, "desk": desk, "made": now.isoformat(timespec="seconds")}
@@ -102,10 +99,10 @@ def _check(memory: StoredMemory, journal: Path, desk: str) -> None:
     """Raise as `check_memory` and `memory_errors` do."""
     with JournalReader(journal) as reader:
         if not memory.exists:
-            check_memory(NOTHING, False, reader, desk)
+            check_memory(None, reader, desk)
             return
         with memory.opened() as opened:
-            check_memory(opened.head, opened.holds(known_head(reader)), reader, desk)
+            check_memory(opened, reader, desk)
 
 
 def _unpack(backup: Path, folder: Path, desk: str) -> None:

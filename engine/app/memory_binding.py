@@ -20,15 +20,14 @@ from memory.record import NOTHING, Head
 ACCEPT = "paperdesk memory accept"
 
 
-def check_memory(head: Head, holds: bool, reader: JournalReader, desk: str) -> None:
-    """Raise MissingData or DataError for a memory that is not the one that the journal knows. `head` is its last row,
-    NOTHING for none; `holds` is True where it has the row that `known_head` gives."""
-    known = reader.last_of(MemoryWritten)
+def check_memory(memory: LayeredMemory | None, reader: JournalReader, desk: str) -> None:
+    """Raise MissingData or DataError for a memory, None for none, that is not the one that the journal knows."""
+    head, known = NOTHING if memory is None else memory.head, reader.last_of(MemoryWritten)
     if known is None or known.rows == 0 or head == (bound := Head(known.rows, known.last)):
         return
     of = f"the memory of the desk {desk}"
     accept = f"accept it as it is ({ACCEPT})"
-    if head.rows == 0:
+    if memory is None or head.rows == 0:
         raise MissingData(
             f"{of} is missing, and its journal knows {known.rows:,} rows of it: restore a backup (paperdesk restore "
             f"FILE), or go on with an empty one ({ACCEPT})"
@@ -38,7 +37,7 @@ def check_memory(head: Head, holds: bool, reader: JournalReader, desk: str) -> N
             f"{of} is older than its journal ({head.rows:,} of {bound.rows:,} rows): restore the newest backup "
             f"(paperdesk restore FILE), or {accept}"
         )
-    if not holds:
+    if not memory.holds(bound):
         raise DataError(
             f"{of} is not the one that its journal knows (row {bound.rows:,} is another): restore a backup of both "
             f"(paperdesk restore FILE), or {accept}"
@@ -75,7 +74,7 @@ class MemoryBinding:
     def writing(self, memory: LayeredMemory) -> Iterator[None]:
         """Check the memory, and bind it before and after the block. Where the block does not come to its end the memory
         stays bound as one that may have gone on. Raises as `check_memory` does."""
-        check_memory(memory.head, memory.holds(known_head(self.reader)), self.reader, self.desk)
+        check_memory(memory, self.reader, self.desk)
         self.bind(memory.head, still_open=True)
         yield
         self.bind(memory.head)

@@ -87,8 +87,7 @@ def check_desk_memory(services: Services, memory: LayeredMemory | None) -> None:
     if not journal.exists():
         return
     with JournalReader(journal) as reader:
-        head, holds = (NOTHING, False) if memory is None else (memory.head, memory.holds(known_head(reader)))
-        check_memory(head, holds, reader, services.desk)
+        check_memory(memory, reader, services.desk)
 
 
 def accept_memory(services: Services, now: datetime) -> Row:

@@ -301,11 +301,6 @@ class OpenDesk:
         self._broker_moves_on = self.follows_broker
         return "" if self.moves_on else NO_CLOCK_TO_MOVE
 
-    @property
-    def own_session(self) -> date | None:
-        """The session that a cycle decides by the clock of a demo desk; None for every other desk."""
-        return None if self._demo is None else self._demo.session
-
     async def run_cycle(self, publish: Publish, gate: Gate, only: Symbol | None = None) -> None:
         """Run the desk for the last completed session, with `only` for one symbol alone, and publish everything from
         RunStarted to RunFinished; `gate` is awaited before every question to a model. What is decided already is
@@ -314,7 +309,7 @@ class OpenDesk:
             self._broker_moves_on = False
             await asyncio.to_thread(move_broker_on, self._services)
             await self.sync()
-        request = CycleRequest(only=only, session=self.own_session)
+        request = CycleRequest(only=only, session=None if self._demo is None else self._demo.session)
         done = await self._run_cycle(self._by_clock(), request, publish, gate)
         if isinstance(done, Finished):
             what = str(done.session) if only is None else f"{only} on the close of {done.session}"

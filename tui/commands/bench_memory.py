@@ -40,16 +40,7 @@ TABLES = ("baselines", "presets", "strategies", "params", "ablations", "ablation
 """Those of tables of real prices, which the arena's bench does not take."""
 TEXTS = ("models", "presets", *OWN, *OTHERS)
 """Those that the bench of recall does not take."""
-PRICES = (
-    "warm_up_from",
-    "params",
-    "trials",
-    "ablations_from",
-    "without",
-    "repeats",
-    "jobs",
-    "keep",
-)
+PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep")
 """Those that the arena's bench does not take on real prices."""
 
 

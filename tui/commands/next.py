@@ -10,7 +10,7 @@ import click
 
 from engine.domain.run import RunTrigger
 from engine.errors import PaperdeskError
-from engine.reports.documents.session import raise_frozen, session_document
+from engine.reports.documents.session import session_document
 from tui.commands import daily
 from tui.commands.options import json_option
 from tui.console import show, show_json
@@ -49,18 +49,13 @@ def next_command(invocation: Invocation, count: int, as_json: bool) -> None:
             sessions.append(document)
             if not as_json:
                 show("\n".join([*([""] if number else []), *daily.lines(document)]))
-            raise_frozen(document)
             if error is not None:
                 raise error
             if document["halted"] or document["paused"] or document["waiting"]:
                 break
-    except PaperdeskError:
-        if not as_json or not sessions:
-            raise
-        _show(services, sessions)
-        raise
-    if as_json:
-        _show(services, sessions)
+    finally:
+        if as_json and sessions:
+            show_json({"schema": 1, "desk": services.desk, "sessions": sessions})
 
 
 def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
@@ -73,7 +68,3 @@ def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
         assert journal.reader is not None  # the run is in it
         outcome = daily.NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
         return session_document(journal.reader, services.desk, done.run, outcome), done.error
-
-
-def _show(services: Services, sessions: list[Row]) -> None:
-    show_json({"schema": 1, "desk": services.desk, "sessions": sessions})

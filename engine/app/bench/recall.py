@@ -225,11 +225,10 @@ def _layered(symbol: Symbol, known: Sequence[Document], embedder: Embedder) -> R
     """The default memory as it stands when a question is asked, its layers united by score. It forgets as it does."""
     memory = LayeredMemory(InMemoryStore(embedder.dimension), embedder, PRESETS["desk"])
     places: dict[str, int] = {}
-    kinds = PRESETS["desk"].births
     for step in sorted({one.step for one in known}):
         today = [(n, one) for n, one in enumerate(known) if one.step == step]
         memory.sweep(step)
-        items = [_item(symbol, n, one, kinds) for n, one in today]
+        items = [_item(symbol, n, one) for n, one in today]
         for (n, _), identity in zip(today, memory.remember(items, step), strict=True):
             places[identity] = n
 
@@ -241,9 +240,9 @@ def _layered(symbol: Symbol, known: Sequence[Document], embedder: Embedder) -> R
     return rank
 
 
-def _item(symbol: Symbol, place: int, one: Document, kinds: Mapping[str, object]) -> Item:
-    kind = one.kind if one.kind in kinds else "8-K"
-    return Item(symbol=symbol, kind="news" if one.kind == "news" else kind, text=one.text, source=str(place))
+def _item(symbol: Symbol, place: int, one: Document) -> Item:
+    kind = one.kind if one.kind in PRESETS["desk"].births else "8-K"  # other forms live as long
+    return Item(symbol=symbol, kind=kind, text=one.text, source=str(place))
 
 
 def _record(symbol: Symbol, place: int, one: Document) -> MemoryRecord:
