@@ -212,7 +212,7 @@ class LayerRows:
         """
         if part.latest_available <= self._known_by and self._kinds is None and not self._skips_weak:
             return None
-        visible = part.alive & (part.column(AVAILABLE) <= self._known_by)
+        visible = part.available(self._known_by)
         if self._kinds is not None:
             visible &= part.matching(self._kinds)
         if self._skips_weak:

@@ -23,7 +23,7 @@ from memory.lexical import Corpus
 from memory.lifecycle import RECENCY_STEP as RECENCY
 from memory.live_index import LiveIndex, ScoredRecord
 from memory.marks import Marks, mark, marks_of
-from memory.partition import AVAILABLE, DUE, LayerRows
+from memory.partition import DUE, LayerRows
 from memory.ports import Embedder, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, Relevancy, preset_named
 from memory.record import (
@@ -169,10 +169,7 @@ class LayeredMemory:
             for layer in self.preset.layers
             for partition in index.partitions(owner, (symbol,), layer)
             for row in np.flatnonzero(
-                partition.alive
-                & partition.matching(kinds)
-                & (partition.column(AVAILABLE) <= now)
-                & (partition.column(RECENCY) >= since)
+                partition.available(now) & partition.matching(kinds) & (partition.column(RECENCY) >= since)
             ).tolist()
         ]
         return sorted(found, key=lambda one: (one[0], one[2].sequence))
@@ -445,9 +442,7 @@ class LayeredMemory:
             partition.records[row]
             for layer in self.preset.layers
             for partition in self._index.partitions(item.owner, (item.symbol,), layer)
-            for row in np.flatnonzero(
-                partition.alive & (partition.column(AVAILABLE) <= now) & (partition.column(DUE) > now)
-            ).tolist()
+            for row in np.flatnonzero(partition.available(now) & (partition.column(DUE) > now)).tolist()
         ]
         earlier = [record for record in earlier if record.kind == item.kind and record.born_step < now]
         return restated(item, vector, earlier, self.embedder, least)

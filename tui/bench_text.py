@@ -40,7 +40,7 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
     if notes:
         yield ""
     yield from _averages(bench.averages, width)
-    yield from _paired(bench.pairs)
+    yield from _paired(bench.pairs, width)
     yield _summary(shown)
     for note in bench.notes:
         yield from _indented("- ", note, width)
@@ -170,7 +170,7 @@ def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
         yield ""
 
 
-def _paired(pairs: Sequence[PairedRows]) -> Iterator[str]:
+def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
     """Mean daily differences of rows, in basis points, with their intervals."""
     for name in dict.fromkeys(pair.table for pair in pairs):
         head = [f"{name}: mean daily difference", "basis points", "95 % interval", "symbols", "sessions", ""]
@@ -182,7 +182,7 @@ def _paired(pairs: Sequence[PairedRows]) -> Iterator[str]:
                 said = "" if pair.distinguishable else "not distinguishable"
             counts = [str(len(pair.symbols)), str(pair.sessions)]
             rows.append([f"{pair.row} - {pair.other}", f"{pair.value * 1e4:+.1f}", bounds, *counts, said])
-        yield from table(head, rows, {"basis points", "95 % interval", "symbols", "sessions"}, 200)
+        yield from table(head, rows, set(head[1:5]), width, least=("symbols", "sessions"))
         yield ""
 
 

@@ -25,9 +25,10 @@ def bar_rows(page: dict[str, Any]) -> dict[str, list[tuple[datetime, Row]]]:
 
 
 def daily_bar(day: date, row: Row) -> Bar:
-    """The bar of a day; what is null becomes zero, which no price is. Raises KeyError, TypeError, ValueError for
-    another shape."""
-    opened, high, low, close, volume = (exact(0 if row[key] is None else row[key]) for key in "ohlcv")
+    """The bar of a day; a price that is null becomes zero, which no price is. Raises KeyError, TypeError, ValueError
+    for another shape."""
+    opened, high, low, close = (exact(0 if row[key] is None else row[key]) for key in "ohlc")
+    volume = None if row["v"] is None else exact(row["v"])
     return Bar(session=day, open=opened, high=high, low=low, close=close, adj_close=None, volume=volume)
 
 

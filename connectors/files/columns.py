@@ -14,9 +14,7 @@ from engine.program_files import program_text
 Names = Mapping[str, Sequence[str]]
 """Our names of columns, each with the alternatives in foreign files."""
 
-_TABLES: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
-    program_text(Path(__file__).with_name("import_files.toml"))
-)
+_TABLES: Mapping[str, Names] = tomllib.loads(program_text(Path(__file__).with_name("import_files.toml")))
 _KINDS = ("prices", "actions", "news", "filings", "macro", "holdings", "commentary")
 DATES, NUMBERS, TEXTS = (frozenset(_TABLES["fields"][name]) for name in ("dates", "numbers", "texts"))
 """Our fields that are dates or times, numbers, and texts."""

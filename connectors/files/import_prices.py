@@ -143,10 +143,13 @@ def plan_actions(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterat
         cells = _ACTION_CELLS if "close" in row.values else (*_ACTION_CELLS, *_ROWS)
         if not any(name in row.values for name in cells):
             return None if "close" in row.values else NO_KIND
+        twice = False
         for action in _actions_in(row, symbol, str(day), reading):
-            if known.setdefault((action.ex_date, action.kind), action) != action:
+            first = known.setdefault((action.ex_date, action.kind), action)
+            if first != action:
                 raise ValueError(f"a second {action.kind} on {action.ex_date}; keep one row")
-        return None
+            twice = twice or first is not action
+        return TWICE if twice else None
 
     for symbol in foreign.each(add):
         yield planned_actions(folder, symbol, new.get(symbol, {}).values(), foreign.dropped(symbol))

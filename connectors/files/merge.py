@@ -32,7 +32,7 @@ def checked_row(symbol: Symbol, bar: Bar) -> BarRow:
     """A service's bar as a row without adj_close. Raises MalformedData for an impossible one."""
     cells = [bar.session.isoformat(), *(f"{price:f}" for price in (bar.open, bar.high, bar.low, bar.close)), ""]
     try:
-        return bar_row([*cells, f"{bar.volume or Decimal(0):f}"])
+        return bar_row([*cells, "" if bar.volume is None else f"{bar.volume:f}"])
     except ValueError as problem:
         reason = str(problem).partition(";")[0]
         raise MalformedData(f"the bar of {symbol} on {bar.session} cannot be: {reason}; try again later") from None

@@ -41,7 +41,8 @@ class Reading:
         """Raise ValueError for a day on which a symbol's market was closed, or that is not over."""
         calendar = self.calendar_for(symbol)
         if day > calendar.last_closed(self.now):
-            raise ValueError(f"{day} is not over on {calendar.name}; import it afterwards, without the row now")
+            problem = f"the {day} session of {calendar.name} has not closed yet"
+            raise ValueError(f"{problem}; remove the row, and import it after the close")
         if not self.was_open(day, symbol):
             raise ValueError(f"{day} is no session of {calendar.name}; remove the row, or correct --tz or --symbol")
 

@@ -70,7 +70,6 @@ class AnthropicModel(RemoteModel):
         async with self._client.messages.with_streaming_response.create(**parameters, timeout=timeout) as response:
             body = await read_reply(response, got.add)
             if body is not None:
-                body = body[0] if isinstance(body, list) and len(body) == 1 else body
                 if names_error(body) or not isinstance(body, Mapping) or not isinstance(body.get("content"), list):
                     raise ErrorReply(response.status_code, body, response.headers)
                 got.add_text(text_of(body["content"]))

@@ -99,7 +99,6 @@ class OpenAIModel(RemoteModel):
         async with completions.create(**parameters, timeout=timeout) as response:
             body = await read_reply(response, got.add)
             if body is not None:
-                body = body[0] if isinstance(body, list) and len(body) == 1 else body
                 choices = body.get("choices") if isinstance(body, Mapping) else None
                 if names_error(body) or not isinstance(choices, list) or not choices:
                     raise ErrorReply(response.status_code, body, response.headers)

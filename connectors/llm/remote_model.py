@@ -266,7 +266,9 @@ class RemoteModel(ABC):
                     return await self._ask_whole(call, timeout)
         except (CallFailed, BudgetReached) as error:
             # There was room for the first call: what had no room is a further one, and the first is paid.
-            failed = error if isinstance(error, CallFailed) else CallFailed(_out_of_budget(error))
+            failed = (
+                error if isinstance(error, CallFailed) else CallFailed(ModelFailure(FailureKind.NO_CREDIT, str(error)))
+            )
             call.failed.append(self._failed(call, failed.failure, time.perf_counter() - started))
             raise failed from None
 
@@ -399,10 +401,6 @@ def _estimated_tokens(request: ModelRequest, images: Images) -> int:
     return sum(map(len, texts)) // _CHARACTERS + 1_000 * len(images)
 
 
-def _out_of_budget(error: BudgetReached) -> ModelFailure:
-    return ModelFailure(FailureKind.NO_CREDIT, str(error))
-
-
 def _check_uncut(parameters: Mapping[str, Any], usage: Usage, call: _Call) -> None:
     """Raise CallFailed where a service counted less than half of the tokens that were sent: it has cut the prompt."""
     sent = sum(map(len, _texts((parameters.get("system"), parameters.get("messages"))))) // _CHARACTERS
@@ -411,9 +409,9 @@ def _check_uncut(parameters: Mapping[str, Any], usage: Usage, call: _Call) -> No
         raise CallFailed(
             ModelFailure(
                 FailureKind.NOT_CONFIGURED,
-                f"the service counted {usage.input_tokens:,} tokens of a prompt of about {sent:,}: it cuts the prompt, "
-                "its context size is too small; raise that where the model is served (num_ctx, --ctx-size, n_ctx, "
-                "max_model_len)",
+                f"the service counted {usage.input_tokens:,} tokens of a prompt of about {sent:,}: it truncated "
+                "the prompt because its context window is too small; raise it on the model server (num_ctx, "
+                "--ctx-size, n_ctx, max_model_len)",
             )
         )
 

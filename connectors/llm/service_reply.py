@@ -84,10 +84,7 @@ class ErrorReply(Exception):
         response, status = getattr(error, "response", None), getattr(error, "status_code", None)
         if response is None or not isinstance(status, int):
             return None
-        body = response.text
-        with suppress(ValueError, RecursionError):
-            body = json.loads(body, parse_int=_whole)
-        return cls(status, body, response.headers)
+        return cls(status, _parsed(response.text), response.headers)
 
     @property
     def _is_text(self) -> bool:
@@ -214,7 +211,8 @@ async def read_reply(response: Any, on_event: Callable[[Mapping[str, Any]], None
         if read.strip():
             break
     if not _STREAM_LINE.match(read):
-        return _json("\n".join([read, *[line async for line in lines]]), response)
+        body = _json("\n".join([read, *[line async for line in lines]]), response)
+        return body[0] if isinstance(body, list) and len(body) == 1 else body
     async for name, text in _events(read, lines):
         if text.strip() == "[DONE]":
             return None
@@ -243,10 +241,15 @@ async def _events(line: str, lines: AsyncIterator[str]) -> AsyncIterator[tuple[s
         line = following
 
 
-def _json(text: str, response: Any) -> Any:
-    value: Any = text
+def _parsed(text: str) -> Any:
+    """The JSON of a text; the text itself where it is none."""
     with suppress(ValueError, RecursionError):
-        value = json.loads(text, parse_int=_whole)
+        return json.loads(text, parse_int=_whole)
+    return text
+
+
+def _json(text: str, response: Any) -> Any:
+    value = _parsed(text)
     if isinstance(value, Mapping | list):
         return value
     if text.lstrip()[:1] in ("{", "["):

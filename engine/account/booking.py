@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
 
-from engine.account.activity import WITHIN
 from engine.account.disagreement import CASH, disagreement
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
 from engine.account.time_weighted import ADOPTED_SPLIT
@@ -23,6 +22,7 @@ from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
+from engine.market.trading_hours import session_after
 from engine.messages.events import Event
 from engine.ports import Calendar, Clock, Orders
 
@@ -193,7 +193,7 @@ class Booking:
         """The reason of an order that ended without a trade where the broker gives none; empty for any other."""
         if update.filled_quantity or update.state not in (OrderState.EXPIRED, OrderState.CANCELED):
             return ""
-        day = self.calendar.sessions(order.session + timedelta(days=1), order.session + WITHIN)[0]
+        day = session_after(self.calendar, order.session)
         if self.clock.now() < self.calendar.closes_at(day):
             return f"{update.state} at the broker without a trade"
         history = self.market.histories.get(order.symbol)
@@ -257,7 +257,7 @@ def adoptions(report: ReconciliationReport, calendar: Calendar, session: date, r
         return Adopted(taken, taken)
     books = report.journal.books
     assert books is not None  # a bound desk has books
-    first = calendar.sessions(books.session + timedelta(days=1), books.session + WITHIN)[0]
+    first = session_after(calendar, books.session)
     differing = [one for one in report.differences if one.amount is not None]
     taken = tuple(_adoption(one, report, max(first, session), reason) for one in differing)
     if any(one.what not in report.explanations for one in differing):
@@ -278,7 +278,7 @@ def _explained_parts(
         money, why = replace(money, reason=one.reason), report.explanations[one.symbol or CASH]
         if why.ex_date is not None:
             yield CashFlow(
-                session=_session_from(calendar, max(first, why.ex_date)),
+                session=max(first, session_after(calendar, why.ex_date - timedelta(days=1))),
                 symbol=one.symbol,
                 kind=ADOPTED_SPLIT,
                 amount=ZERO,
@@ -288,7 +288,7 @@ def _explained_parts(
         held = EXACT.add(one.before, why.split)
         for trade in report.unbooked_trades if why.traded else ():
             if trade.order.symbol == one.symbol:
-                day = max(first, _session_from(calendar, trade.order.session + timedelta(days=1)))
+                day = max(first, session_after(calendar, trade.order.session))
                 last = max(last, day)
                 yield replace(one, session=day, before=held, after=EXACT.add(held, trade.shares))
                 held, cash = EXACT.add(held, trade.shares), money.before + trade.cash
@@ -297,10 +297,6 @@ def _explained_parts(
                 money = replace(money, before=cash)
     if money.after != money.before:
         yield replace(money, session=last) if abs(money.after - money.before) <= CENTS_LEFT else money
-
-
-def _session_from(calendar: Calendar, day: date) -> date:
-    return calendar.sessions(day, day + WITHIN)[0]
 
 
 def adopt(

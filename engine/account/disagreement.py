@@ -58,8 +58,8 @@ def unexplained(
         moved = ", ".join(_moved(one) for one in differences)
         return EntryAwaited(
             f"at the broker {moved} beside the journal of {desk}, and the account's history has no entry for it yet: "
-            f"one is awaited until {due:%Y-%m-%d %H:%M} UTC ({'; '.join(awaited.values())}), without a trade before; "
-            "run again later",
+            f"one is awaited until {due:%Y-%m-%d %H:%M} UTC ({'; '.join(awaited.values())}), and nothing is "
+            "traded until then; run again later",
             differences,
             awaited,
             due,

@@ -391,12 +391,12 @@ class Reconciler:
         snapshot, differing = report.journal, [one for one in report.differences if one.amount is not None]
         if snapshot.books is None:
             return {}
-        shares = [one.what for one in differing if one.what != CASH]
-        known = all(report.unbooked.get(one.what) == one.amount for one in differing if one.what != CASH)
-        actions = {} if known else await self.actions(shares)
+        unbooked = report.unbooked
+        unclear = [one.what for one in differing if one.what != CASH and unbooked.get(one.what) != one.amount]
+        actions = await self.actions(unclear) if unclear else {}
         return explained(
             differing,
-            report.unbooked,
+            unbooked,
             actions,
             snapshot.splits,
             books=snapshot.books.portfolio,

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from engine.account.time_weighted import is_external, measured, net_deposits
 from engine.conventions.metrics.track import Floats, Track, floats
-from engine.domain.decision import Action
+from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, Stretch
@@ -109,9 +109,6 @@ def _invested(point: EquityPoint) -> Decimal:
     return sum((abs(position.quantity) * point.prices[symbol] for symbol, position in held), ZERO)
 
 
-_SIDES = {Action.BUY: 1.0, Action.SELL: -1.0, Action.HOLD: 0.0}
-
-
 def _decided(stretch: Stretch, symbol: Symbol) -> tuple[Floats | None, Floats | None]:
     """A symbol's close at every session, and the position that was decided on at it, whatever the limits and the books
     made of it: an agent's BUY is 1, SELL -1, HOLD 0, and unchanged where it abstained; of a strategy the weight that it
@@ -123,9 +120,9 @@ def _decided(stretch: Stretch, symbol: Symbol) -> tuple[Floats | None, Floats | 
     if stretch.target_weights is not None:
         return prices, floats(stretch.target_weights[symbol])
     actions = {made.key.session: made.proposal.action for made in stretch.decisions if made.key.symbol == symbol}
-    sides, side = [], 0.0
+    sides, side = [], 0
     for point in points:
         action = actions.get(point.session, Action.HOLD)
-        side = side if action is Action.ABSTAIN else _SIDES[action]
+        side = side if action is Action.ABSTAIN else DIRECTIONS.get(action, 0)
         sides.append(side)
     return prices, floats(sides) if actions else None

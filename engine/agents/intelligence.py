@@ -13,12 +13,12 @@ from pydantic import Field, create_model
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, View
 from engine.agents.evidence import check_cited
 from engine.agents.filing_summary import FilingSummary
-from engine.agents.intelligence_items import PRICE_ID, IntelligenceItem
+from engine.agents.intelligence_items import IntelligenceItem
 from engine.agents.news import TOTAL_LIMIT
 from engine.agents.text import Prose, Sentence
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
-from engine.domain.recollection import HORIZON_TYPES, RetrievalType
+from engine.domain.recollection import HORIZON_TYPES, PRICE, RetrievalType
 from engine.domain.text import counted
 from engine.market.moves import SessionMove
 
@@ -50,7 +50,7 @@ class IntelligenceView(View):
             kept.append(item)
         object.__setattr__(self, "left_out", self.left_out + len(self.items) - len(kept))
         numbered = enumerate(reversed(kept), 1)
-        items = (replace(item, number=PRICE_ID if item.kind == "price" else str(n)) for n, item in numbered)
+        items = (replace(item, number=PRICE if item.kind == PRICE else str(n)) for n, item in numbered)
         object.__setattr__(self, "items", tuple(items))
 
     @classmethod
@@ -166,7 +166,7 @@ class MarketIntelligence(Answer):
     @property
     def received(self) -> Sequence[ItemJudgement]:
         """The judgements of what came in: of all items but the move of the price."""
-        return [item for item in self.items if item.id != PRICE_ID]
+        return [item for item in self.items if item.id != PRICE]
 
     def lines(self) -> tuple[str, ...]:
         """The intelligence for a reader: the summary, then the weightiest items about the company."""

@@ -21,14 +21,12 @@ from engine.market.moves import SessionMove
 ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary", "price"]
 
 NEWS_LIMIT = 2_400
-PRICE_ID = "price"
-"""The id of the move of the price in an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntelligenceItem:
     """One item as plain text, cleaned and cut to length when it is made. `day` is the item's own date, `number` what
-    agents know it by: its place among the items, or PRICE_ID."""
+    agents know it by: its place among the items, or PRICE."""
 
     id: str
     kind: ItemKind

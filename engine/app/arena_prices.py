@@ -15,6 +15,7 @@ from typing import Any
 from engine.app.agent_run import Stop
 from engine.app.arena_bench import printed_table
 from engine.app.bench.jobs import Job, run_jobs
+from engine.app.bench.plan import strategy_titles
 from engine.app.look_index import count_looks, result_look
 from engine.app.market_data import load_run
 from engine.app.run_spec import check_spec, new_run_id, with_costs
@@ -120,8 +121,8 @@ def run_prices_bench(
         raise StaleData(f"{error}, or name a window that there is by --from and --to") from None
     validated = _validated(services, bench, market)
     results: dict[str, Result] = {}
-    own = tuple((name.rpartition(":")[2] or name, name) for name in bench.strategies)
-    for title, strategy in (*RULES, *own):
+    own = strategy_titles(bench.strategies)
+    for title, strategy in (*RULES, *((title, strategy) for strategy, title in own.items())):
         params = (("window", str(validated["window"])),) if strategy == "price-cross" else ()
         results[title] = _rule(services, bench, market, strategy, params)
     played = run_jobs(services, jobs, 1, stop, lambda job, count: report(f"{job.title}: {count} of {len(jobs)}"))

@@ -249,10 +249,8 @@ class DeskWatch:
     async def _compare(self) -> None:
         try:
             await book_fills(self._services, self._publish)
-            for fault in await prices_now(self._services, lambda text: None):
-                if fault.text not in self._off:  # said once
-                    self._off.add(fault.text)
-                    self._notice("error", f"frozen in the next run: {fault.text}")
+            for fault in await prices_now(self._services, partial(self._notice_once, "warning")):
+                self._notice_once("error", f"frozen in the next run: {fault.text}")
         except DeskHalted as error:
             halt(places.desk_journal(self._services.desk), self._clock.now(), str(error))
             self._report("error", f"the desk is halted: {error} (code {error.exit_code})")
@@ -279,6 +277,11 @@ class DeskWatch:
 
     def _notice(self, level: str, text: str) -> None:
         self._publish(Noticed("", self._clock.now(), level, text))
+
+    def _notice_once(self, level: str, text: str) -> None:
+        if text not in self._off:
+            self._off.add(text)
+            self._notice(level, text)
 
 
 @dataclass(slots=True, kw_only=True)

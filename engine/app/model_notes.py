@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from engine.agents.ask import agent_of
 from engine.app.models import RecordedModels, chosen_models
 from engine.domain.model_price import PriceTable
@@ -42,14 +40,17 @@ def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
 def known_of(services: Services, specs: str) -> tuple[str, str]:
     """The training cut-off of models (`A, B`) and the date of their prices, as ModelUse has them."""
     prices, cutoffs, priced = services.models.prices(), dict[str, str](), ""
-    for text in specs.split(", "):
-        with suppress(UsageError):  # of an endpoint that is gone
+    for text in filter(None, specs.split(", ")):
+        try:
             named = parse_model_spec(text, services.config.endpoints)
-            if named.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
-                continue
-            price = prices.find(named.provider, named.model)
-            cutoffs[text] = (price and price.training_cutoff) or UNKNOWN
-            priced = str(prices.as_of) if prices.dated(named.provider, named.model) else priced
+        except UsageError:  # of an endpoint that is gone
+            cutoffs[text] = UNKNOWN
+            continue
+        if named.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
+            continue
+        price = prices.find(named.provider, named.model)
+        cutoffs[text] = (price and price.training_cutoff) or UNKNOWN
+        priced = str(prices.as_of) if prices.dated(named.provider, named.model) else priced
     if len(set(cutoffs.values())) > 1:
         return ", ".join(f"{until} ({text})" for text, until in cutoffs.items()), priced
     return next(iter(cutoffs.values()), ""), priced

@@ -40,7 +40,7 @@ async def off_prices(
         gap = (ours[symbol] - close) / close
         if abs(gap) <= tolerance:
             continue
-        feed = "of its own coins" if is_crypto(symbol) else services.config.broker.feed
+        feed = "its own for crypto" if is_crypto(symbol) else services.config.broker.feed
         text = f"{symbol}: its close of {session} is {ours[symbol]:f} in the data and {close:f} at the broker (feed "
         text += f"{feed}), {gap:+.1%} off"
         if abs(gap) <= max(FROZEN, tolerance):

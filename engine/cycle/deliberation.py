@@ -41,8 +41,7 @@ class Deliberation:
             return
         key = self.opinion.key
         decision = next(made for made in result.decisions if made.key in (key, replace(key, owner=DESK)))
-        orders = [order for order in result.orders if (order.symbol, order.book) == (key.symbol, decision.book)]
-        past = turn.history.of(key.symbol, key.owner, 1)
+        order = next((one for one in result.orders if (one.symbol, one.book) == (key.symbol, decision.book)), None)
+        before = next(iter(turn.history.of(key.symbol, key.owner, 1)), None)
         for item in self.analysis.reflections.lessons:
-            order, before = orders[0] if orders else None, past[0] if past else None
             yield reflect.with_trade(item, decision, order, before, training=turn.training)

@@ -21,7 +21,7 @@ class Sources:
     facts: the closes that the analysis has seen, and the sources of every question so far.
     written: lines of the agents' answers, as prompts show them.
     unresolved: figures that stand in no source, each with the name of its agent.
-    made_up: the same by agent.
+    made_up: those of each agent's last answer.
     """
 
     close: Decimal | None = None
@@ -44,9 +44,8 @@ class Sources:
         if found and view.charts:
             self.facts.append(Facts(" ".join(map(chart_text, view.charts))))
             found = unresolved_figures(quoted, self.facts)
-        if found:
-            self.made_up[agent] = found
-            self.unresolved.extend(f"{figure} ({agent})" for figure in found)
+        self.made_up[agent] = found
+        self.unresolved.extend(f"{figure} ({agent})" for figure in found)
 
     def decided(self, text: str, inputs: str, action: Action) -> tuple[str, ...]:
         """The figures that a decision made up."""

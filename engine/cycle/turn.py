@@ -30,12 +30,12 @@ class TradingHistory:
 
     outcomes: Mapping[tuple[Symbol, str], tuple[Outcome, ...]] = field(default_factory=dict)
     opinions: Mapping[tuple[Symbol, str, date], Opinion] = field(default_factory=dict)
-    since: date | None = None
+    since: date = date.min
 
     def record(self, symbol: Symbol, owner: str) -> tuple[Outcome, ...]:
         """The outcomes of an owner in a symbol, of the test once it has begun."""
         rows = self.outcomes.get((symbol, owner), ())
-        return rows if self.since is None else rows[self._trained(rows) :]
+        return rows[self._trained(rows) :]
 
     def of(self, symbol: Symbol, owner: str, last: int) -> tuple[Outcome, ...]:
         """The last outcomes of an owner in a symbol, at most `last`."""
@@ -44,15 +44,13 @@ class TradingHistory:
     def earlier(self, session: date) -> Mapping[tuple[Symbol, str], tuple[Outcome, ...]]:
         """The outcomes of the part, training or test, that a decision's session belongs to: the cumulative return of
         one does not go over into the other."""
-        if self.since is None:
-            return self.outcomes
         test = session >= self.since
         parts = {key: self._trained(rows) for key, rows in self.outcomes.items()}
         return {key: rows[parts[key] :] if test else rows[: parts[key]] for key, rows in self.outcomes.items()}
 
     def _trained(self, rows: Sequence[Outcome]) -> int:
         """The number of rows that are of decisions in training; they come first."""
-        return bisect_left(rows, self.since or date.min, key=attrgetter("decision_session"))
+        return bisect_left(rows, self.since, key=attrgetter("decision_session"))
 
     def opinion(self, outcome: Outcome) -> Opinion | None:
         """The opinion that an outcome is of; None where it is not known."""

@@ -55,7 +55,7 @@ def refused_by_venue(order: Order, terms: OrderTerms | None, power: BuyingPower,
     short = max(quantity - max(held - power.queued.get(order.symbol, ZERO), ZERO), ZERO) if sells else ZERO
     covers = not sells and quantity <= -held
     takes = short * price if sells or covers else cost(order, price)
-    if most is not None and takes > most:
+    if most is not None and takes > max(most, ZERO):
         return f"the account's buying power is {most:,.2f}, and it may take {takes:,.2f}"
     if terms is None:
         return ""
@@ -67,7 +67,7 @@ def refused_by_venue(order: Order, terms: OrderTerms | None, power: BuyingPower,
 
 def _not_short(quantity: Decimal, held: Decimal, terms: OrderTerms) -> str:
     if terms.no_short or held > 0:
-        return terms.no_short or "it would sell what is held and more: nobody takes both in one order"
+        return terms.no_short or "it would sell more than is held: one order cannot close a position and go short"
     whole = quantity == quantity.to_integral_value()
     return "" if whole else f"only whole shares are sold short, not {plain(quantity)}"
 
@@ -117,9 +117,7 @@ def own_order(
     than is reserved; a sale, and what buys back a short position, is for shares. Raises UsageError for a size that
     cannot be traded."""
     size = wanted.size.number
-    if not size.is_finite() or size <= 0:
-        raise UsageError(f"an order needs a size above zero, not {size}")
-    _refuse_slip(size)
+    _check_size(size)
     order = partial(Order, id=identity, symbol=wanted.symbol, side=wanted.side, session=session, reason=OWN)
     if wanted.side is Side.BUY and held >= 0 and not whole:
         notional = (size if wanted.size.money else size * price).quantize(CENT, ROUND_DOWN)
@@ -148,9 +146,7 @@ def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
     """The edit that gives an order another size, in the unit that the order has: shares become an amount, and an amount
     shares, at `price`. Raises UsageError for a size that cannot be traded."""
     wanted = size.number
-    if not wanted.is_finite() or wanted <= 0:
-        raise UsageError(f"an order needs a size above zero, not {wanted}: a veto keeps it from being sent")
-    _refuse_slip(wanted)
+    _check_size(wanted, ": a veto keeps it from being sent")
     value = wanted if size.money else wanted * price
     if value < SMALLEST_ORDER:
         raise UsageError(f"{value:.2f} is less than the smallest order, {SMALLEST_ORDER}")
@@ -165,6 +161,8 @@ def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
     return Edit(order.id, quantity=quantity)
 
 
-def _refuse_slip(size: Decimal) -> None:
+def _check_size(size: Decimal, otherwise: str = "") -> None:
+    if not size.is_finite() or size <= 0:
+        raise UsageError(f"an order needs a size above zero, not {size}{otherwise}")
     if size > LARGEST_SIZE:
         raise UsageError(f"{size:.3g} is more than any account can trade: give a size that cash or shares allow")

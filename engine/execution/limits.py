@@ -152,12 +152,11 @@ def _buy(batch: Batch, request: Request, spent: Mapping[str, Decimal]) -> Approv
         # The size is rounded; all cash is spent to the cent, and what no size could be named for is too little.
         wanted, least = request.position.cash - value * batch.sizing.cash_floor, SMALLEST_SIZE
     notional = min(wanted, room).quantize(CENT, ROUND_DOWN)
-    smallest = value * least / HUNDRED
-    if notional < max(SMALLEST_ORDER, terms.least_amount) <= wanted or room < smallest:
+    smallest, least_amount = value * least / HUNDRED, max(SMALLEST_ORDER, terms.least_amount)
+    if notional < least_amount <= wanted or room < smallest:
         reason = f"{limit}: {max(room, ZERO):.2f} could be spent, less than the smallest purchase"
         return Refused((Cut(rule, asked, ZERO, reason),))
     whole = request.symbol in batch.whole_shares
-    least_amount = max(SMALLEST_ORDER, terms.least_amount)
     if not whole and (small := too_small(terms, notional / request.position.price, notional, least_amount)):
         return Refused((Cut("order size", asked, ZERO, small),))
     cuts: tuple[Cut, ...] = ()
@@ -255,7 +254,7 @@ def _no_short(batch: Batch, request: Request) -> str:
     if terms is None or terms.no_short:
         return "" if terms is None else terms.no_short
     held = request.position.shares > 0
-    return "what is held is sold first: no order of a venue sells it and more" if held else ""
+    return "what is held has to be sold first: one order cannot close a position and go short" if held else ""
 
 
 def _sale_cut(request: Request, allowed: Decimal, quantity: Decimal, held: Decimal, *, shorts: bool) -> Cut:

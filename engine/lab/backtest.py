@@ -286,7 +286,7 @@ class _Part:
 
     def _begin(self, state: RunState) -> RunState:
         """The state that the part begins with: no books yet, and in the test no record of training."""
-        first = next((read for read, _ in self._pairs()), None)
+        first = next((read for read, _ in self._pairs()), date.min)
         history = state.history if self._name == WARM_UP else replace(state.history, since=first)
         return replace(state, history=history, books=OwnerBooks())
 

@@ -117,7 +117,7 @@ def backtest_turn(
     ]
     before = [made.opinion for made in reader.decisions(run.id) if made.key.session < session]
     orders = [one for one in reader.orders(run.id, session=session) if one.cycle == 1]
-    since = decided_sessions(calendar, windows(spec, calendar)[1], rules)[0] if part == TEST else None
+    since = decided_sessions(calendar, windows(spec, calendar)[1], rules)[0] if part == TEST else date.min
     return RecordedTurn(
         run=run,
         desk=orders[0].desk if orders else desk,

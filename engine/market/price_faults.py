@@ -87,7 +87,7 @@ def compare(history: PriceHistory, actions: Sequence[CorporateAction] | None) ->
     """
     left_out = [PriceFault(history.symbol, day, text) for day, text in history.impossible.items()]
     if is_sparse(history):
-        text = f"{history.symbol}: weekly or monthly bars, no two within four days of each other: bring daily ones"
+        text = f"{history.symbol}: weekly or monthly bars, no two within four days of each other: import daily ones"
         left_out.append(PriceFault(history.symbol, history.session(0), text))
     implied, moves = implied_actions(history, actions), dict[date, str]()
     faults = sorted((*left_out, *_faults(implied, actions or (), moves)), key=lambda fault: fault.session)
@@ -109,7 +109,7 @@ def _told(faults: Sequence[PriceFault]) -> str:
     symbol = faults[0].symbol
     problems = [fault.problem or fault.text.removeprefix(f"{symbol}: ") for fault in faults]
     if len(faults) > _TOLD:
-        problems[_TOLD:] = [f"and so {', '.join(str(fault.session) for fault in faults[_TOLD:])}"]
+        problems[_TOLD:] = [f"and likewise on {', '.join(str(fault.session) for fault in faults[_TOLD:])}"]
     mending = list(dict.fromkeys(fault.remedies[0] for fault in faults[:_TOLD] if fault.remedies[0]))
     confirming = [fault.remedies[1] for fault in faults[:_TOLD] if fault.remedies[1]]
     ways = f"; import other bars, {', '.join(mending)}, or confirm the moves that were real by {', '.join(confirming)}"

@@ -205,7 +205,7 @@ def session_to_decide(calendar: Calendar, symbols: Iterable[Symbol], requested: 
     is no completed session.
     """
     last = calendar.last_closed(now - AFTER_CLOSE)
-    if any(is_crypto(symbol) for symbol in symbols) and AroundTheClock().closes_at(last) > now:
+    if any(is_crypto(symbol) for symbol in symbols) and AroundTheClock().closes_at(last) > now - AFTER_CLOSE:
         last = calendar.last_closed(calendar.closes_at(last) - timedelta(seconds=1))
     if requested is None:
         return last

@@ -45,6 +45,6 @@ class AbstentionGuard:
         if self.limit and self._sessions >= self.limit:
             count = f"{self._sessions} sessions in a row" if self._sessions > 1 else "a session"
             raise TryAgainLater(
-                f"{NO_DECISION} in {count} ({reason}): mend the model or name another with --model; what was not "
-                "answered is asked anew, and --abstain-limit 0 goes on regardless"
+                f"{NO_DECISION} in {count} ({reason}): fix the model, or name another with --model; "
+                "unanswered questions are asked again, and --abstain-limit 0 never stops a run"
             )

@@ -199,8 +199,8 @@ def _named(inputs: Inputs, kind: str) -> dict[str, Sequence[bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVenue:
-    """The books and the buying power that a turn was decided with. `settling` closes sessions where the run goes on;
-    without it nothing is settled."""
+    """The books and the buying power that a turn was decided with; where the run goes on, `settling` closes sessions,
+    and the venue's own limits are those of the present."""
 
     portfolio: Portfolio
     buying_power: BuyingPower
@@ -210,7 +210,10 @@ class RecordedVenue:
     @classmethod
     def of(cls, inputs: TurnInputs, settling: SessionVenue | None = None) -> RecordedVenue:
         """The venue of a turn whose inputs were kept."""
-        power = BuyingPower(inputs.portfolio.cash, inputs.reserved, queued=inputs.queued)
+        now = BuyingPower(ZERO) if settling is None else settling.buying_power
+        power = BuyingPower(
+            inputs.portfolio.cash, inputs.reserved, queued=inputs.queued, shares=now.shares, crypto=now.crypto
+        )
         return cls(inputs.portfolio, power, inputs.whole_shares, settling)
 
     async def settle(self, session: date) -> Settlement:

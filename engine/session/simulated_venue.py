@@ -231,8 +231,9 @@ class DeskVenue(SimulatedVenue):
             if fills <= session:
                 self.recorder.resumed(order)
         settlement = await super().settle(session)
-        for order, fills, _ in self._waiting.values():
-            if fills > session:
+        # One whose session had no trade waits on, though the books have passed it.
+        for order, _, _ in self._waiting.values():
+            if order.id not in self._taken:
                 self.take_over([order], order.session)
         return settlement
 

@@ -304,7 +304,10 @@ def test_an_own_agent_joins_the_arena_on_real_prices(
 
 
 def test_an_unknown_own_row_is_one_line(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for own in (("--preset", "finmen"), ("--strategy", "macdd")):
+    for own, hint in (
+        (("--preset", "finmen"), "did you mean finmem?"),
+        (("--strategy", "macdd"), "did you mean macd?"),
+    ):
         assert run("bench", "investorbench", *own, "--symbols", "MSFT", "--data", str(real_data)) == 2
         said = capsys.readouterr()
-        assert said.err.strip().count("\n") == 0 and ("finmem" in said.err or "macd" in said.err)
+        assert said.err.count("\n") == 1 and hint in said.err

@@ -94,6 +94,7 @@ async def test_the_palette_lists_the_keys_that_work_and_runs_them(running: Runni
         offered = {one.title: one.help for one in app.get_system_commands(app.screen)}
         assert "Back to the present" in offered
         assert offered["Play 1x"] == "a session in 2.5 s"
+        assert offered["Play 60x"] == "a session in 0.042 s"
 
 
 class Standing(FakeDesk):

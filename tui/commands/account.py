@@ -216,11 +216,11 @@ def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[st
 
 
 def _changed(document: Document) -> Iterator[str]:
-    would = "would be " if document["dry_run"] else ""
+    adopted, recovered = ("would adopt", "would recover") if document["dry_run"] else ("adopted", "recovered")
     for one in document["adopted"]:
-        yield f"{would}adopted {one['what']}: {_amount(one['before'])} became {_amount(one['after'])}"
+        yield f"{adopted} {one['what']}: {_amount(one['before'])} -> {_amount(one['after'])}"
     for one in document["recovered"]:
-        yield f"{would}recovered {one['id']}: {one['side']} {one['symbol']}, {one['state']}"
+        yield f"{recovered} {one['id']}: {one['side']} {one['symbol']}, {one['state']}"
 
 
 def _reconciliation_lines(document: Document) -> Iterator[str]:

@@ -317,7 +317,7 @@ def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:
 def _to_be_looked_at(document: Mapping[str, Any]) -> Iterator[str]:
     """Everything that a certificate cannot judge."""
     if beside := document["not_audited"]:
-        yield f"Not audited    what the user's code read beside the data, which no cut changes: {len(beside)}"
+        yield f"Not audited    files that your code read outside of the data folder: {len(beside)}"
         yield from (f"  - {one}" for one in beside)
     days = [one for one in document["foretold"] if ": names " in one]
     if told := [one for one in document["foretold"] if one not in days]:
@@ -337,7 +337,7 @@ def _bound_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """The run that a certificate is of, and whether a recorded one is the same."""
     code = "" if document["code"] is None else f", code {document['code'][:12]}"
     data, result = document["data_fingerprint"][:12], document["fingerprint"][:12]
-    yield f"Of             version {document['version']}, data {data}{code}, result {result}"
+    yield f"Certifies      version {document['version']}, data {data}{code}, result {result}"
     if document["run"] is None:
         return
     words = {True: "the same", False: f"another: {', '.join(document['differs'])}", None: "not known to be the same"}

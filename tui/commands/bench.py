@@ -154,9 +154,8 @@ def bench_command(
     from engine.app.bench.bench import prepare, resumed
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
-    mine = bool(presets or strategies)
-    agents = not (baselines or mine) or models is not None or ablations or ablations_from is not None or bool(without)
-    agents = bool(presets) or (agents and not strategies)
+    asked = models is not None or ablations or ablations_from is not None or bool(without)
+    agents = bool(presets) or asked or not (baselines or strategies)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     check_options(name, _given())

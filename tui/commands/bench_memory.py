@@ -25,6 +25,7 @@ OTHERS = (
     "baselines",
     "strategies",
     "params",
+    "trials",
     "repeats",
     "ablations",
     "ablations_from",

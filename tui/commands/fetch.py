@@ -96,7 +96,7 @@ def fetch_command(
         show_document(document, as_json, lambda: (line for one in done for line in _fetched_lines(one)))
     impossible = [why for one in done for why in one.impossible.values()]
     if impossible:
-        raise MalformedData(f"{impossible[0]}; {len(impossible)} in all, which are left out, as said above")
+        raise MalformedData(f"{impossible[0]}; impossible bars left out: {len(impossible)}")
     if not whole:
         raise Interrupted("interrupted; what was fetched is kept, and the same command goes on")
 

@@ -143,7 +143,7 @@ def _accept(invocation: Invocation, as_json: bool) -> None:
     invocation.refuse_run()
     document = accept_memory(invocation.services(), operator_time(invocation))
     rows, known = document["rows"], document["known"]
-    text = f"the journal of {document['desk']} goes by a memory of {rows:,} rows now, {known:,} before"
+    text = f"the journal of {document['desk']} now expects a memory of {rows:,} rows ({known:,} before)"
     show_document(document, as_json, lambda: [text])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from engine.app.agent_run import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
-from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan
+from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan, strategy_titles
 from engine.app.bench.record import BenchRecord, load_record
 from engine.app.bench.rule_rows import Report, RuleRows
 from engine.app.look_index import count_looks
@@ -29,7 +29,7 @@ from engine.ports import MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, paired_rows, spreads
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
-from engine.reports.performance import unmeasured
+from engine.reports.performance import BENCHMARK, unmeasured
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
 from engine.strategies.catalog import fixed_params
@@ -122,9 +122,11 @@ def run_bench(
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
             decided += 1
-    for strategy in _own_strategies(request):
+    for strategy, title in _own_strategies(request).items():
         for table in _with_symbols_last(tables):
-            rows.setdefault(table.name, []).extend(_strategy_rows(services, prepared.data, table, strategy, report))
+            rows.setdefault(table.name, []).extend(
+                _strategy_rows(services, prepared.data, table, (strategy, title), report)
+            )
     cells: list[Cell] = []
     for table in tables:
         cells += [_explained(cell, rules) for cell in compare(ruled[table.name], table)]
@@ -306,12 +308,12 @@ def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> Agen
     )
 
 
-RULES, HELD = "rules", "buy-and-hold"
+RULES = "rules"
 
 
-def _own_strategies(request: BenchRequest) -> Sequence[str]:
-    """The user's strategies, with what they are held against."""
-    return (*request.strategies, HELD) if request.strategies or request.presets else ()
+def _own_strategies(request: BenchRequest) -> Mapping[str, str]:
+    """The user's strategies with what their rows are called, and with what they are held against."""
+    return strategy_titles((*request.strategies, BENCHMARK)) if request.strategies or request.presets else {}
 
 
 def _with_symbols_last(tables: Sequence[PublishedTable]) -> Iterator[PublishedTable]:
@@ -322,10 +324,11 @@ def _with_symbols_last(tables: Sequence[PublishedTable]) -> Iterator[PublishedTa
 
 
 def _strategy_rows(
-    services: Services, data: DataSpec, table: PublishedTable, strategy: str, report: Report
+    services: Services, data: DataSpec, table: PublishedTable, named: tuple[str, str], report: Report
 ) -> Iterator[AgentRow]:
-    """A strategy on every symbol of a table: figures, or a note on why there are none."""
-    name = strategy.rpartition(":")[2] or strategy
+    """A strategy, with what its rows are called, on every symbol of a table: figures, or a note on why there are
+    none."""
+    strategy, name = named
     for symbol in table.symbols():
         report(f"{name} on {symbol}")
         row = AgentRow(symbol=symbol, model=name, answered_by=RULES, metrics={})

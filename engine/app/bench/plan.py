@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -225,3 +225,10 @@ def _combinations(
             for symbol in table.symbols():
                 if variant is None or not variant.symbols or symbol in variant.symbols:
                     yield backbone, variant, symbol
+
+
+def strategy_titles(strategies: Sequence[str]) -> Mapping[str, str]:
+    """What the rows of strategies are called: the class of a file's, or all of it where two classes share a name."""
+    short = {one: one.rpartition(":")[2] or one for one in strategies}
+    names = list(short.values())
+    return {one: name if names.count(name) == 1 else one for one, name in short.items()}

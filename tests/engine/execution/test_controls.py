@@ -157,5 +157,5 @@ def test_an_answer_on_an_order_that_was_sent_is_not_taken(journal: Path) -> None
 def test_an_order_stays_as_long_as_its_session_is_the_one_to_decide(symbols: tuple[str, ...], session: date) -> None:
     calendar = AroundTheClock() if symbols == ("BTC-USD",) else exchange_calendar("XNYS")
     until = controls.OrderTimes(calendar, symbols, real_time=False).stays_until(session)
-    assert session_to_decide(calendar, symbols, None, until - timedelta(seconds=2)) == session
+    assert session_to_decide(calendar, symbols, None, until - timedelta(seconds=1)) == session
     assert session_to_decide(calendar, symbols, None, until + timedelta(seconds=2)) > session

@@ -144,7 +144,8 @@ def play(world: World) -> Played:
         played.points.append(point)
         for n, wish in enumerate(wishes):
             last = broker.update_of(f"{session}-{n}")
-            lives = last is not None and last.state is OrderState.ACKNOWLEDGED
+            assert last is not None
+            lives = last.state is OrderState.ACKNOWLEDGED
             assert not lives or is_untraded(world, wish.symbol, session), "a day order outlived its session"
         decided = session
     return played

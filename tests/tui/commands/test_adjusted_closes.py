@@ -104,8 +104,7 @@ def test_whoever_ranks_by_adj_close_learns_nothing_of_later_splits(folder: Path,
     own = ("--strategy", f"{folder.parent / 'own.py'}:{name}", "--data", str(folder))
     said = run("backtest", *own, *WINDOW, "--json")
     assert said.code == 0, said
-    assert {trade["symbol"] for trade in said.json["trades"]} <= {"FLAT"}  # STAR doubles, and its ratio is the lowest
-    assert float(said.json["final_value"]) < 105_000
+    assert said.json["trades"] == []  # STAR doubles, and its ratio is the lowest
     audit = run("audit", *own, *WINDOW, "--cuts", "4", "--json")
     assert (audit.code, audit.json["verdict"], audit.json["truncation"]["differing"]) == (0, "clean", 0)
 

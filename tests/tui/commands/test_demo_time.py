@@ -82,17 +82,13 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(run:
                 moments.update((now.desk.books.session, one.session) for one in now.market.quotes if one.session)
             return (session, RunOutcome.DONE) in decided() and not now.busy and not now.desk.running
 
-        for key, session, twin in (
-            ("r", SESSIONS[0], "--daily"),
-            ("n", SESSIONS[1], "next"),
-            ("n", SESSIONS[2], "next"),
-        ):
-            await pilot.press(key)
+        for number, (session, twin) in enumerate(zip(SESSIONS, ("--daily", "next", "next"), strict=False)):
+            await (pilot.press("n") if number else pilot.press("r"))
             assert pilot.app.last_command == f"paperdesk {twin}"  # type: ignore[attr-defined]
             await until(pilot, lambda session=session: ended(session))  # type: ignore[misc]
             await until(pilot, lambda session=session: view(pilot).desk.books.session == session)  # type: ignore[misc]
             await until(pilot, lambda: not pilot.app.bridge._follower.unread)  # type: ignore[attr-defined]
-        assert all(books == prices for books, prices in moments), "no prices beside older books"
+        assert moments and all(books == prices for books, prices in moments), "no prices beside older books"
         await pilot.press("9")
         await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n goes on" in screen(pilot))
         clock = view(pilot).now

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -194,7 +195,28 @@ def test_a_halted_desk_takes_only_what_reduces_a_position(run: Run, folder_desk:
     assert too_much.code == 1 and not too_much.json["taken"]
     sold = run("order", "sell", "HLXM", "--quantity", "1", "--yes", "--json")
     assert sold.code == 0 and sold.json["order"]["state"] == "acknowledged", sold.json
-    assert json.dumps(run("status", "--json").json["halted"])
+    assert run("status", "--json").json["halted"] is not None
     at("2025-03-14T21:00")
-    run("--daily")
+    assert run("--daily").code == 0
     assert filled(run, sold.json["order"]["id"]) == ["2025-03-14T13:30:00+00:00"]
+
+
+def test_an_order_whose_session_had_no_trade_keeps_its_cash_in_every_later_run(
+    run: Run, folder_desk: Path, at: At, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(os.environ["PAPERDESK_DATA__FOLDER"], tmp_path / "untraded"))
+    prices = folder / "prices" / "HLXM.csv"
+    lines = prices.read_text().splitlines()
+    day = next(n for n, line in enumerate(lines) if line.startswith("2025-03-13"))
+    lines[day] = lines[day].rpartition(",")[0] + ",0"
+    prices.write_text("\n".join(lines) + "\n")
+    monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(folder))
+    bought = run("order", "buy", "HLXM", "--amount", "60000", "--yes", "--json").json["order"]["id"]
+    at("2025-03-13T21:00")
+    assert run("--daily").code == 0 and filled(run, bought) == []
+    for _ in range(2):
+        more = run("order", "buy", "ORVL", "--amount", "60000", "--yes", "--json")
+        assert more.code == 1 and not more.json["taken"], more.json
+    at("2025-03-14T21:00")
+    assert run("--daily").code == 0
+    assert filled(run, bought) == ["2025-03-14T13:30:00+00:00"]

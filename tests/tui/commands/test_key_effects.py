@@ -32,9 +32,7 @@ BEFORE: dict[str, Sequence[str]] = {
 IN_OTHER_TESTS = {
     "desk.run": "test_app::test_a_cycle_streams_pauses_and_ends_in_signals",
     "desk.run-symbol": "test_run_symbol::test_c_has_the_symbol_that_is_shown_decided_alone",
-    "desk.next-session": (
-        "commands.test_demo_time::test_the_next_session_is_asked_for_while_orders_wait_that_expire_with_it"
-    ),
+    "desk.next-session": "commands.test_demo_time::test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on",
     "desk.pause": "test_app::test_a_cycle_streams_pauses_and_ends_in_signals",
     "desk.kill-switch": "test_controls_in_app::test_the_kill_switch_halts_and_resumes_a_desk_that_never_ran",
     "desk.approve": "test_controls_in_app::test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended",
