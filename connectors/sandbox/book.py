@@ -202,7 +202,7 @@ class Book:
         fresh = self.activities[self._saved_activities :]
         self._store.save(
             {
-                "facts": [(name, json.dumps(value)) for name, value in self.facts.items()],
+                "facts": [(name, json.dumps(value, default=float)) for name, value in self.facts.items()],
                 "orders": [(order.seq, order.client_order_id, to_json(order)) for order in self._changed.values()],
                 "activities": [(self._saved_activities + n, json.dumps(one)) for n, one in enumerate(fresh, 1)],
                 "closes": [(day.isoformat(), plain(self.closes[day])) for day in self._new_closes],

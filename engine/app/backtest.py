@@ -12,14 +12,15 @@ from engine import places
 from engine.app.agent_run import AgentRun, Stop, play
 from engine.app.look_index import count_result
 from engine.app.market_data import load_run
-from engine.app.model_notes import model_notes
+from engine.app.model_notes import known_of, model_notes
 from engine.app.models import ModelSet, build_models
 from engine.app.resumption import FirstPart, resumed_journal, run_lock
 from engine.app.run_spec import check_spec, preset_of, settled, user_code, with_costs
 from engine.conventions.catalog import convention
-from engine.domain.run import LookKind, Result, RunKind, RunOutcome, RunSpec
+from engine.domain.run import LookKind, ModelUse, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
 from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.lab.backtest import windows
 from engine.lab.rule_backtest import run_strategy
@@ -32,6 +33,7 @@ from engine.preset import Preset
 from engine.reports.performance import Measure, Report, unmeasured
 from engine.reports.stored import store_document
 from engine.services import Services
+from engine.session.cost_meter import CostMeter
 from engine.session.recorder import begin_run
 from engine.user_code import code_hash
 
@@ -77,7 +79,8 @@ def run_backtest(
         except BaseException as error:
             outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
             detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
-            journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail)
+            use = _use_so_far(services, prepared.models, journal, spec.run)
+            journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail, model=use)
             publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
             raise
         extra = {**result.extra, "code": code_hash(user_code(spec))}
@@ -171,6 +174,17 @@ def _played(
         first_part=first_part,
     )
     return asyncio.run(play(agents, journal))
+
+
+def _use_so_far(services: Services, models: ModelSet | None, journal: JournalWriter, run: str) -> ModelUse | None:
+    """What the models of a run that broke off were asked and have cost; None for a rule strategy."""
+    if models is None:
+        return None
+    meter = CostMeter(models.spec, *known_of(services, models.spec))
+    journal.flush()
+    with JournalReader(places.run_journal(run)) as reader:
+        meter.goes_on(reader.calls(run))
+    return meter.use
 
 
 def _notes(services: Services, prepared: _Prepared, result: Result) -> Iterator[str]:

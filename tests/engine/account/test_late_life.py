@@ -20,7 +20,7 @@ EVENINGS = st.builds(
     restored=st.sampled_from((None, None, None, -1, 0, 1, 2)),
 )
 USUAL = (0, 60)
-LONG = [(number, 194) for number in range(1, 11)]
+LONG = [(number, 200) for number in range(1, 11)]
 """Seeds, each with the number of its lives: several processes share them."""
 
 

@@ -80,6 +80,9 @@ def test_a_backtest_s_own_budget_stops_it_and_a_resumed_part_counts(
     assert "`paperdesk backtest --resume paid` goes on" in stopped.err
     first = spent()
     assert 1 < first <= 15
+    (listed,) = run("runs", "list", "--json").json["runs"]
+    assert listed["outcome"] == "failed" and first < Decimal(listed["cost"]) < first + 1, "with the preflight"
+    assert Decimal(run("report", "--run", "paid", "--format", "json").json["model"]["cost"]) == Decimal(listed["cost"])
     same = run("backtest", "--resume", "paid", "--yes", "--budget", "15")
     # It may ask what costs less than the question that ended the first part, which one that is depends on the moment.
     assert same.code == 75 and first <= spent() <= 15
