@@ -7,6 +7,7 @@ import ast
 import errno
 import hashlib
 import os
+import sqlite3
 import sys
 import sysconfig
 import threading
@@ -18,6 +19,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from engine import places
 from engine.errors import ConfigError, PaperdeskError
@@ -29,6 +31,9 @@ _HOOKS = (__name__, "engine.lab.opened_files")
 OPENING = ("open", "sqlite3.connect")
 COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 """Events of an audit hook that open a file, named by their first argument, or run a command."""
+_CONNECTED = "sqlite3.connect/handle"
+_MOVING = ("os.link", "os.rename", "os.remove", "os.symlink", "os.truncate")
+"""Events that give a file another name, or change it, named by their first arguments."""
 SURROUNDINGS = frozenset({"argv", "orig_argv", "environ", "environb", "getenv", "getenvb"})
 """Names by which code tells where it runs: how it was called, and the environment."""
 
@@ -126,18 +131,46 @@ def _close_own_folders() -> None:
     sys.addaudithook(_refuse_own)
 
 
+def file_named(event: str, named: object) -> str:
+    """The file that an argument of an event names, its links followed; empty for a descriptor."""
+    if not isinstance(named, str | bytes | os.PathLike):
+        return ""
+    text = os.fsdecode(named)
+    if event.startswith("sqlite3.") and text.startswith("file:"):
+        text = unquote(urlsplit(text).path)
+    return os.path.realpath(text)
+
+
 def _refuse_own(event: str, arguments: tuple[Any, ...]) -> None:
-    if event not in (*OPENING, *COMMANDS) or not line_at_work():
+    if event not in (*OPENING, *COMMANDS, *_MOVING, _CONNECTED) or not line_at_work():
+        return
+    if event == _CONNECTED:
+        arguments[0].set_authorizer(_no_attaching)
         return
     if event in COMMANDS:
         words = repr(arguments)
         closed = any(str(own) in words for own in own_folders())
     else:
-        named = arguments[0]
-        words = os.path.realpath(os.fsdecode(named)) if isinstance(named, str | bytes | os.PathLike) else ""
-        closed = bool(words) and any(Path(words).is_relative_to(own) for own in own_folders())
+        files = [file_named(event, named) for named in arguments[: 2 if event in _MOVING else 1]]
+        words = next(filter(_is_own, files), "")
+        closed = bool(words)
     if closed:
         raise PermissionError(errno.EACCES, "the program's own folders are closed to code of the user's", words)
+
+
+def _is_own(file: str) -> bool:
+    """True for a file in the program's own folders, and for a folder that they lie in: by its descriptor they could be
+    opened, and with it they would be moved."""
+    own = own_folders() if file else ()
+    return any(Path(file).is_relative_to(one) or (one.is_relative_to(file) and Path(file).is_dir()) for one in own)
+
+
+def _no_attaching(action: int, file: str | None, *_: object) -> int:
+    """Deny what has no audit event of its own: a database that a statement attaches, unless its name shows that it is
+    none of the program's."""
+    if action == sqlite3.SQLITE_ATTACH and (file is None or _is_own(file_named(_CONNECTED, file))):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
 
 
 def line_at_work() -> str:

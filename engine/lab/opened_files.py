@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from engine import places
-from engine.user_code import COMMANDS, OPENING, is_installed, line_at_work
+from engine.user_code import COMMANDS, OPENING, file_named, is_installed, line_at_work
 
 _CODE = (".py", ".pyc")
 """Code may lie in the folder and is imported when it is first needed."""
@@ -84,7 +84,7 @@ def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
     if not (_observed or _outside):
         return
     if event in OPENING:
-        _on_file(arguments[0])
+        _on_file(file_named(event, arguments[0]))
     elif event in COMMANDS:
         words = repr(arguments)
         for observed in _observed:
@@ -93,10 +93,9 @@ def _on_event(event: str, arguments: tuple[Any, ...]) -> None:
         _note_outside(f"a command: {words[:200]}")
 
 
-def _on_file(named: object) -> None:
-    if not isinstance(named, str | bytes | os.PathLike):
+def _on_file(file: str) -> None:
+    if not file:
         return
-    file = os.path.realpath(os.fsdecode(named))
     if not any(file.startswith(observed.folder) for observed in _observed) and not _is_ours(file):
         _note_outside(file)
     for observed in _observed:

@@ -87,6 +87,15 @@ class Journals:
             lambda path: path.read_bytes(),
             lambda path: ThreadPoolExecutor().submit(path.read_bytes).result(),
             lambda path: os.system(f"cat {{path}} > /dev/null"),
+            lambda path: sqlite3.connect(f"file:{{path}}?mode=ro", uri=True).execute("SELECT 1 FROM equity").fetchall(),
+            lambda path: sqlite3.connect(":memory:").execute(f"ATTACH '{{path}}' AS a").fetchall(),
+            lambda path: sqlite3.connect(":memory:").execute("ATTACH ? AS a", (str(path),)).fetchall(),
+            lambda path: os.open(path.name, os.O_RDONLY, dir_fd=os.open(path.parents[2], os.O_RDONLY)),
+            lambda path: os.open("data", os.O_RDONLY, dir_fd=os.open(Path(HOME).parent, os.O_RDONLY)),
+            lambda path: os.link(path, HERE / "of-its-own.db"),
+            lambda path: os.symlink(path, HERE / "pointing.db"),
+            lambda path: os.rename(path.parents[1], HERE / "moved"),
+            lambda path: os.remove(path),
         )
         found = 0
         for path in (Path(HOME) / "data" / "runs").glob("*.db"):
