@@ -145,10 +145,10 @@ class ControlApi:
             if listing is None or (listing.crypto and document["kind"] == "renamed"):
                 raise invalid(f"{str(document.get('symbol'))[:40]!r} is no symbol that this can happen to")
             document["symbol"] = listing.symbol
+        then = str(document.get("then"))
+        if document.get("kind") == "renamed" and exchange.market.find(then) is not None:
+            raise invalid(f"{then[:40]} is listed already")
         rule = exchange.faults.add(document, exchange.now)
-        if rule.kind == "renamed" and exchange.market.find(rule.then) is not None:
-            exchange.faults.remove(rule.id)
-            raise invalid(f"{rule.then} is listed already")
         if rule.kind == "halted":
             self._streams.halted(rule.symbol, halted=True)
         self.save_faults()

@@ -15,7 +15,7 @@ from connectors.sandbox.book import Book
 from connectors.sandbox.market import SandboxMarket, latest_session, next_session, session_open
 from connectors.sandbox.matching_engine import MatchingEngine, fee_entered_at
 from connectors.sandbox.orders import SandboxOrder, Ticket, good_for
-from connectors.sandbox.protocol import ApiError, forbidden, invalid, stable_id, stamp
+from connectors.sandbox.protocol import FIXED_FIELDS, ApiError, forbidden, invalid, stable_id, stamp
 from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
 from engine.domain.ledger import carried_forward
@@ -144,11 +144,15 @@ class Exchange(MatchingEngine):
             raise forbidden("new orders are rejected by user request")
 
     def _check_asset(self, ticket: Ticket) -> None:
-        """Raise ApiError for a quantity that the asset does not take."""
-        said, qty = self.faults.changed("asset", ticket.symbol), ticket.qty
-        step, least = (Decimal(str(said.get(name, 0))) for name in ("min_trade_increment", "min_order_size"))
+        """Raise ApiError for a quantity or a limit price that the asset does not take."""
+        fixed = FIXED_FIELDS["crypto asset"] if is_crypto(ticket.symbol) else {}
+        said, qty = fixed | self.faults.changed("asset", ticket.symbol), ticket.qty
+        names = ("min_trade_increment", "min_order_size", "price_increment")
+        step, least, tick = (Decimal(str(said.get(name, 0))) for name in names)
         if qty is not None and step and qty % step:
             raise invalid(f"qty increment must be {step}")
+        if ticket.limit_price is not None and tick and ticket.limit_price % tick:
+            raise invalid(f"invalid limit_price {ticket.limit_price}. price increment must be {tick}")
         if qty is not None and qty < least:
             raise forbidden(f"qty must be >= minimal qty of order {least}")
         if said.get("fractionable") is False and (qty is None or qty != qty.to_integral_value()):
@@ -197,6 +201,7 @@ class Exchange(MatchingEngine):
             return "sell_to_close"
         said = self.faults.changed("asset", ticket.symbol)
         shorts = held <= 0 and not listing.crypto and not self.book.configurations["no_shorting"]
+        shorts = shorts and self.faults.changed("account").get("shorting_enabled", True)
         if shorts and not (said.get("shortable", True) and said.get("easy_to_borrow", True)):
             raise forbidden(f'asset "{listing.wire}" cannot be sold short')
         if not shorts or ticket.qty is None or quantity != quantity.to_integral_value():

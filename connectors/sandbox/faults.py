@@ -35,10 +35,12 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fnmatch import fnmatchcase
 from hashlib import blake2b
+from math import isfinite
 from typing import Any
 
 from connectors.sandbox.protocol import invalid
 from engine.domain.market import Symbol
+from engine.domain.portfolio import ZERO
 
 ANSWERS = (
     "too_many_requests",
@@ -66,6 +68,13 @@ _STATUS = {
     "body": 200,
 }
 LISTS = ("double", "reverse", "repeat", "without")
+_CHANGES: Mapping[str, Mapping[str, Any]] = {
+    "bar": dict.fromkeys(("o", "h", "l", "c", "v", "n", "vw"), ZERO),
+    "asset": dict.fromkeys(("min_trade_increment", "min_order_size", "price_increment"), ZERO)
+    | dict.fromkeys(("fractionable", "shortable", "easy_to_borrow"), True),
+    "account": {"buying_power": ZERO, "non_marginable_buying_power": ZERO, "shorting_enabled": True},
+}
+"""Fields of `change` to which bars and orders are held, each with a value of its type; a bar has no others."""
 _LONG = 3600.0
 _HALF = Decimal("0.5")
 _OWN = ("id", "since", "matched", "used")
@@ -210,22 +219,42 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
     if kind not in KINDS:
         raise invalid(f"no fault {str(kind)[:40]!r}; there are {', '.join(KINDS)}")
     values = {name: _like(name, value, allowed[name]) for name, value in document.items()}
-    if kind == "partial_fill" and (values.get("then", "fill") not in THEN or not 0 < values.get("fraction", _HALF) < 1):
-        raise invalid(f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}")
-    if kind in ("halted", "untradable", "renamed", "bar", "asset") and not values.get("symbol"):
-        raise invalid(f"{kind} needs a symbol")
-    if kind == "list" and values.get("then") not in LISTS:
-        raise invalid(f"list needs then, one of {', '.join(LISTS)}")
-    if kind == "renamed" and not _NAME.fullmatch(values.get("then", "")):
-        raise invalid("renamed needs the new name under then")
+    _check_change(kind, values.get("change", {}))
+    then = values.get("then", "fill")
+    refusals = {
+        "a fault's status goes from 200 to 599, and its probability from 0 to 1": (
+            values.get("status", 200) not in range(200, 600) or values.get("probability", 0) > 1
+        ),
+        f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}": (
+            kind == "partial_fill" and (then not in THEN or not 0 < values.get("fraction", _HALF) < 1)
+        ),
+        f"{kind} needs a symbol": (
+            kind in ("halted", "untradable", "renamed", "bar", "asset") and not values.get("symbol")
+        ),
+        f"list needs then, one of {', '.join(LISTS)}": kind == "list" and then not in LISTS,
+        "renamed needs the new name under then": kind == "renamed" and not _NAME.fullmatch(then),
+    }
+    for refusal, is_so in refusals.items():
+        if is_so:
+            raise invalid(refusal)
     return values
+
+
+def _check_change(kind: str, change: Mapping[str, Any]) -> None:
+    known = _CHANGES.get(kind, {})
+    for name, value in change.items():
+        if name in known:
+            _like(name, value, known[name])
+        elif kind == "bar":
+            raise invalid(f"a bar has no {name[:40]!r}; it has {', '.join(known)}")
 
 
 def _like(name: str, value: Any, default: Any) -> Any:
     """A value converted to the type of its field. Raises ApiError."""
     try:
         if isinstance(default, Decimal | float) and not isinstance(value, bool):
-            value, fits = type(default)(str(value)), True
+            value = type(default)(str(value))
+            fits = isfinite(value)
         else:
             fits = type(value) is type(default)
     except (ValueError, InvalidOperation):

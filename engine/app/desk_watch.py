@@ -244,9 +244,10 @@ class DeskWatch:
             due = now + every
             if is_open(calendar, now) and halt_of(places.desk_journal(self._services.desk)) is None:
                 async with self._turn:
-                    await self._compare()
+                    await self.compare()
 
-    async def _compare(self) -> None:
+    async def compare(self) -> None:
+        """Compare positions, cash and prices with the account's once, between two runs."""
         try:
             await book_fills(self._services, self._publish)
             for fault in await prices_now(self._services, partial(self._notice_once, "warning")):

@@ -16,14 +16,16 @@ from typing import Any, Protocol
 
 from engine import places
 from engine.app.desk_journal import DeskJournal
+from engine.app.desk_watch import DeskWatch
 from engine.app.market_data import ALL, fetch
 from engine.app.notification import run_and_notify
+from engine.app.order_cancellation import Canceled, cancel_orders
 from engine.app.reconciliation import Reconciled, adopt_account, rebuild_account, reconcile
 from engine.config import Config, load_config
 from engine.domain.market import Symbol
 from engine.errors import PaperdeskError
 from engine.keys import load_keys
-from engine.messages.events import Event, Noticed
+from engine.messages.events import Event, Noticed, Publish
 from engine.services import FetchOptions, Services
 
 DESK = "drill"
@@ -132,12 +134,7 @@ class Practice:
 
     def run(self) -> Ended:
         """A daily run."""
-        warnings = list[str]()
-
-        def publish(event: Event) -> None:
-            if isinstance(event, Noticed) and event.level == "warning":
-                warnings.append(event.text)
-
+        warnings, publish = _heard("warning")
         code, line = 0, ""
         try:
             services = self.services()
@@ -169,6 +166,16 @@ class Practice:
         self.codes += sorted(one.code for one in ended)
         return ended
 
+    def compare(self) -> Sequence[str]:
+        """What a watch says where it compares the account and its prices between two runs."""
+        said, publish = _heard("warning", "error")
+        asyncio.run(DeskWatch(self.services(), publish).compare())
+        return said
+
+    def cancel(self, symbol: Symbol) -> Canceled:
+        """Cancel the orders of a symbol. Raises as `cancel_orders` does."""
+        return asyncio.run(cancel_orders(self.services(), [symbol]))
+
     def reconcile(self) -> Reconciled:
         """Both sides compared. Raises as `reconcile` does."""
         return asyncio.run(reconcile(self.services()))
@@ -180,6 +187,17 @@ class Practice:
     def rebuild(self) -> Reconciled:
         """Recover from the account what the journal lacks. Raises as `rebuild_account` does."""
         return asyncio.run(rebuild_account(self.services()))
+
+
+def _heard(*levels: str) -> tuple[list[str], Publish]:
+    """The texts of the notices of some levels, and the listener that takes them in."""
+    texts = list[str]()
+
+    def publish(event: Event) -> None:
+        if isinstance(event, Noticed) and event.level in levels:
+            texts.append(event.text)
+
+    return texts, publish
 
 
 def write_configuration(home: Path, symbols: Sequence[Symbol], folder: Path | None) -> None:

@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from engine.app.drill.checks import check_run, held
 from engine.app.drill.damage import Damage
 from engine.app.drill.fault_table import Step
 from engine.app.drill.practice import Practice
+from engine.app.order_cancellation import Canceled
 from engine.app.reconciliation import Reconciled
 from engine.errors import PaperdeskError
 
@@ -40,6 +42,8 @@ class Steps:
             "shares_of": lambda step: self._transfer(step, "shares"),
             "set": self._set,
             "damage": lambda step: self._damage.do(step["damage"]),
+            "watch": self._watch,
+            "cancel": lambda step: self._coded(0, "canceling", partial(practice.cancel, step["cancel"])),
             "reconcile": lambda step: self._coded(step["reconcile"], "reconciling", practice.reconcile),
         }
 
@@ -104,7 +108,12 @@ class Steps:
         else:
             held("refused" not in step, "adopting was not refused")
 
-    def _coded(self, wanted: int, doing: str, act: Callable[[], Reconciled]) -> None:
+    def _watch(self, step: Step) -> None:
+        said = self._practice.compare()
+        missed = [word for word in step["watch"] if not any(word in text for text in said)]
+        held(len(said) == len(step["watch"]) and not missed, f"a watch said: {'; '.join(said) or 'nothing'}")
+
+    def _coded(self, wanted: int, doing: str, act: Callable[[], Reconciled | Canceled]) -> None:
         try:
             error: PaperdeskError | None = act().error
         except PaperdeskError as raised:

@@ -318,11 +318,20 @@ def test_the_first_rule_that_hits_is_the_one(http: httpx.Client, broker: Sandbox
         {"kind": "html", "status": "many"},
         {"kind": "html", "count": -1},
         {"kind": "html", "after": 1},
+        {"kind": "html", "status": 700},
+        {"kind": "html", "probability": 1.5},
         {"kind": "hang", "seconds": "long"},
+        {"kind": "hang", "seconds": "nan"},
+        {"kind": "partial_fill", "fraction": "NaN"},
         {"kind": "partial_fill", "fraction": "1.5"},
         {"kind": "partial_fill", "then": "vanish"},
         {"kind": "halted"},
         {"kind": "halted", "symbol": "NONE"},
+        {"kind": "account", "change": {"buying_power": "much"}},
+        {"kind": "asset", "symbol": "AAA", "change": {"min_trade_increment": "inf"}},
+        {"kind": "asset", "symbol": "AAA", "change": {"shortable": "no"}},
+        {"kind": "bar", "symbol": "AAA", "change": {"high": 1}},
+        {"kind": "bar", "symbol": "AAA", "change": {"h": "tall"}},
         {"kind": "renamed", "symbol": "AAA"},
         {"kind": "renamed", "symbol": "AAA", "then": "no name"},
         {"kind": "renamed", "symbol": "BTC/USD", "then": "XBT"},
@@ -332,6 +341,25 @@ def test_a_rule_that_means_nothing_is_refused(http: httpx.Client, broker: Sandbo
     answer = http.post("/sandbox/faults", json=rule)
     assert answer.status_code == 422 and answer.json()["message"]
     assert broker.state()["faults"] == []
+
+
+def test_a_rule_with_fractions_is_kept_as_it_was_given(http: httpx.Client, broker: SandboxServer) -> None:
+    broker.fault("hang", seconds=100.5, path="/v2/nowhere")
+    broker.fault("bar", symbol="AAA", change={"h": 111.961})
+    hangs, bar = http.get("/sandbox/faults").json()
+    assert (hangs["seconds"], bar["change"]) == (100.5, {"h": 111.961})
+    broker.advance("open")
+    broker.advance("close")
+    found = http.get("/v2/stocks/AAA/bars", params={"timeframe": "1Day", "start": "2024-02-01"}).json()
+    assert found["bars"][-1]["h"] == 111.961
+
+
+def test_a_limit_price_keeps_to_the_increment_of_its_asset(http: httpx.Client, broker: SandboxServer) -> None:
+    broker.fault("asset", symbol="AAA", change={"price_increment": "0.05"})
+    limit = {"type": "limit", "time_in_force": "day"}
+    refused = place(http, "a", limit_price="10.02", **limit)
+    assert refused.status_code == 422 and "0.05" in refused.json()["message"]
+    assert place(http, "a", limit_price="10.05", **limit).status_code == 200
 
 
 def test_faults_can_be_seen_and_taken_away(http: httpx.Client, broker: SandboxServer) -> None:

@@ -31,7 +31,7 @@ from tests.tui.commands.conftest import OpenBroker, Run, after_close, contents
 
 PROGRAM = (sys.executable, "-c", "from tui.cli import main; main()")
 SYMBOLS = ("ORVL", "HLXM", "TMBK", "PLWY", "BXWD", "WRNN-USD")
-SAMPLE = ("post-504-accepted", "post-403-reason", "history-repeated")
+SAMPLE = ("post-504-accepted", "post-403-reason", "cancel-504", "price-in-watch", "history-repeated")
 
 
 @pytest.fixture(scope="session")
