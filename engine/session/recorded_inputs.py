@@ -38,7 +38,8 @@ _MACRO_PERIOD = timedelta(days=800)
 class TurnInputs:
     """A turn's inputs, read again.
 
-    symbols, news_after, portfolio, reserved, queued, whole_shares, prices: as in Turn
+    symbols, news_after, portfolio, reserved, queued, whole_shares, terms, prices: as in Turn
+    shares, crypto: as in BuyingPower
     market: holds nothing that was not known
     now: moment of the decision, UTC; None in journals that did not keep it, whose runs decided after the close
     """
@@ -50,6 +51,9 @@ class TurnInputs:
     reserved: Decimal = ZERO
     queued: Mapping[Symbol, Decimal] = field(default_factory=dict)
     whole_shares: frozenset[Symbol] = frozenset()
+    terms: Mapping[Symbol, OrderTerms] = field(default_factory=dict)
+    shares: Decimal | None = None
+    crypto: Decimal | None = None
     now: datetime | None = None
     prices: Mapping[Symbol, Decimal] = field(default_factory=dict)
 
@@ -107,10 +111,17 @@ def read_inputs(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> Tu
         reserved=Decimal(books["reserved"]),
         queued={symbol: Decimal(shares) for symbol, shares in books["queued"].items()},
         whole_shares=frozenset(books["whole_shares"]),
+        terms={symbol: typed(OrderTerms, one) for symbol, one in books.get("terms", {}).items()},
+        shares=_decimal_or_none(books.get("shares")),
+        crypto=_decimal_or_none(books.get("crypto")),
         market=market,
         now=moment_of(inputs),
         prices={symbol: Decimal(price) for symbol, price in books.get("prices", {}).items()},
     )
+
+
+def _decimal_or_none(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
 
 
 def moment_of(inputs: Inputs) -> datetime | None:
@@ -120,7 +131,7 @@ def moment_of(inputs: Inputs) -> datetime | None:
 
 
 def _books(turn: Turn) -> dict[str, Any]:
-    portfolio = turn.portfolio
+    portfolio, power = turn.portfolio, turn.power or BuyingPower(ZERO)
     return {
         "symbols": turn.symbols,
         "now": turn.market.now,
@@ -131,6 +142,9 @@ def _books(turn: Turn) -> dict[str, Any]:
         "reserved": turn.reserved,
         "queued": turn.queued,
         "whole_shares": sorted(turn.whole_shares),
+        "terms": turn.terms,
+        "shares": power.shares,
+        "crypto": power.crypto,
         "prices": turn.prices,
     }
 
@@ -199,22 +213,25 @@ def _named(inputs: Inputs, kind: str) -> dict[str, Sequence[bytes]]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedVenue:
-    """The books and the buying power that a turn was decided with; where the run goes on, `settling` closes sessions,
-    and the venue's own limits are those of the present."""
+    """The books and the limits that a turn was decided with; where the run goes on, `settling` closes sessions."""
 
     portfolio: Portfolio
     buying_power: BuyingPower
     whole: frozenset[Symbol] = frozenset()
+    taken: Mapping[Symbol, OrderTerms] = field(default_factory=dict)
     settling: SessionVenue | None = None
 
     @classmethod
     def of(cls, inputs: TurnInputs, settling: SessionVenue | None = None) -> RecordedVenue:
         """The venue of a turn whose inputs were kept."""
-        now = BuyingPower(ZERO) if settling is None else settling.buying_power
         power = BuyingPower(
-            inputs.portfolio.cash, inputs.reserved, queued=inputs.queued, shares=now.shares, crypto=now.crypto
+            inputs.portfolio.cash,
+            inputs.reserved,
+            queued=inputs.queued,
+            shares=inputs.shares,
+            crypto=inputs.crypto,
         )
-        return cls(inputs.portfolio, power, inputs.whole_shares, settling)
+        return cls(inputs.portfolio, power, inputs.whole_shares, inputs.terms, settling)
 
     async def settle(self, session: date) -> Settlement:
         """Settle where the run goes on."""
@@ -225,5 +242,5 @@ class RecordedVenue:
         return self.whole
 
     async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
-        """The present ones where the run goes on."""
-        return {} if self.settling is None else await self.settling.terms(symbols)
+        """The orders that were taken."""
+        return self.taken

@@ -73,6 +73,29 @@ def test_nothing_is_sent_where_the_buying_power_is_less_than_any_purchase(run: R
     assert (own.code, placed(shares)) == (1, []) and "buying power" in own.out + own.err
 
 
+@pytest.mark.parametrize(
+    ("account", "kind", "change"),
+    [
+        ("shares", "account", {"buying_power": "3000.00", "non_marginable_buying_power": "3000.00"}),
+        ("coin", "asset", {"min_order_size": "1000000"}),
+        ("short", "account", {"shorting_enabled": False}),
+        ("short", "asset", {}),
+    ],
+)
+def test_a_decision_is_taken_again_within_what_the_broker_said_then(
+    run: Run, request: pytest.FixtureRequest, account: str, kind: str, change: dict[str, Any]
+) -> None:
+    server: SandboxServer = request.getfixturevalue(account)
+    server.fault(kind, symbol=COIN if account == "coin" else "*", change=change)
+    decided = run("--daily", "--json")
+    assert decided.code == 0, decided.err
+    server.clear_faults()
+    for made in decided.json["decisions"]:
+        again = run("why", made["symbol"], decided.json["session"], "--redecide", "--json").json
+        assert again["same_throughout"], again["decisions"][0]["differs"]
+    assert run("parity", "--json").json["same"]
+
+
 @pytest.mark.parametrize("step", ["0.0001", "0.25"])
 def test_a_coin_is_sold_in_its_increments(run: Run, coin: SandboxServer, step: str) -> None:
     coin.fault("asset", symbol=COIN, change={"min_trade_increment": step, "min_order_size": step})
