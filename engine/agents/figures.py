@@ -60,13 +60,23 @@ STRUCK = " [?]"
 """The mark in place of a figure that a model made up, where memory keeps its words."""
 COUNTS_UP_TO = 20
 """Whole numbers up to this without a currency or percent sign are taken as counts."""
+_BETWEEN = (
+    r"price|prices|value|level|yesterday|today|last|latest|recent|adjusted|on|the|its|a|day|session|was|is|were|of|at|"
+    r"near|around|about|roughly|just|under|over|above|below|up|down|higher|lower|flat|unchanged|to|stood|stands|came|in|now"
+)
 _MEASURED = re.compile(
-    r"\bclos(?:e[sd]?|ing)\b(?!\s+to\b)(?P<close>[^.\d]{0,20})$|\b(?:rsi|atr)\b[^.\d]{0,20}$", re.IGNORECASE
+    rf"\bclos(?:e[sd]?|ing)\b(?!\s+to\b)(?P<close>(?:[\s,:=()$€£¥]|\b(?:{_BETWEEN})\b)*)$"
+    r"|\b(?:rsi|atr)\b(?:(?!\band\b)[^.;,\d$€£¥]){0,40}$",
+    re.IGNORECASE,
 )
 _PROPOSED = re.compile(
     r"\b(?:(?P<target>target|objective|take[- ]profit)|stop(?:[- ]loss)?)s?\b[^.\d]{0,25}$", re.IGNORECASE
 )
+_OTHERS = re.compile(r"\b(?:analysts?|consensus|brokers?|brokerages?|wall street)\b", re.IGNORECASE)
+"""People whose targets an answer may quote from an item, whatever it decides itself."""
 _SENTENCE = re.compile(r"[.;!?]\s|\n")
+_BEFORE = 60
+"""Characters before a figure that tell its role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +139,17 @@ def unresolved_figures(
     held: list[_Figure] = []
     open_: list[_Figure] = []
     for figure in quoted:
-        before = text[max(0, figure.start - 45) : figure.start]
-        if any(_is_in(_known(facts.observed), figure) for facts in sources):
+        before = text[max(0, figure.start - _BEFORE) : figure.start]
+        cited = any(_is_in(_stated(facts.cited), figure) for facts in sources)
+        if action is not None and (proposed := _PROPOSED.search(before)) and not (cited and _OTHERS.search(before)):
+            if figure.percent or _is_on_its_side(figure, proposed["target"] is not None, action, close):
+                held.append(figure)
+        elif any(_is_in(_known(facts.observed), figure) for facts in sources):
             held.append(figure)
         elif _is_measured(figure, before):
             continue
-        elif any(_is_in(_known(facts.cited), figure) for facts in sources):
+        elif cited:
             held.append(figure)
-        elif action is not None and (proposed := _PROPOSED.search(before)):
-            if figure.percent or _is_on_its_side(figure, proposed["target"] is not None, action, close):
-                held.append(figure)
         else:
             open_.append(figure)
     held += [figure for figure in open_ if _follows(figure, held)]
@@ -190,6 +201,18 @@ def _known(text: str) -> Sequence[float]:
     return sorted(known)
 
 
+@lru_cache(maxsize=64)
+def _stated(text: str) -> Sequence[float]:
+    """The figures of items, ascending, without what they say a close, an RSI or an ATR is."""
+    text = _NOT_FIGURES.sub(_blanked, text)
+    stated = [
+        text[figure.start : figure.stop]
+        for figure in _figures(text)
+        if not _is_measured(figure, text[max(0, figure.start - _BEFORE) : figure.start])
+    ]
+    return _known(" ; ".join(stated))
+
+
 def struck(text: str, figures: Container[str]) -> str:
     """The text with some of its figures, which are named as written, struck out."""
     return _FIGURE.sub(lambda match: STRUCK if match[0].strip() in figures else match[0], text)
@@ -215,7 +238,7 @@ def _figures(text: str) -> Iterator[_Figure]:
 
 
 def _needs_no_source(figure: _Figure, text: str) -> bool:
-    before = text[max(0, figure.start - 45) : figure.start]
+    before = text[max(0, figure.start - _BEFORE) : figure.start]
     if figure.plain_integer and (figure.value <= COUNTS_UP_TO or 1900 <= figure.value <= 2100):
         return True
     if figure.value in _GUIDES and not figure.percent and _GUIDE_BEFORE.search(before):

@@ -177,7 +177,7 @@ def _played(
 
 
 def _use_so_far(services: Services, models: ModelSet | None, journal: JournalWriter, run: str) -> ModelUse | None:
-    """What the models of a run that broke off were asked and have cost; None for a rule strategy."""
+    """Calls and cost of the models of a run that broke off; None for a rule strategy."""
     if models is None:
         return None
     meter = CostMeter(models.spec, *known_of(services, models.spec))

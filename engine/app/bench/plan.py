@@ -228,7 +228,7 @@ def _combinations(
 
 
 def strategy_titles(strategies: Sequence[str]) -> Mapping[str, str]:
-    """What the rows of strategies are called: the class of a file's, or all of it where two classes share a name."""
+    """Row titles of strategies: the class of a file's, or all of it where two classes share a name."""
     short = {one: one.rpartition(":")[2] or one for one in strategies}
     names = list(short.values())
     return {one: name if names.count(name) == 1 else one for one, name in short.items()}

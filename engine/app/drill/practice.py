@@ -167,7 +167,7 @@ class Practice:
         return ended
 
     def compare(self) -> Sequence[str]:
-        """What a watch says where it compares the account and its prices between two runs."""
+        """Warnings and errors of a watch that compares the account and its prices between two runs."""
         said, publish = _heard("warning", "error")
         asyncio.run(DeskWatch(self.services(), publish).compare())
         return said

@@ -310,7 +310,7 @@ async def test_a_prompt_of_which_less_than_half_was_counted_is_no_answer(
         assert result.answer is not None
         return
     assert result.failure is not None and result.failure.kind is WRONG
-    assert "context size" in result.failure.detail and "200" in result.failure.detail
+    assert "--ctx-size" in result.failure.detail and "200" in result.failure.detail
     (paid,) = result.failed
     assert (paid.input_tokens, paid.output_tokens, paid.estimated) == (200, 50, False)
     assert paid.cost is not None and paid.cost > 0

@@ -312,7 +312,7 @@ def test_a_desk_with_a_coin_waits_for_the_coins_day() -> None:
     evening = run(config, Wall(FRIDAY))
     assert isinstance(evening, DeskRunResult)
     assert evening.session == date(2024, 2, 29)
-    saturday = run(config, Wall(FRIDAY + timedelta(1), 0, 0))
+    saturday = run(config, Wall(FRIDAY + timedelta(1), 0, 1))
     assert isinstance(saturday, DeskRunResult)
     assert saturday.session == FRIDAY
     assert not [d for d in saturday.decisions if d.abstained]

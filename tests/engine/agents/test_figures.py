@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents.figures import Facts, unresolved_figures
+from engine.domain.decision import Action
 
 INPUTS = """- price: 180.00, cash: 50000.00 (50.12% of the portfolio), RSI 71.83, K 88.1
 2023-06-01: BUY 5. A market of $5.76 billion, CAGR 7.2%, upper band 1,234.567, fraction 0.0563, 12 of 14"""
@@ -59,3 +62,40 @@ def test_a_figure_rounded_to_fewer_digits_still_resolves(value: object, digits: 
 def test_a_figure_that_is_off_by_one_percent_does_not(value: object) -> None:
     told = f"{float(str(value)) * 1.01:.2f}"
     assert unresolved_figures(f"The level is {told}.", [Facts(f"level {value}")]) == (told,)
+
+
+ITEM = "- [N1] 2025-03-11: It closed at 500.00 with an RSI of 12.3; an analyst has a target of $90; EPS of $2.40."
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("The price is 500.00", ("500.00",)),
+        ("Trading at $500 now", ("$500",)),
+        ("It ended at 500.00", ("500.00",)),
+        ("RSI (relative strength) is at 12.3", ("12.3",)),
+        ("Oversold at 12.3", ("12.3",)),
+        ("It closed higher on EPS of $2.40.", ()),
+        ("The RSI is neutral and EPS of 2.40 beat.", ()),
+        ("Analysts see a target of $90.", ()),
+    ],
+)
+def test_what_an_item_says_of_a_close_or_an_indicator_is_no_source(text: str, missing: tuple[str, ...]) -> None:
+    assert unresolved_figures(text, [Facts(INPUTS, ITEM)]) == missing
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "missing"),
+    [
+        ("Target 90, stop at 170.", Action.BUY, ("90",)),
+        ("Target $90, stop at 195.5.", Action.SELL, ()),
+        ("A stop at 1,234.57.", Action.BUY, ("1,234.57",)),
+        ("A target of 180.00", Action.BUY, ("180.00",)),
+        ("Bought although an analyst has a target of $90.", Action.BUY, ()),
+        ("Target 90, stop at 500.", Action.HOLD, ()),
+    ],
+)
+def test_a_target_on_the_wrong_side_is_flagged_whoever_states_it(
+    text: str, action: Action, missing: tuple[str, ...]
+) -> None:
+    assert unresolved_figures(text, [Facts(INPUTS, ITEM)], action, Decimal("180")) == missing

@@ -134,7 +134,8 @@ FRIDAY, MONDAY = date(2024, 3, 1), date(2024, 3, 4)
         ("2024-03-01T20:59:59", date(2024, 2, 29), date(2024, 2, 29)),
         ("2024-03-01T21:00:00", date(2024, 2, 29), date(2024, 2, 29)),  # the decision is a second later
         ("2024-03-01T21:00:01", FRIDAY, date(2024, 2, 29)),  # the coin's Friday goes on
-        ("2024-03-02T00:00:00", FRIDAY, FRIDAY),
+        ("2024-03-02T00:00:00", FRIDAY, date(2024, 2, 29)),
+        ("2024-03-02T00:00:01", FRIDAY, FRIDAY),
         ("2024-03-03T12:00:00", FRIDAY, FRIDAY),
         ("2024-03-04T21:00:01", MONDAY, FRIDAY),
     ],

@@ -473,7 +473,7 @@ def test_a_time_of_day_without_a_zone_is_asked_for(bring: Import, folder: Path) 
 @pytest.mark.parametrize(
     ("day", "word"),
     [
-        ("2030-01-02", "is not over"),
+        ("2030-01-02", "not closed"),
         ("2024-01-06", "no session"),
         ("2024-01-01", "no session"),
         ("2024-01-02 16:00:00", "--tz ZONE"),

@@ -112,7 +112,7 @@ def test_a_prompt_that_is_cut_ends_every_command_and_is_paid(service: Answering,
     service.cut, service.says = True, PROSE
     failed = run(*COMMANDS[command])
     assert failed.code == 78 and "the service counted 300 tokens of a prompt of about " in failed.err
-    assert "context size" in failed.err
+    assert "--ctx-size" in failed.err
     if command == "backtest":
         with JournalReader(places.run_journal(RUN)) as reader:
             assert reader.decisions() == ()
