@@ -101,9 +101,9 @@ def owners_by_name(owners: object) -> object:
     return {name: {} for name in owners}
 
 
-def extended_owners(old: Any, new: Any) -> Any:
-    """The owners of a preset that extends another, as TOML gives them: tables add to the owners there are, a list of
-    names chooses among them."""
+def extended(old: Any, new: Any) -> Any:
+    """The owners or tools of a preset that extends another, as TOML gives them: tables add to those that there are, a
+    list of names chooses among them."""
     known = {name: {} for name in old} if isinstance(old, list) else old
     if not isinstance(known, dict):
         return new

@@ -27,6 +27,7 @@ from engine.errors import ConfigError, UsageError
 from engine.memory_settings import Memory
 from engine.rehearsal_settings import Rehearsal
 from engine.shipped_presets import shipped_presets
+from engine.strategies.catalog import make_rule
 
 HIDDEN = frozenset({"leaky-test", "finmem-whole"})
 """Presets that are not offered: one exists to be caught, the other is a row of a table."""
@@ -78,8 +79,9 @@ class Preset(settings.Frozen):
     retrieval: tuple[RetrievalType, ...] = Field(HORIZON_TYPES, min_length=1)
     """The retrieval types: intelligence writes a query for each, and the step `diversified` asks memory for each apart.
     Source: FinAgent §4.1 [A2]."""
-    tools: tuple[str, ...] = ()
-    """Rule strategies whose signal and explanation the decision reads."""
+    tools: dict[str, dict[str, str]] = {}
+    """Rule strategies whose signal and explanation the decision reads: a list of names, or a table `[tools.NAME]` with
+    parameters for each. Source: FinAgent §4.4 [A7]."""
     preference: owner_settings.Preference = "moderate"
     """The manner of trading. Source: FinAgent §4.4 [A8]."""
     profiles: dict[str, str] = {}
@@ -118,6 +120,16 @@ class Preset(settings.Frozen):
     @classmethod
     def _by_name(cls, owners: object) -> object:
         return owner_settings.owners_by_name(owners)
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _with_parameters(cls, tools: object) -> object:
+        if isinstance(tools, list | tuple) and all(isinstance(name, str) for name in tools):
+            return {name: {} for name in tools}
+        if not isinstance(tools, dict):
+            return tools
+        texts = {n: {k: str(v) for k, v in own.items()} for n, own in tools.items() if isinstance(own, dict)}
+        return tools | texts
 
     @field_validator("memory", mode="before")
     @classmethod
@@ -249,9 +261,10 @@ class Preset(settings.Frozen):
         return tuple(name for name in self.owners if name not in ablations(self.registered))
 
     def without(self, names: tuple[str, ...]) -> Preset:
-        """The ablation that leaves some steps out, or some of several owners; raises UsageError for a name that is
-        neither, and where no owner would be left. A quorum of more than are left is all of them."""
-        groups, known = step_groups(self.registered), (*ablations(self.registered), *self.characters)
+        """The ablation that leaves out some steps, single tools, or some of several owners; raises UsageError for a
+        name that is none of these, and where no owner would be left. A quorum of more than are left is all of them."""
+        groups = step_groups(self.registered)
+        known = (*ablations(self.registered), *self.characters, *self.tools)
         gone: set[str] = set()
         for name in names:
             if name not in known:
@@ -268,7 +281,8 @@ class Preset(settings.Frozen):
             # Who has no digest of the news reads it as intelligence.
             expected = (*expected, "news")
         changes = {"steps": left, "expected": expected, "owners": owners, "quorum": min(self.quorum, len(owners))}
-        return self.model_copy(update=changes)
+        tools = {name: params for name, params in self.tools.items() if name not in gone}
+        return self.model_copy(update={**changes, "tools": tools})
 
     @property
     def withholds_news(self) -> bool:
@@ -283,7 +297,7 @@ def briefed(preset: Preset, briefing: Briefing | None) -> Preset:
     own: dict[str, Any] = {
         "risk": briefing.risk,
         "preference": briefing.preference,
-        "tools": briefing.tools,
+        "tools": None if briefing.tools is None else {name: preset.tools.get(name, {}) for name in briefing.tools},
         "instruction": briefing.instruction or None,
         "guidance": briefing.guidance or None,
     }
@@ -326,6 +340,8 @@ def _loaded(name: str, folder: Path | None) -> Preset:
         unread = [step for step in unread if step != "vision"]
         if unread:
             raise UsageError(f"steps: a decision of the kind {preset.decision} does not ask {', '.join(unread)}")
+        for tool, params in preset.tools.items():
+            make_rule(tool, params)
         return preset.without(removed)
     except (ConfigError, UsageError) as error:
         raise ConfigError(f"preset {name}: {error}") from None
@@ -372,8 +388,8 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in changes.items():
         old = merged.get(key)
-        if key == "owners":
-            merged[key] = owner_settings.extended_owners(old, value)
+        if key in ("owners", "tools"):
+            merged[key] = owner_settings.extended(old, value)
         else:
             merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged

@@ -238,7 +238,8 @@ def _kind(annotation: Any) -> str:
         return f"list of {_kind(inner[0])}"
     if origin is dict:
         names = _kind(inner[0])
-        return f"{_kind(inner[1])} by {'name' if names.startswith('text') else names}"
+        kind = "table" if get_origin(inner[1]) is dict else _kind(inner[1])
+        return f"{kind} by {'name' if names.startswith('text') else names}"
     if annotation in TABLES:
         return f"`{TABLES[annotation].split(', ')[0]}`"
     if isinstance(annotation, type) and issubclass(annotation, Enum):

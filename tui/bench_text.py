@@ -24,9 +24,9 @@ DIGITS = 3
 
 
 def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
-    """The whole bench in lines of at most `width`; with `agents` in the form that compares rows."""
-    shown = [cell for cell in bench.cells if agents or cell.strategy]
-    notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in shown if c.note), 1)}
+    """The whole bench in lines of at most `width`; with `agents` in the form that compares rows, in which the printed
+    rows of agents and models stand without them too."""
+    notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in bench.cells if c.note), 1)}
     for name in dict.fromkeys(cell.table for cell in bench.cells):
         own = [cell for cell in bench.cells if cell.table == name]
         if agents:
@@ -34,14 +34,14 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
         else:
             yield from _by_cell(name, [cell for cell in own if cell.strategy], notes)
             yield ""
-            yield from _not_run([cell.who for cell in own if not cell.strategy], width)
+            yield from _by_row(name, [cell for cell in own if not cell.strategy], notes, width)
     for note, number in notes.items():
         yield from _indented(f"[{number}] ", note, width)
     if notes:
         yield ""
     yield from _averages(bench.averages, width)
     yield from _paired(bench.pairs, width)
-    yield _summary(shown)
+    yield _summary([cell for cell in bench.cells if agents or cell.strategy])
     for note in bench.notes:
         yield from _indented("- ", note, width)
     if agents:
@@ -86,13 +86,6 @@ def _by_cell(name: str, cells: Sequence[Cell], notes: dict[str, int]) -> Iterato
             yield ""
         before = who
         yield f"  {line}"
-
-
-def _not_run(rows: Sequence[str], width: int) -> Iterator[str]:
-    """The printed rows that only agents could stand beside."""
-    if rows:
-        yield from _indented("", f"printed as well, and not run here: {', '.join(dict.fromkeys(rows))}", width)
-        yield ""
 
 
 def _by_row(name: str, cells: Sequence[Cell], notes: dict[str, int], width: int) -> Iterator[str]:

@@ -85,17 +85,13 @@ LOW_LEVEL = Agent(
 )
 
 
-REASON_LIMIT = 600
-"""Characters of a past decision's reason that the agent sees."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighLevelView(ChartedView):
     """Past decisions with a chart of kind `trading`. Raises InvariantBroken where reasons and outcomes do not align.
     Source: FinAgent §4.3 [A5].
 
     outcomes: results of the decisions, oldest first.
-    reasons: reason that each decision gave at the time, aligned with outcomes, or none at all.
+    reasons: the whole reason that each decision gave at the time, aligned with outcomes, or none at all.
     intelligence: today's intelligence, or the digest of the news.
     lessons: the agent's own past lessons.
     """
@@ -108,7 +104,7 @@ class HighLevelView(ChartedView):
     def __post_init__(self) -> None:
         if self.reasons and len(self.reasons) != len(self.outcomes):
             raise InvariantBroken(f"{len(self.reasons)} reasons for {len(self.outcomes)} outcomes of {self.symbol}")
-        object.__setattr__(self, "reasons", tuple(plain(reason, REASON_LIMIT) for reason in self.reasons))
+        object.__setattr__(self, "reasons", tuple(map(plain, self.reasons)))
 
     def summary(self) -> str:
         """The view in a few words."""

@@ -72,7 +72,7 @@ class Cycle:
     @cached_property
     def strategies(self) -> tuple[Rule, ...]:
         """The rule strategies whose signals are tools."""
-        return tuple(make_rule(name) for name in self.preset.tools)
+        return tuple(make_rule(name, params) for name, params in self.preset.tools.items())
 
     @property
     def bars(self) -> int:

@@ -90,9 +90,11 @@ def make_strategy(name: str, params: Mapping[str, str] | None = None) -> Strateg
         return chosen(**parsed(chosen, name, params or {}))
 
 
-def make_rule(name: str) -> SignalStrategy:
-    """A registered rule with its defaults, for a tool of the agents. Raises UsageError for an unknown name."""
-    return _rule_class(name)()
+def make_rule(name: str, params: Mapping[str, str] | None = None) -> SignalStrategy:
+    """A registered rule from its name and parameters, defaults for the rest, for a tool of the agents. Raises
+    UsageError as `make_strategy` does."""
+    chosen = _rule_class(name)
+    return chosen(**parsed(chosen, name, params or {}))
 
 
 def _rule_class(name: str) -> type[SignalStrategy]:

@@ -135,6 +135,11 @@ def test_a_file_of_ones_own_changes_a_line(mine: Path) -> None:
         ('extends = "finvision"\n[sizing.buy."a hunch"]\nsmallest = 1\nlargest = 3\n', "sizing.buy"),
         ('extends = "finvision"\nowners = []\n', "owners"),
         ('extends = "finvision"\nwithout = ["tea"]\n', "tea: no such step"),
+        ('extends = "finagent"\n[tools.macd]\nfsat = 5\n', "macd has no parameter fsat .did you mean fast"),
+        ('extends = "finagent"\n[tools.macd]\nfast = 30\n', "fast .30. must be smaller than slow .26."),
+        ('extends = "finagent"\n[tools]\nmacd = 5\n', "tools.macd"),
+        ('extends = "finagent"\ntools = ["mcad"]\n', "no strategy mcad .did you mean macd"),
+        ('extends = "finagent"\ntools = [["macd"]]\n', "tools"),
         ('name = "x"\ntitle = "x"\n', "Field required"),
     ],
 )

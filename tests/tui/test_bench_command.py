@@ -101,6 +101,8 @@ def test_text_marks_deviations_by_sign_and_word(real_data: Path, capsys: pytest.
     off = next(line for line in out.splitlines() if "ETH-USD" in line and "29.2588" in line)
     assert "-11.042%" in off and "lower" in off and "[1]" in off
     assert "[1] rests on prices of another source" in out
+    # What is printed of models stays beside the rules.
+    assert [line.split()[:3] for line in out.splitlines() if line.startswith("LGBM")][2] == ["LGBM", "paper", "29.3395"]
     assert "\x1b" not in out
 
 

@@ -193,17 +193,18 @@ def test_the_command_prints_the_papers_ablations_and_finmem_by_their_names(
         for table in "46"
     }
     assert tuple(rows["4"]) == ("FinAgent", "FinMem")
-    assert tuple(rows["6"]) == (*printed, "FinAgent without tools, vision")
+    tools = (f"FinAgent without {tool}" for tool in ("macd", "kdj-rsi", "z-score"))
+    assert tuple(rows["6"]) == (*printed, *tools, "FinAgent without tools, vision")
     assert all(rows["6"][row]["ours"] is not None and rows["6"][row]["paper"] is not None for row in printed)
     assert rows["6"]["FinAgent without tools, vision"]["paper"] is None
     # Tools alone decide by their signals.
     assert "it never traded" not in rows["6"]["FinAgent w/o-MLH"]["note"]
     assert "without its training period" in rows["6"]["FinAgent No-finetuned"]["note"]
-    # All seven rows of FinAgent decide in the test, and all but one in the training.
+    # All ten rows of FinAgent decide in the test, and all but one in the training.
     whole = Counter(request.session for request in asked if request.purpose == "whole-decision")
     last_of_training = exchange_calendar().sessions(WARM_UP, FIRST)[-2]
-    assert {count for session, count in whole.items() if session <= last_of_training} == {6}
-    assert {count for session, count in whole.items() if session > last_of_training} == {7}
+    assert {count for session, count in whole.items() if session <= last_of_training} == {9}
+    assert {count for session, count in whole.items() if session > last_of_training} == {10}
     # FinMem runs in the same environment, and is told what follows until the test.
     assert "our preset finmem, all in or all out" in rows["6"]["FinMem"]["note"]
     finmem = [request for request in asked if request.purpose == "immediate-reflection"]

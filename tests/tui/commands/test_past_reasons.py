@@ -1,35 +1,34 @@
-"""Reasons of past decisions, as later decisions read them: shortened, and never with a part of a figure."""
+"""Past decisions reach the high-level reflection with their whole reasons (A5)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-from engine import places
-from engine.journal.reader import JournalReader
+import pytest
+
+from engine.domain.model_call import ModelRequest, ModelResult
+from engine.offline.model import OfflineModel
 from tests.tui.commands.conftest import Run
 
-BACKTEST = (
-    *("backtest", "--preset", "finvision", "--symbols", "ORVL"),
-    *("--from", "2025-03-03", "--to", "2025-03-14", "--json"),
-)
 
+def test_a_long_reason_is_read_to_its_end(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[date, str] = {}
+    plain = OfflineModel.answer
 
-def test_a_past_reason_is_cut_between_words(run: Run, fresh: Path) -> None:
-    done = run(*BACKTEST)
-    assert done.code == 0
-    with JournalReader(places.run_journal(done.json["run"])) as reader:
-        outcomes = reader.outcomes()
-        reasons = {made.key.session: made.opinion.reason for made in reader.decisions()}
-        prompts = [
-            message.text
-            for made in reader.decisions()
-            for answer in reader.answers(made.key)
-            for message in answer.messages
-        ]
-    shortened = [one for one in outcomes if one.key_factors.endswith("…")]
-    assert len(shortened) > 3
-    for outcome in shortened:
-        words = outcome.key_factors.removesuffix("…").partition(": ")[2].split()
-        assert reasons[outcome.decision_session].split()[: len(words) - 1] == words[:-1]
-        assert reasons[outcome.decision_session].split()[len(words) - 1].rstrip(" ,;:-…") == words[-1]
-    assert any(" ".join(outcome.key_factors.split()) in prompt for outcome in shortened for prompt in prompts)
+    async def answer(self: OfflineModel, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> Any:
+        given: ModelResult = await plain(self, request, on_delta)
+        if request.purpose == "high-level-reflection":
+            told[request.session] = "\n".join(message.text for message in request.messages)
+        if request.purpose == "whole-decision":
+            reason = f"{'Much hangs on it. ' * 1_000}So ends what was thought on {request.session}."
+            return replace(given, answer={**(given.answer or {}), "explanation": reason})
+        return given
+
+    monkeypatch.setattr(OfflineModel, "answer", answer)
+    window = ("--symbols", "ORVL", "--from", "2025-03-10", "--to", "2025-03-13")
+    assert run("backtest", *window, "--preset", "finagent", "--json").code == 0
+    assert told and all(f"{'Much hangs on it. ' * 1_000}So ends what was" in text for text in told.values())

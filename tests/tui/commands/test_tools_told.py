@@ -99,4 +99,16 @@ def test_the_tools_that_are_on_and_the_experts_are_the_users(
     other = tmp_path / "other.toml"
     other.write_text(preset.read_text().replace("z-score", "mcd"))
     refused = run("backtest", *WINDOW, "--preset", str(other), "--json")
-    assert refused.code == 2 and "no strategy mcd (did you mean macd?)" in refused.err
+    assert refused.code == 78 and "no strategy mcd (did you mean macd?)" in refused.err
+
+
+def test_a_tool_has_the_presets_parameters_and_can_be_left_out_alone(
+    run: Run, fresh: Path, prompts: dict[date, str], tmp_path: Path
+) -> None:
+    preset = tmp_path / "own.toml"
+    preset.write_text('extends = "finagent"\nname = "own"\n[tools]\nmacd = { fast = 5, slow = 20 }\n')
+    assert run("backtest", *WINDOW, "--preset", str(preset), "--without", "z-score", "--json").code == 0
+    assert len(prompts) == 5
+    for text in prompts.values():
+        assert "Parameters: fast 5, slow 20, signal 9, rows 0. " in text
+        assert "- kdj-rsi, " in text and "- z-score, " not in text
