@@ -9,6 +9,7 @@ import numpy as np
 
 from memory.in_memory_store import InMemoryStore
 from memory.ports import Matrix
+from memory.presets import MemoryPreset
 from memory.recall import LayeredMemory
 from memory.record import Item
 
@@ -38,6 +39,6 @@ def news(text: str, **said: Any) -> Item:
     return Item(**({"symbol": "MSFT", "kind": "news", "text": text} | said))
 
 
-def memory(preset: str = "desk", vectors: Mapping[str, Sequence[float]] | None = None) -> LayeredMemory:
+def memory(preset: str | MemoryPreset = "desk", vectors: Mapping[str, Sequence[float]] | None = None) -> LayeredMemory:
     embedder = ChosenVectors(vectors)
     return LayeredMemory(InMemoryStore(embedder.dimension), embedder, preset)

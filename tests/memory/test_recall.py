@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from memory import partition, projection, search
 from memory.embedders import HashEmbedder
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.in_memory_store import InMemoryStore
-from memory.presets import PRESETS
+from memory.presets import PRESETS, MemoryPreset, Relevancy
 from memory.projection import similarity
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
@@ -23,9 +24,12 @@ WORDS = [f"text {n}" for n in range(400)]
 QUERIES = {"short-term": "query one", "long-term": "query two", "reports": "query three"}
 
 
-def filled(preset: str, days: int = 40) -> LayeredMemory:
+BY_COSINE = replace(PRESETS["desk"], name="desk by cosine", relevancy=Relevancy.COSINE)
+
+
+def filled(preset: str | MemoryPreset, days: int = 40) -> LayeredMemory:
     """Random news, filings and reflections of some weeks, some of them rewarded."""
-    chance = random.Random(preset)
+    chance = random.Random(getattr(preset, "name", preset))
     desk = memory(preset)
     words = iter(WORDS)
     for day in range(1, days + 1):
@@ -44,8 +48,8 @@ def filled(preset: str, days: int = 40) -> LayeredMemory:
     return desk
 
 
-@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "tradinggpt", "finagent"])
-def test_the_first_k_are_the_best_of_all_living_records(preset: str) -> None:
+@pytest.mark.parametrize("preset", ["investorbench", "finmem-code", "tradinggpt", "finagent", BY_COSINE])
+def test_the_first_k_are_the_best_of_all_living_records(preset: str | MemoryPreset) -> None:
     desk = filled(preset)
     embedder = ChosenVectors()
     query = embedder.embed(["query one"])[0].astype(float)

@@ -111,16 +111,17 @@ def _rate(one: ModelRate, paid: list[Decimal | None]) -> Row:
 
 
 def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, plain: bool) -> str:
-    """The cost of today's calls of the day's budget, `figure` in words: `▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00`."""
+    """The cost of today's calls of the day's budget, `figure` in words: `▰▰▰▱▱▱▱▱▱▱ 24% of today's $5.00 ($1.20)`."""
     if not limit:
         return figure
-    of = f"today {figure} of ${amounts.money(limit)}"
+    budget = f"${amounts.money(limit)}"
     if spent is None:
-        return of
+        return f"{figure} (today's budget: {budget})"
     part = min(Decimal(1), spent / limit)
     full, empty, ends = ("#", ".", "[]") if plain else ("▰", "▱", ("", ""))
     cells = math.ceil(part * METER)
-    return f"{ends[0]}{full * cells}{empty * (METER - cells)}{ends[1]} {part:.0%} {of}"
+    meter = f"{ends[0]}{full * cells}{empty * (METER - cells)}{ends[1]}"
+    return f"{meter} {part:.0%} of today's {budget} ({figure})"
 
 
 def runs(operations: Operations) -> list[Row]:

@@ -42,19 +42,20 @@ def test_a_session_with_coins_is_due_only_once_their_day_is_over_too() -> None:
     for services, hour, due in ((stocks, 20, 27), (stocks, 22, 28), (coins, 22, 27), (coins, 25, 28)):
         services.next_run = lambda calendar, now: None
         view = Snapshot(services=cast(Any, services), market=MarketView(calendar=exchange_calendar()))
-        text = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour), ())
+        now = datetime(2025, 1, 28, 0, 1, tzinfo=UTC) + timedelta(hours=hour)
+        text = schedule_text(view, now, ())
         assert text.startswith(f"session 2025-01-{due} is due; r, or"), (services, hour)
-        read = schedule_text(view, datetime(2025, 1, 28, tzinfo=UTC) + timedelta(hours=hour), (), acts=False)
+        read = schedule_text(view, now, (), acts=False)
         assert read == f"session 2025-01-{due} is due; paperdesk --daily by cron"
 
 
 @pytest.mark.parametrize(
     ("spent", "plain", "text"),
     [
-        ("0", False, "▱▱▱▱▱▱▱▱▱▱ 0% today free of $5.00"),
-        ("1.20", False, "▰▰▰▱▱▱▱▱▱▱ 24% today $1.20 of $5.00"),
-        ("5", True, "[##########] 100% today $5.00 of $5.00"),
-        (None, False, "today cost unknown of $5.00"),
+        ("0", False, "▱▱▱▱▱▱▱▱▱▱ 0% of today's $5.00 (free)"),
+        ("1.20", False, "▰▰▰▱▱▱▱▱▱▱ 24% of today's $5.00 ($1.20)"),
+        ("5", True, "[##########] 100% of today's $5.00 ($5.00)"),
+        (None, False, "cost unknown (today's budget: $5.00)"),
     ],
 )
 def test_the_days_budget_is_drawn_as_far_as_it_is_spent(spent: str | None, plain: bool, text: str) -> None:
@@ -64,13 +65,14 @@ def test_the_days_budget_is_drawn_as_far_as_it_is_spent(spent: str | None, plain
 
 async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.app.demo_history.DUE", SESSIONS[-1])
+    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 3, 15, 0, 10, tzinfo=UTC))
     async with opened() as pilot:
         pilot.app.add_class("-plain")
         await pilot.press("9")
         await until(pilot, lambda: bool(cells(pilot, "runs") and cells(pilot, "checks")))
         runs, checks, models = cells(pilot, "runs"), cells(pilot, "checks"), cells(pilot, "models")
         rates = cells(pilot, "rates")
-        await until(pilot, lambda: "- [..........] 0% today free of $5.00 -" in drawn(pilot))
+        await until(pilot, lambda: "- [..........] 0% of today's $5.00 (free) -" in drawn(pilot))
         # The log goes back beyond the last run.
         await until(pilot, lambda: str(SESSIONS[0]) in pilot.app.screen.query_one("#log", TextPane).as_text())
         # d asks why: the last decision of the run, and of a run that decided nothing it says so.
@@ -106,12 +108,12 @@ async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.
     counts = status["counts"]
     told = [row[8] for row in runs if row[4] == "done"]
     assert sum(int(text.split()[0]) for text in told) == counts["decisions"]
-    model = status["model"]
-    assert sum(int(row[2]) for row in models) == model["calls"]
-    # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks, and the
-    # clock of the open demo desk may have come to a day without one.
-    assert {(row[0], *row[2:]) for row in rates} <= {("offline", "0", "0", "free")}
-    assert all(0 <= int(row[1]) <= model["calls"] for row in rates)
+    with JournalReader(places.desk_journal("demo")) as reader:
+        asked = len(reader.answers(run=ends[0]["id"]))
+    assert sum(int(row[2]) for row in models) == asked < status["model"]["calls"], "those of the last run's day"
+    # The rules know no tokens and no limit; how many requests the last minute had depends on when one looks.
+    assert {(row[0], *row[2:]) for row in rates} == {("offline", "0", "0", "free")}
+    assert all(0 <= int(row[1]) <= asked for row in rates)
 
 
 async def test_the_desk_is_checked_again_after_a_run(run: Run, fresh: Path) -> None:
