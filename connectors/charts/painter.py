@@ -178,8 +178,8 @@ class _Drawing:
 
 
 def _rising(panel: Panel, spec: ChartSpec) -> list[bool]:
-    """Green bars: of volume by their candle, of a difference by their sign."""
-    if not panel.lines and spec.candles is not None:
+    """Green bars: of volume by their candle, of a difference and of own trades by their sign."""
+    if not panel.lines and not panel.levels and spec.candles is not None:
         return [close >= open_ for open_, close in zip(spec.candles.open, spec.candles.close, strict=True)]
     return [(value or 0.0) >= 0 for value in panel.bars]
 

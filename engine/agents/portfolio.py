@@ -29,12 +29,12 @@ class StockFigures:
 
     price: the last close, within a session the price of the moment.
     change: of the price since the close before, a fraction.
-    high, low: of the last session.
+    high, low, mean: of the last session; its mean is that of high, low and close, since a bar holds no trades.
     volume: of the last session, shares; None where it is not known.
     closes: of the window, oldest first.
     shares, cost: held, and their average cost.
     weight: of the position, a fraction of the portfolio.
-    chart: closes of the window with the own trades; candles and volume of them for the reflection.
+    chart, candles: closes of the window with the own trades; candles, volume and own volume for the reflection.
     """
 
     symbol: Symbol
@@ -42,6 +42,7 @@ class StockFigures:
     change: Decimal
     high: Decimal
     low: Decimal
+    mean: Decimal
     volume: float | None
     closes: tuple[Decimal, ...]
     shares: Decimal
@@ -64,7 +65,7 @@ class StockFigures:
         """The stock on one line; the closes only where they are not shown as a chart alone."""
         parts = [
             f"{self.symbol}: price {money(self.price)} ({signed_percent(self.change)} since the close before)",
-            f"high {money(self.high)}, low {money(self.low)}",
+            f"high {money(self.high)}, low {money(self.low)}, mean {money(self.mean)}",
         ]
         if self.volume is not None:
             parts.append(f"volume {self.volume:.0f}")
@@ -93,6 +94,7 @@ class PortfolioView(View):
     index_change: mean change of all stocks since the close before, a fraction.
     input: what a model that sees is shown of prices: figures, charts or both.
     strategy: in force.
+    record: chart of the own trades and results over the window; None before the first.
     moment: time within the session that follows, UTC; None: after the close.
     """
 
@@ -103,12 +105,18 @@ class PortfolioView(View):
     index_change: Decimal
     input: Literal["text", "charts", "both"]
     strategy: str
+    record: ChartSpec | None = None
     moment: datetime | None = None
 
     @property
     def charts(self) -> tuple[ChartSpec, ...]:
-        """A chart of every stock, none where figures alone are shown."""
-        return () if self.input == "text" else tuple(one.chart for one in self.stocks)
+        """A chart of every stock, then the record; none where figures alone are shown."""
+        shown = (*self.stock_charts(), self.record)
+        return () if self.input == "text" else tuple(one for one in shown if one is not None)
+
+    def stock_charts(self) -> tuple[ChartSpec, ...]:
+        """The closes of every stock."""
+        return tuple(one.chart for one in self.stocks)
 
     @property
     def cash_percent(self) -> Decimal:
@@ -153,10 +161,9 @@ class PortfolioReflectionView(PortfolioView):
     best: tuple[str, ...]
     worst: tuple[str, ...]
 
-    @property
-    def charts(self) -> tuple[ChartSpec, ...]:
+    def stock_charts(self) -> tuple[ChartSpec, ...]:
         """Candles, volume and the own trades of every stock."""
-        return () if self.input == "text" else tuple(one.candles for one in self.stocks)
+        return tuple(one.candles for one in self.stocks)
 
 
 class PortfolioReflection(Answer):

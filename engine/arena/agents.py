@@ -20,6 +20,7 @@ from engine.agents.text import Sentence, plain
 from engine.arena.view import MarketView, StockView, Wish
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.domain.order import Side
+from engine.market.chart_specs import own_trades
 
 PROMPTS = Path(__file__).parent / "prompts"
 MARKET_SYMBOL = "ARENA"
@@ -34,9 +35,15 @@ def date_of(day: int) -> date:
     return date(1999, 12, 31) + timedelta(days=day)
 
 
+def named_day(day: int) -> str:
+    """A day of the arena as charts write it."""
+    return f"day {day}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Charted:
-    """Closes of a stock with the trader's own trades: `closes` oldest first, marks by day (0: before the first).
+    """Closes of a stock with the trader's own trades: `closes` oldest first, trades by day (0: before the first) with
+    price and shares.
 
     bars: open, high, low and volume of each day, where candles are shown in place of a line.
     """
@@ -44,7 +51,7 @@ class Charted:
     name: str
     closes: tuple[Decimal, ...]
     first_day: int
-    trades: tuple[tuple[int, Side, Decimal], ...] = ()
+    trades: tuple[tuple[int, Side, Decimal, int], ...] = ()
     bars: tuple[tuple[Decimal, Decimal, Decimal, int], ...] = ()
 
     def spec(self) -> ChartSpec:
@@ -52,26 +59,30 @@ class Charted:
         knows. Source: Agent Trading Arena §4.2 [R6]."""
         days = range(self.first_day, self.first_day + len(self.closes))
         markers = (
-            Marker(day - self.first_day, side.value, float(price)) for day, side, price in self.trades if day in days
+            Marker(day - self.first_day, side.value, float(price)) for day, side, price, _ in self.trades if day in days
         )
         closes = tuple(map(float, self.closes))
         line = ChartSpec(
             kind="signals",
             title=f"{self.name}, closes of {len(closes)} days",
             symbol=self.name,
-            sessions=tuple(f"day {day}" for day in days),
+            sessions=tuple(map(named_day, days)),
             lines=(Line("close", closes, "close"),),
             markers=tuple(markers),
         )
         if not self.bars:
             return line
         opened, high, low, volume = (tuple(map(float, column)) for column in zip(*self.bars, strict=True))
+        own = dict.fromkeys(days, 0.0)
+        for day, side, _, quantity in self.trades:
+            if day in days:
+                own[day] += quantity if side is Side.BUY else -quantity
         return replace(
             line,
-            title=f"{self.name}, candles and volume of {len(closes)} days",
+            title=f"{self.name}, candles, volume and own trades of {len(closes)} days",
             candles=Candles(opened, high, low, closes),
             lines=(),
-            panels=(Panel("Volume", bars=volume),),
+            panels=(Panel("Volume", bars=volume), own_trades("shares", tuple(own.values()))),
         )
 
 
@@ -85,7 +96,7 @@ class TraderView(View):
     fee: charged a day, part of the wealth.
     index_change: mean change of all stocks since the last close.
     input: what the model is shown of prices: figures, charts or both.
-    charted: a chart of every stock where charts are shown.
+    charted, record: a chart of every stock, and of the own trades and wealth, where charts are shown.
     strategy: in force.
     """
 
@@ -98,17 +109,13 @@ class TraderView(View):
     index_change: Decimal
     input: Literal["text", "charts", "both"]
     charted: tuple[Charted, ...]
+    record: ChartSpec | None
     strategy: str
 
     @property
     def charts(self) -> tuple[ChartSpec, ...]:
-        """A chart of every stock, none where figures alone are shown."""
-        return tuple(one.spec() for one in self.charted)
-
-    @property
-    def charted_as(self) -> str:
-        """The content of the charts in words."""
-        return "candles and volumes" if any(one.bars for one in self.charted) else "the daily closes"
+        """A chart of every stock, then the record; none where figures alone are shown."""
+        return (*(one.spec() for one in self.charted), *(() if self.record is None else (self.record,)))
 
     @property
     def day(self) -> int:
@@ -162,12 +169,12 @@ class TraderView(View):
 
 def _stock_line(stock: StockView, figures: bool) -> str:
     parts = [f"{stock.name}: price {money(stock.price)} ({signed_percent(stock.change)} today)"]
-    if stock.today:
-        prices, volume = [price for price, _ in stock.today], sum(quantity for _, quantity in stock.today)
-        mean = sum(prices, Decimal(0)) / len(prices)
-        parts.append(
-            f"{volume} shares traded today, high {money(max(prices))}, low {money(min(prices))}, mean {money(mean)}"
-        )
+    # Before the first trade of a day all three are the price, as in appendix C.
+    prices, volume = [price for price, _ in stock.today] or [stock.price], sum(count for _, count in stock.today)
+    mean = sum(prices, Decimal(0)) / len(prices)
+    parts.append(
+        f"{volume} shares traded today, high {money(max(prices))}, low {money(min(prices))}, mean {money(mean)}"
+    )
     if stock.bid is not None or stock.ask is not None:
         sides = (("bid", stock.bid), ("ask", stock.ask))
         parts.append(", ".join(f"best {name} {money(price)}" for name, price in sides if price is not None))

@@ -25,13 +25,16 @@ from engine.arena.agents import (
     ReflectionView,
     TraderView,
     date_of,
+    named_day,
 )
 from engine.arena.chat import ChatMessage, Strategy
 from engine.arena.market import Market
 from engine.arena.traders import Rule
 from engine.arena.values import Refusal, Trade
 from engine.arena.view import MarketView, StockView, Wish, view_of
+from engine.domain.chart import ChartSpec, Line
 from engine.domain.order import Side
+from engine.market.chart_specs import record_chart
 
 V = TypeVar("V", bound=TraderView)
 
@@ -117,12 +120,14 @@ class PersonaPlayer:
     asker: the way to its model.
     library: its strategies, oldest first.
     abstained: counts by question.
+    worth: its wealth by day, of the beginning (0) and of every close.
     """
 
     persona: Persona
     asker: Asker
     library: list[Strategy] = field(default_factory=list)
     abstained: dict[str, int] = field(default_factory=dict)
+    worth: dict[int, Decimal] = field(default_factory=dict)
     _findings: tuple[str, ...] = ()
     _notes: list[str] = field(default_factory=list)
     _market: Market | None = None
@@ -139,6 +144,7 @@ class PersonaPlayer:
     async def chat(self, market: Market) -> tuple[str, bool | None]:
         """A message from yesterday's analysis."""
         self._market, self._notes = market, []
+        self.worth.setdefault(market.day - 1, market.wealth(self.persona.name))
         view = ChatView(**self._shared(market), findings=self._findings)
         answer = await self._answer(CHAT, view)
         return ("", None) if answer is None else (answer.message, not answer.invented)
@@ -169,6 +175,7 @@ class PersonaPlayer:
 
     async def reflect(self, market: Market, day_return: Decimal, average: Decimal) -> None:
         """Score the strategy, and write the next one where the persona reflects."""
+        self.worth[market.day - 1] = market.wealth(self.persona.name)
         self._returns.append(float(day_return - average) * 100)
         current = self.library[-1]
         score = sum(self._returns) / len(self._returns)
@@ -208,6 +215,7 @@ class PersonaPlayer:
         persona = self.persona
         view = view_of(market, persona.name, persona.window)
         changes = [one.change for one in view.stocks]
+        shown = persona.input != "text"
         return {
             "symbol": MARKET_SYMBOL,
             "session": date_of(view.day),
@@ -220,19 +228,34 @@ class PersonaPlayer:
             "fee": market.rules.fee_rate,
             "index_change": sum(changes, Decimal(0)) / len(changes),
             "input": persona.input,
-            "charted": () if persona.input == "text" else self._charted(market, view),
+            "charted": self._charted(market, view) if shown else (),
+            "record": self._record(market) if shown and market.day > 1 else None,
             "strategy": self.library[-1].text,
         }
 
+    def _record(self, market: Market) -> ChartSpec:
+        """The wealth of the days that are over, and the money of the trades in all stocks."""
+        days = range(max(0, market.day - self.persona.window), market.day)
+        bought, sold = dict.fromkeys(days, 0.0), dict.fromkeys(days, 0.0)
+        for one in self._own_trades(market):
+            money_by_day, sign = (bought, 1) if one.buyer == self.persona.name else (sold, -1)
+            if one.day in days:
+                money_by_day[one.day] += sign * float(one.price * one.quantity)
+        worth = Line("wealth", tuple(float(self.worth[day]) for day in days))
+        return record_chart(tuple(map(named_day, days)), worth, tuple(bought.values()), tuple(sold.values()), "money")
+
+    def _own_trades(self, market: Market) -> Sequence[Trade]:
+        return [one for one in market.trades if self.persona.name in (one.buyer, one.seller)]
+
     def _charted(self, market: Market, view: MarketView) -> tuple[Charted, ...]:
-        trades = [one for one in market.trades if self.persona.name in (one.buyer, one.seller)]
+        trades = self._own_trades(market)
         return tuple(
             Charted(
                 name=stock.name,
                 closes=tuple(stock.closes),
                 first_day=market.day - len(stock.closes),
                 trades=tuple(
-                    (one.day, Side.BUY if one.buyer == self.persona.name else Side.SELL, one.price)
+                    (one.day, Side.BUY if one.buyer == self.persona.name else Side.SELL, one.price, one.quantity)
                     for one in trades
                     if one.stock == stock.name
                 ),

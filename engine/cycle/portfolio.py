@@ -92,6 +92,7 @@ def _shared(
         "cash_floor": context.preset.sizing.cash_floor,
         "index_change": sum((one.change for one in facts.stocks), ZERO) / max(1, len(facts.stocks)),
         "input": context.preset.portfolio.input,
+        "record": facts.record,
         "strategy": facts.strategy if reflection is None else reflection.strategy,
         "moment": context.turn.market.now if context.turn.within_session else None,
     }

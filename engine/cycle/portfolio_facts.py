@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from itertools import groupby
 from math import isnan
 from statistics import fmean
 
@@ -17,10 +18,11 @@ from engine.agents.portfolio import StockFigures
 from engine.agents.rendering import signed_percent
 from engine.agents.strategy_library import TriedStrategy, without_strategy
 from engine.cycle.turn import Turn
-from engine.domain.decision import Outcome
+from engine.domain.chart import ChartSpec, Line
+from engine.domain.decision import DIRECTIONS, Outcome
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO, PositionContext
-from engine.market.chart_specs import by_day_numbers, candle_chart, signal_chart
+from engine.market.chart_specs import by_day_numbers, candle_chart, record_chart, signal_chart
 from engine.preset import Preset
 
 SESSIONS = 250
@@ -38,6 +40,7 @@ class PortfolioFacts:
     day_return, market_return: of the portfolio and of all stocks on average from these decisions to the close after
         them; None where nothing was decided yet.
     library: the strategies that were followed, oldest first.
+    record: chart of all trades and of what they earned; None before the first decision.
     absent: stocks without a price.
     """
 
@@ -49,6 +52,7 @@ class PortfolioFacts:
     day_return: float | None
     market_return: float
     library: tuple[TriedStrategy, ...]
+    record: ChartSpec | None
     absent: tuple[str, ...]
 
 
@@ -76,6 +80,7 @@ def portfolio_facts(
         day_return=float(sum((one.reward for one in last), ZERO)) if last else None,
         market_return=_market_return(known, last[-1].decision_session, last[-1].session) if last else 0.0,
         library=library,
+        record=by_day_numbers(_record(known, window, past)) if past else None,
         absent=tuple(f"{symbol}: no price" for symbol in turn.universe if symbol not in known),
     )
 
@@ -84,21 +89,46 @@ def _figures(
     turn: Turn, bars: PriceHistory, position: PositionContext, window: int, past: Sequence[Outcome]
 ) -> StockFigures:
     symbol, price, before = bars.symbol, position.price, from_nano(bars.close[-1 if turn.within_session else -2])
-    signals = [(one.decision_session, one.action) for one in past if one.symbol == symbol]
-    volume = bars.volume[-1]
+    trades = [(one.decision_session, one.action, one.size) for one in past if one.symbol == symbol]
+    high, low, volume = from_nano(bars.high[-1]), from_nano(bars.low[-1]), bars.volume[-1]
     return StockFigures(
         symbol=symbol,
         price=price,
         change=price / before - 1,
-        high=from_nano(bars.high[-1]),
-        low=from_nano(bars.low[-1]),
+        high=high,
+        low=low,
+        mean=(high + low + from_nano(bars.close[-1])) / 3,
         volume=None if isnan(volume) else volume,
         closes=tuple(map(from_nano, bars.close[-window:])),
         shares=position.shares,
         cost=position.average_cost,
         weight=position.weight,
-        chart=by_day_numbers(signal_chart(symbol, bars, window, signals)),
-        candles=by_day_numbers(candle_chart(symbol, bars, window, signals)),
+        chart=by_day_numbers(signal_chart(symbol, bars, window, [trade[:2] for trade in trades])),
+        candles=by_day_numbers(candle_chart(symbol, bars, window, trades)),
+    )
+
+
+def _record(bars: Mapping[Symbol, PriceHistory], window: int, past: Sequence[Outcome]) -> ChartSpec:
+    """The trades of all symbols in percent of the portfolio, and the return that compounded up to each session."""
+    days = sorted({day for rows in bars.values() for day in rows.sessions[-window:]})[-window:]
+    sessions = [date.fromordinal(day) for day in days]
+    total, returns = 1.0, dict[date, float]()
+    for session, rows in groupby(past, key=lambda one: one.session):
+        total *= 1 + float(sum(one.reward for one in rows))
+        returns[session] = round((total - 1) * 100, 9)
+    bought, sold = (
+        tuple(
+            float(sign * sum(one.size for one in past if (one.decision_session, one.action) == (session, action)))
+            for session in sessions
+        )
+        for action, sign in DIRECTIONS.items()
+    )
+    return record_chart(
+        tuple(session.isoformat() for session in sessions),
+        Line("return in %", tuple(map(returns.get, sessions))),
+        bought,
+        sold,
+        "% of the portfolio",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -12,7 +12,7 @@ from itertools import compress
 import numpy as np
 
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line, Marker, Panel, Series
-from engine.domain.decision import Action
+from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.market import PriceHistory, Symbol
 from engine.market.indicators import Floats, bollinger, kdj, macd, prices, rsi, sma
 
@@ -116,19 +116,47 @@ def by_day_numbers(chart: ChartSpec) -> ChartSpec:
     return replace(chart, sessions=tuple(f"day {number}" for number in range(1, len(chart.sessions) + 1)))
 
 
-def candle_chart(symbol: Symbol, bars: PriceHistory, show: int, signals: Iterable[tuple[date, Action]]) -> ChartSpec:
-    """The last `show` sessions as candles with volume, and the markers of the signal chart.
+def candle_chart(
+    symbol: Symbol, bars: PriceHistory, show: int, trades: Sequence[tuple[date, Action, Decimal]]
+) -> ChartSpec:
+    """The last `show` sessions as candles with volume, the markers of the signal chart, and the own trades as bars:
+    percents of the portfolio by session, those that were sold below zero.
 
-    Source: Agent Trading Arena §4.2 [R6].
+    Source: Agent Trading Arena §4.2, appendix E [R6].
     """
-    chart, first = signal_chart(symbol, bars, show, signals), max(0, len(bars) - show)
+    chart = signal_chart(symbol, bars, show, [(session, action) for session, action, _ in trades])
+    first = len(bars) - len(chart.sessions)
     columns = (prices(column[first:]).tolist() for column in (bars.open, bars.high, bars.low, bars.close))
+    signed = {session.isoformat(): float(DIRECTIONS.get(action, 0) * size) for session, action, size in trades}
     return replace(
         chart,
-        title=f"{symbol}, candles and volume of the last {len(chart.sessions)} sessions",
+        title=f"{symbol}, candles, volume and own trades of the last {len(chart.sessions)} sessions",
         candles=Candles(*map(tuple, columns)),
         lines=(),
-        panels=(Panel("Volume", bars=_series(np.asarray(bars.volume[first:], dtype=np.float64))),),
+        panels=(
+            Panel("Volume", bars=_series(np.asarray(bars.volume[first:], dtype=np.float64))),
+            own_trades("% of the portfolio", tuple(signed.get(session, 0.0) for session in chart.sessions)),
+        ),
+    )
+
+
+def own_trades(unit: str, signed: Series) -> Panel:
+    """A trader's own volume by session, sales below zero."""
+    return Panel(f"Own trades, {unit}", bars=signed, levels=(0.0,))
+
+
+def record_chart(sessions: tuple[str, ...], worth: Line, bought: Series, sold: Series, unit: str) -> ChartSpec:
+    """A trader's record over all stocks: above its result, below what it bought and, below zero, what it sold.
+
+    Source: Agent Trading Arena, appendix C (d), (e) [R6].
+    """
+    return ChartSpec(
+        kind="record",
+        title=f"Own trading record of {len(sessions)} days: {worth.name}, bought and sold",
+        symbol="all stocks",
+        sessions=sessions,
+        lines=(worth,),
+        panels=(Panel(f"Bought, {unit}", bars=bought), Panel(f"Sold, {unit}", bars=sold)),
     )
 
 

@@ -196,10 +196,13 @@ def _redecide(
 
 
 def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path) -> list[str]:
-    """Paint the charts: the first into the file, others beside it under their kind."""
-    written = []
+    """Paint the charts: the first into the file, others beside it under their kind, with a number from the second of a
+    kind on."""
+    written: list[str] = []
     for number, chart in enumerate(charts):
         path = file.with_name(f"{file.stem}-{chart.kind}{file.suffix}") if number else file
+        if str(path) in written:
+            path = path.with_stem(f"{path.stem}-{number + 1}")
         image = asyncio.run(painter.paint(chart))
         try:
             path.write_bytes(image)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from decimal import Decimal
 from itertools import pairwise
@@ -144,7 +145,11 @@ def test_prices_are_shown_as_the_preset_says(shown: str, run: Run, fresh: Path, 
         asked = reader.answers(run="arena")
     closes = Counter("closes of the last 5 sessions" in one.messages[0].text for one in asked)
     assert set(closes) == {shown != "charts"}
-    assert {len(one.charts) for one in asked} == {0 if shown == "text" else len(SYMBOLS)}
+    first = min(one.key.session for one in asked)
+    for one in asked:
+        # After the prices comes the own record, once there is one.
+        kinds = ["signals"] * len(SYMBOLS) + ["record"] * (one.key.session > first)
+        assert [chart.kind for chart in one.charts] == ([] if shown == "text" else kinds)
     if shown != "text":
         candles = {one.agent: bool(one.charts[0].candles) for one in asked}
         assert candles == {
@@ -153,6 +158,41 @@ def test_prices_are_shown_as_the_preset_says(shown: str, run: Run, fresh: Path, 
             "portfolio-decision": False,
         }
         assert {len(chart.sessions) for one in asked for chart in one.charts} == {5}
+
+
+def test_its_record_shows_what_it_traded_and_earned(run: Run, fresh: Path, tmp_path: Path) -> None:
+    document = backtest(run)
+    traded: Counter[tuple[str, str, str | None]] = Counter()
+    for one in document["decisions"]:
+        for symbol in (None, one["symbol"]):
+            traded[one["session"], one["action"], symbol] += one["size"]
+    days = sorted({one["session"] for one in document["decisions"]})
+    last = days[-1]
+    with JournalReader(places.run_journal("arena")) as reader:
+        (made,) = [one for one in reader.decisions("arena", SYMBOLS[0]) if str(one.key.session) == last]
+        reflection, analysis, _ = reader.answers(made.key)
+        values = {str(point.session): float(point.value) for point in reader.equity("arena")}
+    shown = days[-10:]
+    charts, record = reflection.charts[:-1], reflection.charts[-1]
+    assert record == analysis.charts[-1] and record.sessions == tuple(f"day {n}" for n in range(1, 11))
+    bought, sold = (panel.bars for panel in record.panels)
+    # What was decided on the last day trades afterwards.
+    for bars, action, sign in ((bought, "BUY", 1), (sold, "SELL", -1)):
+        assert list(bars)[:-1] == pytest.approx([sign * traded[day, action, None] for day in shown[:-1]]) and any(bars)
+    assert record.lines[0].values[-1] == pytest.approx(
+        100 * (values[last] / float(document["initial_value"]) - 1), abs=0.1
+    )
+    for symbol, chart in zip(SYMBOLS, charts, strict=True):
+        own = [traded[day, "BUY", symbol] - traded[day, "SELL", symbol] for day in shown[:-1]]
+        assert list(chart.panels[-1].bars)[:-1] == pytest.approx(own)
+    # The mean of a bar is that of high, low and close.
+    line = re.search(r"ORVL: price ([\d.]+) .*?high ([\d.]+), low ([\d.]+), mean ([\d.]+)", analysis.messages[0].text)
+    assert line is not None
+    close, high, low, mean = map(float, line.groups())
+    assert mean == pytest.approx((high + low + close) / 3, abs=0.01)
+    # Every picture has a file of its own.
+    said = run("why", SYMBOLS[0], last, "--run", "arena", "--chart", str(tmp_path / "seen.png")).out
+    assert said.count("chart: ") == len(list(tmp_path.glob("seen*.png"))) == 2 * len(SYMBOLS) + 1
 
 
 def test_a_desk_trades_it_and_its_day_can_be_replayed(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
