@@ -35,14 +35,26 @@ _BATCH = 128
 _NOTHING = np.float32(-1e30)
 
 
-class Search:
-    """The rows of one layer, for the candidates of several queries at once.
+class _Summed:
+    """Scores that are recency + importance + relevancy, or relevancy alone."""
 
-    The score is recency + importance + relevancy, or relevancy alone. `queries` has a row per query.
-    """
+    def __init__(self, layer_rows: LayerRows) -> None:
+        self._layer_rows = layer_rows
+        self._alone = layer_rows.preset.ranking is Ranking.RELEVANCY
+
+    def composites(self, positions: Rows, query: int, relevancy: Floats) -> Floats:
+        """Composite scores of rows, in double precision."""
+        if self._alone:
+            return relevancy
+        recency, importance = self._layer_rows.scores(positions)
+        return formulas.composite(recency, relevancy, importance)
+
+
+class Search(_Summed):
+    """The rows of one layer, for the candidates of several queries at once. `queries` has a row per query."""
 
     def __init__(self, layer_rows: LayerRows, queries: Matrix) -> None:
-        self._layer_rows = layer_rows
+        super().__init__(layer_rows)
         self._queries = queries
         self._similarities: dict[int, Matrix] = {}
         self._projections = [part.projection() for part in layer_rows.parts]
@@ -55,13 +67,6 @@ class Search:
     def visible(self, label: str | None) -> int:
         """Number of rows that a query may see; with a label, of the rows that have it."""
         return self._base_scores(label)[1]
-
-    def composites(self, positions: Rows, query: int, relevancy: Floats) -> Floats:
-        """Composite scores of rows, in double precision."""
-        if self._layer_rows.preset.ranking is Ranking.RELEVANCY:
-            return relevancy
-        recency, importance = self._layer_rows.scores(positions)
-        return formulas.composite(recency, relevancy, importance)
 
     def candidates(self, queries: Sequence[int], pools: Sequence[int], labels: Sequence[str | None]) -> list[Rows]:
         """Positions per query that contain its first `pool`; at least as many rows are visible."""
@@ -195,7 +200,7 @@ class Search:
     def _base(self, number: int) -> Singles:
         part, projection = self._layer_rows.parts[number], self._projections[number]
         room = part.size if projection is None else -(-part.size // projection.block) * projection.block
-        if self._layer_rows.preset.ranking is Ranking.RELEVANCY:
+        if self._alone:
             base = np.full(room, -np.inf, np.float32)
             base[: part.size][part.alive] = 0
         else:
@@ -248,13 +253,12 @@ class Relevancies:
         return result
 
 
-class WholeSearch:
-    """The candidates of a layer whose relevancies are known for every row, by recency + importance + relevancy, or by
-    relevancy alone."""
+class WholeSearch(_Summed):
+    """The candidates of a layer whose relevancies are known for every row."""
 
     def __init__(self, layer_rows: LayerRows, relevancies: Relevancies) -> None:
-        self._layer_rows, self._relevancies = layer_rows, relevancies
-        self._alone = layer_rows.preset.ranking is Ranking.RELEVANCY
+        super().__init__(layer_rows)
+        self._relevancies = relevancies
         bases = [part.strength(layer_rows.now, part.size) for part in layer_rows.parts]
         self._base = np.zeros(1, np.float32) if self._alone else np.concatenate(bases)
 
@@ -270,13 +274,6 @@ class WholeSearch:
             scores = np.where(mask, self._base + self._relevancies.of_all(query).astype(np.float32), -np.inf)
             result.append(np.flatnonzero(scores >= _nth_highest(scores, pool) - 2 * SLACK))
         return result
-
-    def composites(self, positions: Rows, query: int, relevancy: Floats) -> Floats:
-        """Composite scores of rows, in double precision."""
-        if self._alone:
-            return relevancy
-        recency, importance = self._layer_rows.scores(positions)
-        return formulas.composite(recency, relevancy, importance)
 
 
 class ScaledSearch:

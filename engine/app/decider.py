@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -70,12 +70,14 @@ class DecidedAgain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """The agents that decide again. `answers` are given again where the question is the same."""
+    """The agents that decide again. `answers` are given again where the question is the same; `watch` puts another in
+    the place of the memory as it was."""
 
     services: Services
     preset: Preset
     models: ModelSet
     answers: tuple[AnswerEntry, ...] = ()
+    watch: Callable[[TradingMemory], TradingMemory] = lambda memory: memory
 
     async def decide(self, recorded: RecordedTurn, symbol: Symbol | None) -> DecidedAgain:
         """Decide on one symbol beside the orders of the others, or (None) on the whole batch."""
@@ -112,7 +114,7 @@ class Decider:
             constants = original.memory.constants if remembers(original) else stored.constants
             with LayeredMemory(store, embedder, constants) as memory:
                 then = TradingMemory(memory, recorded.calendar).as_of(recorded.step)
-            yield then, ()
+            yield self.watch(then), ()
 
 
 def decider_of(

@@ -13,6 +13,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from itertools import product
 from math import inf
+from typing import Any
 
 from engine.cycle.feedback import Feedback
 from engine.cycle.turn import TradingHistory
@@ -27,6 +28,7 @@ from memory.layer_rank import Hit
 from memory.ports import Embedder, Store
 from memory.recall import LayeredMemory
 from memory.record import Item, Layer, MemoryRecord
+from memory.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Inquiry:
     today: bool = True
 
 
+LESSONS = "lessons"
+"""The type of the query for a reflection's own lessons."""
 YEAR = timedelta(days=365)
 """The lookback for filings of a memory that knows nothing of a symbol yet."""
 
@@ -81,6 +85,10 @@ class TradingMemory:
         copied = self._memory.copy_to(InMemoryStore(self.embedder.dimension), step)
         return TradingMemory(copied, self._calendar)
 
+    def watched(self, record_id: str, noted: list[Asked]) -> TradingMemory:
+        """The memory itself, which notes the place of a record in everything that is asked of it."""
+        return WatchedMemory(self._memory, self._calendar, record_id, noted)
+
     def write_to(self, store: Store) -> None:
         """Write all records into an empty store."""
         self._memory.write_to(store)
@@ -106,24 +114,12 @@ class TradingMemory:
         births = self._memory.preset.births.items()
         intelligence = [kind for kind, birth in births if birth.layer is not Layer.REFLECTION]
         kinds = None if inquiry.reflections else intelligence
-        found = self._memory.recall(
-            scope.symbol,
-            asked,
-            scope.step + ASKED,
-            k=k,
-            owner=scope.owner,
-            kinds=kinds,
-            labelled=labelled,
-            known_by=inf if inquiry.today else scope.step,
-        )
-        return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
+        known_by = inf if inquiry.today else scope.step
+        return self._recalled(scope, asked, k=k, kinds=kinds, labelled=labelled, known_by=known_by)
 
     def lessons(self, scope: MemoryScope, kind: str, query: str) -> tuple[Recollection, ...]:
         """Recall a reflection's own past lessons, best first. Source: FinAgent §4.3 [A4, A5]."""
-        found = self._memory.recall(
-            scope.symbol, {"lessons": query}, scope.step + ASKED, owner=scope.owner, kinds=(kind,)
-        )
-        return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
+        return self._recalled(scope, {LESSONS: query}, kinds=(kind,))
 
     def earlier(self, scope: MemoryScope, kinds: Sequence[str], sessions: int) -> tuple[Recollection, ...]:
         """Recall what was written, or said again, under some kinds in the last sessions, oldest first and with the
@@ -229,6 +225,11 @@ class TradingMemory:
         """The step from which on a memory may be recalled."""
         return self._memory.record(memory.id).available_at
 
+    def _recalled(self, scope: MemoryScope, asked: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
+        """What the queries bring up, restricted as LayeredMemory.recall is."""
+        found = self._memory.recall(scope.symbol, asked, scope.step + ASKED, owner=scope.owner, **how)
+        return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
+
     def _recollection(self, hit: Hit) -> Recollection:
         record = hit.record
         return Recollection(
@@ -245,6 +246,29 @@ class TradingMemory:
             types=tuple(name for name, _ in hit.query_ranks),
             owner=record.owner,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The place of one record in what an owner asked of memory by queries of some types."""
+
+    owner: str
+    types: tuple[str, ...]
+    standing: Standing
+
+
+class WatchedMemory(TradingMemory):
+    """Memory that notes the place of one record in everything that is asked of it."""
+
+    def __init__(self, memory: LayeredMemory, calendar: Calendar, record_id: str, noted: list[Asked]) -> None:
+        super().__init__(memory, calendar)
+        self._record_id, self._noted = record_id, noted
+
+    def _recalled(self, scope: MemoryScope, asked: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
+        step, owner = scope.step + ASKED, scope.owner
+        standing = self._memory.standing(self._record_id, scope.symbol, asked, step, owner=owner, **how)
+        self._noted.append(Asked(owner, tuple(asked), standing))
+        return super()._recalled(scope, asked, **how)
 
 
 def _key(opinion: Opinion) -> str:

@@ -17,6 +17,7 @@ from memory.presets import PRESETS, MemoryPreset, Relevancy
 from memory.projection import similarity
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
+from memory.standing import Reason
 from tests.bench.bench_memory import texts
 from tests.memory.chosen_vectors import ChosenVectors, memory, news
 
@@ -113,11 +114,14 @@ def test_the_desk_shows_what_is_alike_once() -> None:
     near = math.sqrt(1 - 0.96**2)
     vectors = {"first": (1.0, 0.0), "again": (0.96, near), "other": (0.9, -math.sqrt(1 - 0.81)), "today": (1.0, 0.0)}
     desk = memory("desk", vectors)
-    desk.remember([news("first"), news("again"), news("other")], 1)
+    ids = desk.remember([news("first"), news("again"), news("other")], 1)
 
     hits = desk.recall("MSFT", {"a": "today", "b": "today"}, 1, k=2)[Layer.SHALLOW]
+    places = [desk.standing(name, "MSFT", {"a": "today", "b": "today"}, 1, k=2) for name in ids]
 
     assert [hit.record.text for hit in hits] == ["first", "other"]
+    assert [place.reason for place in places] == [Reason.RECALLED, Reason.LIKE_ANOTHER, Reason.RECALLED]
+    assert places[1].like == ids[0] and sorted(place.ranks[0].rank for place in places) == [1, 2, 3]
     assert len(desk.scored_records(1)) == 3
     kept = memory("investorbench", vectors)
     kept.remember([news(text, importance=40.0) for text in ("first", "again", "other")], 1)
@@ -154,11 +158,14 @@ def test_owners_and_symbols_keep_to_themselves_and_the_market_is_everybodys() ->
     assert texts("MSFT", "cautious") == {"hers"}
     assert texts("HON", "desk") == {"of another symbol", "claims fell"}
     assert texts("JNJ", "nobody") == set()
+    mine = next(record.id for record in desk.records() if record.text == "mine")
+    assert desk.standing(mine, "MSFT", {"": "anything"}, 1, owner="cautious").reason is Reason.OTHER_OWNER
+    assert desk.standing(mine, "HON", {"": "anything"}, 1).reason is Reason.OTHER_SYMBOL
 
 
 def test_kinds_and_labels_narrow_a_recall() -> None:
     desk = memory()
-    desk.remember([news("bull", labels=("bullish",)), news("bear", labels=("bearish",))], 1)
+    bull, _ = desk.remember([news("bull", labels=("bullish",)), news("bear", labels=("bearish",))], 1)
     desk.remember([news("lesson", kind="reflection"), news("comment", kind="debate")], 1)
 
     by_label = desk.recall("MSFT", {"bullish": "x", "bearish": "y"}, 1, labelled=True)[Layer.SHALLOW]
@@ -170,6 +177,8 @@ def test_kinds_and_labels_narrow_a_recall() -> None:
     assert {layer: [hit.record.text for hit in hits] for layer, hits in debates.items() if hits} == {
         Layer.REFLECTION: ["comment"]
     }
+    assert desk.standing(bull, "MSFT", {"": "x"}, 1, kinds={"debate"}).reason is Reason.OTHER_KIND
+    assert desk.standing(bull, "MSFT", {"bearish": "y"}, 1, labelled=True).reason is Reason.OTHER_TYPES
 
 
 @pytest.mark.parametrize("rows", [0, 1, 1023, 1024, 1025, 40_000])
@@ -195,6 +204,7 @@ def test_without_a_query_what_is_recent_and_important_comes() -> None:
     alike = memory("finagent")
     alike.remember([news("anything")], 1)
     assert alike.recall("MSFT", {}, 1)[Layer.SHALLOW] == ()
+    assert alike.standing(alike.records()[0].id, "MSFT", {}, 1).reason is Reason.NO_QUERY
 
 
 def test_nothing_written_later_is_recalled() -> None:

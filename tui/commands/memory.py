@@ -69,13 +69,14 @@ def memory_command(
     has one.
 
     list has what is alive, the most important first, with recency and importance as they stand. lifeline ID tells every
-    change of one memory with its cause. pin ID keeps a memory of the desk in its layer, where it neither moves nor
-    fades; forget ID takes it out of every later recall, while the record of it stays; unpin and restore undo them. A
-    run that is at work makes the change when it ends. preview simulates how long memories live by a preset's constants
-    when nobody cites them. optimize puts the small files of many days together. export FILE writes every memory with
-    its changes, a JSON object a line. reembed turns every text to a vector anew by another embedder (hash-384,
-    minilm:FOLDER, openai:MODEL, NAME:MODEL); the old store stays until the new one is whole. A run refuses a memory
-    that is not the one its journal knows (missing, older, newer); accept makes it the one. Showing writes nothing.
+    change of one memory with its cause; `paperdesk why SYMBOL DATE --memory ID` why a decision did not recall it. pin
+    ID keeps a memory of the desk in its layer, where it neither moves nor fades; forget ID takes it out of every later
+    recall, while the record of it stays; unpin and restore undo them. A run that is at work makes the change when it
+    ends. preview simulates how long memories live by a preset's constants when nobody cites them. optimize puts the
+    small files of many days together. export FILE writes every memory with its changes, a JSON object a line. reembed
+    turns every text to a vector anew by another embedder (hash-384, minilm:FOLDER, openai:MODEL, NAME:MODEL); the old
+    store stays until the new one is whole. A run refuses a memory that is not the one its journal knows (missing,
+    older, newer); accept makes it the one. Showing writes nothing.
 
     \b
     Examples:

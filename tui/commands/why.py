@@ -35,6 +35,7 @@ SAMPLE = 20
 @click.option("--full", is_flag=True, help="With memories, each agent's answer, the debate and the order's steps.")
 @click.option("--prompts", is_flag=True, help="All of that, and the full prompts.")
 @click.option("--chart", "chart_file", metavar="FILE", help="Writes the chart that was read as a PNG.")
+@click.option("--memory", metavar="ID", help="Why it was recalled, or not: its rank and scores among those that were.")
 @click.option("--redecide", is_flag=True, help="Decide it again, and print what comes out otherwise.")
 @click.option("--preset", metavar="NAME", help="With --redecide: another preset, by name or TOML file.")
 @click.option("--model", metavar="SPEC", help="With --redecide: another model; replay: recorded answers alone.")
@@ -53,6 +54,7 @@ def why_command(
     full: bool,
     prompts: bool,
     chart_file: str | None,
+    memory: str | None,
     redecide: bool,
     preset: str | None,
     model: str | None,
@@ -70,6 +72,10 @@ def why_command(
     DATE is the decision session: the last one whose data was read. Where the desk has not run, the latest backtest is
     looked into.
 
+    With --memory it says of one memory why it was recalled, or not: its rank in its layer by each query and the parts
+    of its score, beside the last that was taken; or that it was not known yet, gone, another owner's or not asked for.
+    The decision is taken again with its recorded answers for that; no model is asked, and nothing is written.
+
     With --redecide the decision is taken again from the same inputs, with the memory as it was that day and the same
     books, and stands beside what was decided then. Nothing is ordered, and nothing is written to journal or memory.
     What models may cost for it is forecast first, and lives within the desk's [budget] of the day.
@@ -86,6 +92,7 @@ def why_command(
       paperdesk why ORVL 2025-03-14 --full
       paperdesk why AAPL 2023-08-03 --run backtest-20250701-120000-ab12 --prompts
       paperdesk why ORVL 2025-03-14 --chart orvl.png
+      paperdesk why ORVL 2025-03-14 --memory 3f29c01a
       paperdesk why ORVL 2025-03-14 --redecide --without chart
       paperdesk why ORVL 2025-03-14 --redecide --preset finagent --model replay
       paperdesk why ORVL 2025-03-14 --attribute
@@ -93,8 +100,9 @@ def why_command(
     """
     changed = {"--preset": preset, "--model": model, "--without": without}
     drawn = {"--sample": sample, "--seed": seed}
+    shown = {"--full": full or None, "--prompts": prompts or None, "--chart": chart_file, "--memory": memory}
     if attribute:
-        if full or prompts or chart_file is not None or redecide or any(changed.values()):
+        if any(shown.values()) or redecide or any(changed.values()):
             raise click.UsageError("--attribute decides again by the run's own preset and model: leave the others out")
         if session is not None:
             _refuse(drawn, "draws decisions of a run: leave DATE out")
@@ -106,12 +114,17 @@ def why_command(
     if symbol is None or session is None:
         raise click.UsageError("SYMBOL and DATE name a decision: give both (--attribute alone can do without)")
     if redecide:
-        if full or prompts or chart_file is not None:
-            raise click.UsageError("--redecide prints what differs: leave out --full, --prompts and --chart")
+        _refuse(shown, "shows what was decided, and --redecide prints what differs: leave it out")
         changes = {"preset": preset, "model": model, "without": listed(without)}
         _redecide(invocation, symbol, session, changes, yes=yes, as_json=as_json)
         return
     _refuse(changed | {"--yes": yes or None}, "says how to decide again: give --redecide with it")
+    if memory is not None:
+        _refuse({**shown, "--memory": None}, "shows the whole decision: leave it out with --memory")
+        from tui.commands.why_memory import show_standing
+
+        show_standing(invocation, symbol, session, memory, as_json=as_json)
+        return
     _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts, as_json=as_json)
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from engine.cycle.recall import AFTER
-from engine.domain.decision import Decision
+from engine.cycle.recall import AFTER, LESSONS, Asked
+from engine.domain.decision import Decision, DecisionKey
+from engine.domain.recollection import FIGURE_DIGITS
 from engine.domain.run import ModelUse
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
@@ -24,6 +25,7 @@ from memory.presets import PRESETS, MemoryPreset
 from memory.preview import lives
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, MemoryRecord, Touch
+from memory.standing import Reason
 
 CITING = (Cause.CITED, Cause.PAID, Cause.COST)
 """Causes of changes that an opinion brought about: `by` names it."""
@@ -91,6 +93,47 @@ def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, want
     values = list(_values(line, memory, calendar, record.written_step))
     changes = _changes(line, memory.preset, calendar)
     return {**head, **_record(record, calendar), "changes": changes, "values": values}
+
+
+def standing_document(
+    head: Row, key: DecisionKey, record: MemoryRecord, asked: Sequence[Asked], calendar: Calendar
+) -> Row:
+    """The place of a memory in what a decision asked of memory."""
+    lessons = [one for one in asked if one.types == (LESSONS,) and one.standing.ranks]
+    main = [one for one in asked if one.types != (LESSONS,)]
+    own = [one for one in main if one.owner == record.owner] or main[:1]
+    return {
+        **head,
+        **row_json.fields(key, "run", "symbol", "session"),
+        "memory": _record(record, calendar),
+        "recalled": any(one.standing.reason is Reason.RECALLED for one in (*own, *lessons)),
+        "asked": [_asked(one, calendar) for one in (*own, *lessons)],
+    }
+
+
+def _asked(one: Asked, calendar: Calendar) -> Row:
+    standing, gone = one.standing, one.standing.gone
+    importance = None if standing.importance is None else standing.importance * 100
+    return {
+        "owner": one.owner,
+        "question": LESSONS if one.types == (LESSONS,) else "memories",
+        **row_json.fields(standing, "reason", "layer", "measure", "k"),
+        "gone": gone and {"session": str(_session(calendar, gone.state.step)), "cause": gone.cause.value},
+        "like": standing.like or None,
+        **_rounded(recency=standing.recency, importance=importance),
+        "types": [
+            {
+                **row_json.fields(rank, "query", "rank", "of"),
+                **_rounded(relevancy=rank.relevancy, score=rank.composite, least_taken=rank.least),
+            }
+            for rank in standing.ranks
+        ],
+    }
+
+
+def _rounded(**figures: float | None) -> Row:
+    """Figures as a journal has those of what was recalled."""
+    return {name: figure if figure is None else round(figure, FIGURE_DIGITS) for name, figure in figures.items()}
 
 
 def decided_with(records: Records, memory: Mapping[str, Any]) -> Decision:

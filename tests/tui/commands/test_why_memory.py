@@ -1,0 +1,107 @@
+"""`paperdesk why --memory` tells of every memory why a decision recalled it, or did not, as the recall itself ranks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from connectors.wiring.services import services
+from engine.app.backtest import run_backtest
+from engine.config import load_config
+from engine.domain.run import DataSpec, RunSpec
+from tests.tui.commands.conftest import Run, contents
+
+DECIDED = "2024-02-20"
+RUNS = {name: f"backtest-20240601-120000-{name}" for name in ("desk", "finmem", "tradinggpt")}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with a short backtest of presets whose relevancy is by words, by vectors, and whose owners are several."""
+    patch = pytest.MonkeyPatch()
+    home = tmp_path_factory.mktemp("recalled")
+    patch.setenv("PAPERDESK_HOME", str(home))
+    config = load_config(None, environ={}).config
+    for name, run in RUNS.items():
+        spec = RunSpec(
+            symbols=("TMBK",),
+            first=date(2024, 2, 13),
+            last=date(2024, 2, 21),
+            preset=name,
+            data=DataSpec(None, 7),
+            run=run,
+        )
+        run_backtest(services(config), spec)
+    yield home
+    patch.undo()
+
+
+@pytest.fixture
+def home(kept: Path, paperdesk_home: Path) -> Path:
+    shutil.copytree(kept, paperdesk_home, dirs_exist_ok=True)
+    return paperdesk_home
+
+
+@pytest.mark.parametrize(
+    ("preset", "measure", "reasons"),
+    [
+        ("desk", "lexical", {"recalled", "outranked", "not known yet", "too new", "gone"}),
+        ("finmem", "cosine", {"recalled", "outranked", "not known yet", "gone"}),
+        ("tradinggpt", "cosine", {"recalled", "outranked", "not known yet", "gone", "too weak"}),
+    ],
+)
+def test_every_memory_has_its_place_in_the_recall(
+    run: Run, home: Path, tmp_path: Path, preset: str, measure: str, reasons: set[str]
+) -> None:
+    of_run = ("--run", RUNS[preset])
+    decisions = run("why", "TMBK", DECIDED, *of_run, "--json").json["decisions"]
+    recalled = {one["id"]: one for made in decisions for one in made["recollections"]}
+    run("memory", "export", str(tmp_path / "all.jsonl"), *of_run)
+    every = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    before, seen = contents(home), set[str]()
+    for number, memory in enumerate(every):
+        if memory["id"] not in recalled and number % 2:
+            continue
+        document = run("why", "TMBK", DECIDED, "--memory", memory["id"], *of_run, "--json").json
+        assert document["memory"]["id"] == memory["id"]
+        asked, *lessons = document["asked"]
+        seen.add(asked["reason"])
+        assert (asked["question"], {one["question"] for one in lessons} <= {"lessons"}) == ("memories", True)
+        assert (asked["reason"] == "recalled") is (memory["id"] in recalled), document
+        if memory["id"] in recalled:
+            then = recalled[memory["id"]]
+            assert {name: asked[name] for name in ("layer", "recency", "importance")} == {
+                name: then[name] for name in ("layer", "recency", "importance")
+            }
+            taken = [one for one in asked["types"] if one["query"] in then["types"]]
+            assert max(taken, key=lambda one: one["score"])["score"] == then["score"]
+            assert all(one["score"] >= one["least_taken"] for one in taken) and asked["measure"] == measure
+        elif asked["reason"] == "outranked":
+            assert all(one["rank"] > asked["k"] and one["score"] <= one["least_taken"] for one in asked["types"])
+        elif asked["reason"] == "gone":
+            assert asked["gone"]["session"] <= DECIDED and asked["gone"]["cause"] == "purged"
+        elif asked["reason"] == "not known yet":
+            assert memory["available"] >= DECIDED
+    assert seen == reasons
+    assert contents(home) == before, "telling why changes nothing"
+
+
+def test_it_is_told_in_words_and_refuses_what_cannot_be_meant(run: Run, home: Path) -> None:
+    of_run = ("--run", RUNS["finmem"])
+    memory = run("memory", "list", "--kind", "news", *of_run, "--json").json["memories"][-1]
+    told = run("why", "TMBK", DECIDED, "--memory", memory["id"][:10], *of_run)
+    assert told.code == 0 and memory["id"] in told.out and "LEAST TAKEN" in told.out
+    for flags, code in (
+        (("--memory", "zz"), 65),
+        (("--memory", " "), 2),
+        (("--memory", memory["id"], "--full"), 2),
+        (("--memory", memory["id"], "--redecide"), 2),
+        (("--memory", memory["id"], "--preset", "desk"), 2),
+    ):
+        refused = run("why", "TMBK", DECIDED, *flags, *of_run)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (code, "", 1), refused
