@@ -41,7 +41,7 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
         yield ""
     yield from _averages(bench.averages, width)
     yield from _paired(bench.pairs, width)
-    yield _summary([cell for cell in bench.cells if agents or cell.strategy])
+    yield from _summary([cell for cell in bench.cells if agents or cell.strategy])
     for note in bench.notes:
         yield from _indented("- ", note, width)
     if agents:
@@ -179,11 +179,14 @@ def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
         yield ""
 
 
-def _summary(cells: Sequence[Cell]) -> str:
+def _summary(cells: Sequence[Cell]) -> Iterator[str]:
+    """How close the printed cells were come to; nothing where there are none."""
     words = [closeness(cell) for cell in cells if cell.paper is not None]
+    if not words:
+        return
     printed, near, none = (words.count(word) for word in ("as printed", "close", "none"))
     off = len(words) - printed - near - none
-    return (
+    yield (
         f"{len(words)} cells: {printed} as printed, {near} within {CLOSE:.1%}, {off} further off, {none} without ours"
     )
 

@@ -1,4 +1,4 @@
-"""Paper tables as data: the printed rows.
+"""Paper tables as data: the printed rows, or the symbols and metrics of a window for which none are printed.
 
 The figures are in `paper_tables/*.toml`, digit by digit, with a note where a row cannot be had and why;
 `engine.reports.comparison` puts ours beside them.
@@ -7,8 +7,8 @@ The figures are in `paper_tables/*.toml`, digit by digit, with a note where a ro
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -19,8 +19,10 @@ from engine.domain.market import ActionKind, CorporateAction, Symbol
 from engine.errors import UsageError
 from engine.program_files import program_text
 
-BENCHES = ("finvision", "finagent", "investorbench")
-"""The benches that have printed rows; each is also the name of its convention."""
+BENCHES = ("finvision", "finagent", "investorbench", "tradinggpt")
+"""The benches of papers' windows; each is also the name of its convention."""
+UNPRINTED = "tradinggpt"
+"""The one whose paper prints no results: it runs on any symbols."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +33,7 @@ class PublishedCell:
     strategy: one of our rules; None where the row is a model's.
     model: a model or an agent; None where the row is a rule's.
     metric: name of the metric.
-    value: in the paper's unit.
+    value: in the paper's unit; None where it prints none.
     note: the reason why ours differs or cannot be computed.
     """
 
@@ -39,7 +41,7 @@ class PublishedCell:
     strategy: str | None
     model: str | None
     metric: str
-    value: Decimal
+    value: Decimal | None
     note: str | None = None
 
     @property
@@ -56,7 +58,7 @@ class PublishedTable:
     convention: its formulas and execution rule, which also say which sessions of the test are valued.
     first, last: the test period that the paper gives.
     cells: the printed figures.
-    warm_up_from: the beginning of the training before it.
+    warm_up_from: the beginning of the training before it, `first` where there is none.
     averaged: the symbols that its averages are taken over, group by group.
     dividends: those that a row reinvests where the prices are not adjusted.
     """
@@ -110,8 +112,9 @@ def _tables(bench: str) -> tuple[PublishedTable, ...]:
 
 def _table(paper: Mapping[str, Any], table: Mapping[str, Any]) -> PublishedTable:
     window = table.get("window", paper["window"])
-    cells = [cell for row in table["row"] for cell in _cells(row, paper.get("note", []))]
-    name = f"{paper['paper']} Table {table['name']}"
+    cells = [cell for row in table.get("row", ()) for cell in _cells(row, paper.get("note", []))]
+    cells += _unprinted(table.get("symbols", ()), table.get("unprinted", ()))
+    name = f"{paper['paper']} {'' if 'unprinted' in table else 'Table '}{table['name']}"
     return PublishedTable(
         name=name,
         convention=paper["convention"],
@@ -122,6 +125,33 @@ def _table(paper: Mapping[str, Any], table: Mapping[str, Any]) -> PublishedTable
         averaged=tuple(map(tuple, table.get("averaged", ()))),
         dividends=tuple(CorporateAction(kind=ActionKind.DIVIDEND, **paid) for paid in table.get("dividend", ())),
     )
+
+
+def elsewhere(
+    table: PublishedTable,
+    symbols: Sequence[Symbol],
+    window: tuple[date, date] | None,
+    warm_up_from: date | None,
+) -> PublishedTable:
+    """A table without printed figures on other symbols (empty: its own), or in another window, which has the training
+    that is named and else none."""
+    first, last = window or (table.first, table.last)
+    return replace(
+        table,
+        cells=tuple(_unprinted(symbols or table.symbols(), table.metrics())),
+        first=first,
+        last=last,
+        warm_up_from=warm_up_from or (table.warm_up_from if window is None else first),
+    )
+
+
+def _unprinted(symbols: Sequence[Symbol], metrics: Sequence[str]) -> list[PublishedCell]:
+    """Cells of buy and hold."""
+    return [
+        PublishedCell(symbol=symbol, strategy="buy-and-hold", model=None, metric=metric, value=None)
+        for symbol in symbols
+        for metric in metrics
+    ]
 
 
 def _cells(row: Mapping[str, Any], notes: list[dict[str, Any]]) -> list[PublishedCell]:

@@ -28,7 +28,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """A printed figure beside ours; either may be None, not both.
+    """A printed figure beside ours; either may be None, both where ours is missing and the paper prints none.
 
     table, symbol, metric: place of the figure.
     strategy, model: the row; one of the two is set.

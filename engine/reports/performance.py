@@ -17,9 +17,9 @@ from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
 from engine.domain.exchanges import LISTED, Exchange, Exchanges
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Side
+from engine.domain.order import Fill, Side
 from engine.domain.portfolio import EXACT, ZERO
-from engine.domain.run import Result, Stretch
+from engine.domain.run import EquityPoint, Result, Stretch
 
 BENCHMARK = "buy-and-hold"
 """The baseline that excess returns are measured against."""
@@ -110,6 +110,28 @@ def profit(stretch: Stretch, symbol: Symbol) -> Decimal:
     paid = [flow.amount for flow in stretch.cash_flows if flow.symbol == symbol and not is_external(flow)]
     deposits = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
     return earned + sum(paid, ZERO) - sum((one.amount for one in deposits if one.symbol == symbol), ZERO)
+
+
+def owner_books(stretch: Stretch) -> Mapping[str, Stretch]:
+    """Each owner's book as a stretch of its own, with what the owner decided; none where the desk has one book."""
+    found = {}
+    for owner in dict.fromkeys(point.book for point in stretch.books):
+        points = tuple(point for point in stretch.books if point.book == owner)
+        fills = tuple(fill for fill in stretch.book_fills if fill.book == owner)
+        decisions = tuple(made for made in stretch.decisions if made.key.owner == owner)
+        cash = _opened_with(points[0], fills)
+        found[owner] = Stretch(initial_value=cash, equity=points, fills=fills, decisions=decisions)
+    return found
+
+
+def _opened_with(first: EquityPoint, fills: Sequence[Fill]) -> Decimal:
+    """The cash that a book was opened with: that of its first close before the trades of the session."""
+    cash, money_of = first.portfolio.cash, first.portfolio.money
+    for fill in fills:
+        if fill.session <= first.session:
+            paid = money_of(EXACT.multiply(fill.quantity, fill.price))
+            cash += (paid if fill.side is Side.BUY else -paid) + money_of(fill.fee)
+    return cash
 
 
 def through(stretch: Stretch, last: date | None) -> Stretch:

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from tui.commands.bench_arena import bench_arena, bench_prices
-from tui.commands.bench_memory import check_options, study_memory
+from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
 from tui.console import show_document, standard_output
@@ -81,9 +81,9 @@ if TYPE_CHECKING:
     metavar="NAME|FILE:CLASS",
     help="Runs this strategy in the paper's environment (repeatable).",
 )
-@click.option("--from", "first", type=DAY, metavar="DATE", help="memory, arena: first session that fills.")
-@click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena: last session that fills.")
-@click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory: warm up from here.")
+@click.option("--from", "first", type=DAY, metavar="DATE", help="memory, arena, tradinggpt: first session that fills.")
+@click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena, tradinggpt: last session that fills.")
+@click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory, tradinggpt: warm up from here.")
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, resumed parts included.")
 @abstain_option
 @click.option("--resume", metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
@@ -128,6 +128,10 @@ def bench_command(
     With --preset or --strategy your own agent or strategy is run in the paper's environment, beside the printed rows;
     rows of ours are held against each other and buy and hold, paired over the sessions.
 
+    BENCH may be tradinggpt: one trader against three who debate, each with a book and a row of its own, in the paper's
+    window or from --from to --to, on a symbol of the demo market or, with --data, on TSLA; --symbols names others. The
+    paper prints no results.
+
     BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
     paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
 
@@ -148,6 +152,7 @@ def bench_command(
       paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
       paperdesk bench arena --data DIR --symbols AAPL,MSFT,NVDA --from 2023-09-01 --to 2023-10-31
       paperdesk bench investorbench --preset mine.toml --strategy mine.py:Ridge --data DIR
+      paperdesk bench tradinggpt --warm-up-from 2025-01-02 --from 2025-02-20 --to 2025-03-14
       paperdesk bench recall --data DIR --symbols MSFT,JNJ
       paperdesk bench memory --symbols MSFT,JNJ --warm-up-from 2020-07-01 --from 2020-10-01 --to 2021-05-06 --data DIR
     """
@@ -196,6 +201,8 @@ def bench_command(
         return
     request = BenchRequest(
         name=name,
+        window=_window(first, last),
+        warm_up_from=warm_up_from,
         folder=folder or services.config.data.folder,
         symbols=() if symbols is None else symbol_list(symbols),
         params=key_values(params),
@@ -223,6 +230,7 @@ NAMED = (
     "ablations",
     "presets",
     "strategies",
+    *OWN,
 )
 CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 """Options that would change a bench that is gone on with."""
@@ -243,6 +251,13 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
     show_document(bench_document(bench), as_json, lambda: lines(bench, standard_output().width, agents))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
+
+
+def _window(first: date | None, last: date | None) -> tuple[date, date] | None:
+    """Both ends of a window, or none. Raises a usage error for one end."""
+    if (first is None) != (last is None):
+        raise click.UsageError("a window has two ends: give --from and --to, or neither")
+    return None if first is None or last is None else (first, last)
 
 
 def _given() -> set[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PRESETS = ("desk", "finmem", "tradinggpt-single")
 OWN = ("first", "last", "warm_up_from")
-"""The options of `bench` that the study of memory alone takes."""
+"""The options of `bench` that tables of a printed window do not take."""
 RECORDED = ("budget", "resume")
 """Those of tables of real prices that are gone on with."""
 OTHERS = (
@@ -48,7 +48,7 @@ PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repe
 def check_options(name: str, given: Collection[str]) -> None:
     """Raise UsageError for options that belong to another bench."""
     arena = PRICES if "folder" in given else (*OWN, *TABLES)
-    foreign = {"memory": OTHERS, "arena": arena, "recall": TEXTS}.get(name, OWN)
+    foreign = {"memory": OTHERS, "arena": arena, "recall": TEXTS, "tradinggpt": ()}.get(name, OWN)
     wrong = [key for key in foreign if key in given]
     if wrong:
         words = {"first": "from", "last": "to", "params": "param", "trials": "tune", "folder": "data"}

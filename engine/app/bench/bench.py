@@ -16,7 +16,7 @@ from engine.app.bench.record import BenchRecord, load_record
 from engine.app.bench.rule_rows import Report, RuleRows
 from engine.app.look_index import count_looks
 from engine.app.market_data import load_run
-from engine.app.run_spec import new_run_id
+from engine.app.run_spec import check_spec, new_run_id
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
@@ -24,12 +24,12 @@ from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse, Result, RunSpec
 from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageError
 from engine.lab.published_runs import measured, overrides, own_strategy_run, session_returns
-from engine.lab.published_tables import BENCHES, PublishedTable, published
+from engine.lab.published_tables import BENCHES, UNPRINTED, PublishedTable, elsewhere, published
 from engine.ports import MarketSource
 from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, paired_rows, spreads
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
-from engine.reports.performance import BENCHMARK, unmeasured
+from engine.reports.performance import BENCHMARK, owner_books, unmeasured
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
 from engine.strategies.catalog import fixed_params
@@ -65,12 +65,15 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     """Check everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
     MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
     request = replace(request, run=request.run or new_run_id("bench", services.clock.now()))
-    tables = bench_tables(request.name, request.symbols)
+    tables = bench_tables(services, request)
     overrides(request.params, _rules(tables))
     if request.trials and not any(map(fixed_params, _rules(tables))):
         raise UsageError(f"--tune: no rule of {request.name} has parameters to tune")
-    data = needed_folder(request.name, request.folder)
+    demo = request.name == UNPRINTED and request.folder is None
+    data = services.data if demo else needed_folder(request.name, request.folder)
     made = plan(services, request, tables, data) if request.agents else None
+    if made is not None:
+        check_spec(made.jobs[0].spec, services.clock.now())
     return PreparedBench(request=request, tables=tables, data=data, plan=made)
 
 
@@ -115,13 +118,11 @@ def run_bench(
         why = next(iter(rules.missing.values()), "it has no symbols")
         raise MissingData(f"bench {request.name}: no row of ours can be had: {why}")
     rows: dict[str, list[AgentRow]] = {}
-    decided = 0
     played: Mapping[int, Played] = {}
     if made is not None:
         played = _played(services, prepared, budget, report, stop)
         for table, row in agent_rows(made, played, asyncio.run(text_notes(source, tables))):
             rows.setdefault(table.name, []).append(row)
-            decided += 1
     for strategy, title in _own_strategies(request).items():
         for table in _with_symbols_last(tables):
             rows.setdefault(table.name, []).extend(
@@ -133,8 +134,20 @@ def run_bench(
         cells += agent_cells(rows.get(table.name, ()), table)
     rule = convention(tables[0].convention).rule
     pairs = [pair for table in tables for pair in paired_rows(rows.get(table.name, ()), table)]
-    done = Bench(name=request.name, cells=tuple(cells), pairs=tuple(pairs), notes=(rule,) if rule else ())
-    return done if made is None else _with_agents(done, prepared, made, played, decided)
+    notes = (*([rule] if rule else ()), *_unprinted_notes(prepared))
+    done = Bench(name=request.name, cells=tuple(cells), pairs=tuple(pairs), notes=notes)
+    return done if made is None else _with_agents(done, prepared, made, played)
+
+
+def _unprinted_notes(prepared: PreparedBench) -> Iterator[str]:
+    """What is to be known of a bench whose paper prints no results."""
+    if prepared.request.name == UNPRINTED:
+        table = prepared.tables[0]
+        training = "no training" if table.warm_up_from == table.first else f"training from {table.warm_up_from}"
+        yield "the paper plans this comparison and prints no results: there is no printed column, every row is ours"
+        yield f"{training}, test from {table.first} to {table.last}"
+        if prepared.data.folder is None:
+            yield "the demo market: its companies and prices are made up"
 
 
 def _played(
@@ -179,14 +192,13 @@ def _with_agents(
     prepared: PreparedBench,
     made: Plan,
     played: Mapping[int, Played],
-    decided: int,
 ) -> Bench:
     notes = [f"{model.spec} decided our rows: {model.label}" for model in made.backbones]
     if any(model.repeats_are_equal for model in made.backbones):
         notes.append("rules decide otherwise than a model would: beside the paper's agents they reproduce nothing")
     if made.equal_repeats:
         notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
-    rest = len(made.rows) - decided
+    rest = sum(not played.keys() >= set(row.jobs) for row in made.rows)
     interrupted = ""
     if rest:
         rows_done = f"{len(made.rows) - rest} of {len(made.rows)} rows are done"
@@ -201,11 +213,16 @@ def _with_agents(
     )
 
 
-def bench_tables(name: str, symbols: Sequence[Symbol] = ()) -> tuple[PublishedTable, ...]:
-    """The tables of a bench, of some symbols alone. Raises UsageError for an unknown bench or symbol."""
+def bench_tables(services: Services, request: BenchRequest) -> tuple[PublishedTable, ...]:
+    """The tables of a bench, of some symbols alone; one without printed rows is of any, on the demo market of its
+    first. Raises UsageError for an unknown bench or symbol."""
+    name, symbols = request.name, tuple(dict.fromkeys(request.symbols))
     if name not in BENCHES:
         raise UsageError(f"no bench {name}; there are {', '.join(BENCHES)}")
     tables = published(name)
+    if name == UNPRINTED:
+        symbols = symbols or (services.symbols[:1] if request.folder is None else ())
+        return tuple(elsewhere(table, symbols, request.window, request.warm_up_from) for table in tables)
     known = tuple(dict.fromkeys(symbol for table in tables for symbol in table.symbols()))
     for symbol in symbols:
         if symbol not in known:
@@ -260,7 +277,7 @@ TextNotes = Mapping[tuple[Symbol, str], str]
 
 
 def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> Iterator[tuple[PublishedTable, AgentRow]]:
-    """The rows whose runs have all ended."""
+    """The rows whose runs have all ended, and after each those of owners with books of their own."""
     whole: dict[tuple[object, ...], AgentRow] = {}
     for planned in made.rows:
         ended = [played[number] for number in planned.jobs if number in played]
@@ -273,6 +290,16 @@ def agent_rows(made: Plan, played: Mapping[int, Played], texts: TextNotes) -> It
         elif planned.variant.preset is None and beside in whole and (row.metrics or None) == whole[beside].metrics:
             row = replace(row, note=f"{row.note}; what it leaves out changed nothing")
         yield planned.table, row
+        for owner in dict.fromkeys(book for one in ended if one.result for book in owner_books(one.result.test)):
+            own = [_of_owner(one, owner) for one in ended]
+            found = _row(planned, own, texts.get((planned.symbol, planned.table.name)))
+            yield planned.table, replace(found, model=f"{row.model}, {owner}")
+
+
+def _of_owner(played: Played, owner: str) -> Played:
+    """One owner's book as the result."""
+    result = played.result
+    return replace(played, result=result and replace(result, test=owner_books(result.test)[owner]))
 
 
 def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> AgentRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 from engine.app.bench.jobs import Job
@@ -29,6 +30,8 @@ class BenchRequest:
     run: its id, which the ids of its runs begin with; made of the time where it is empty.
     folder: the data folder.
     symbols: symbols of the tables, empty for all.
+    window, warm_up_from: first and last session of the test and the begin of the training, of a bench without printed
+        rows; None: the paper's.
     params: changed parameters of rules, as key and value.
     trials: of a search for the rules' other parameters on the training period; 0 takes the authors' values.
     agents: False for the rules alone.
@@ -44,6 +47,8 @@ class BenchRequest:
     folder: str | None
     run: str = ""
     symbols: tuple[Symbol, ...] = ()
+    window: tuple[date, date] | None = None
+    warm_up_from: date | None = None
     params: tuple[tuple[str, str], ...] = ()
     trials: int = 0
     agents: bool = True

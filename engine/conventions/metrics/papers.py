@@ -97,6 +97,18 @@ def arena(track: Track) -> Metrics:
     }
 
 
+def tradinggpt(track: Track) -> Metrics:
+    """CR (cumulative return) and VOL (a year) in percent, SR without a risk-free rate; the paper prints no formulas,
+    these are the usual ones on simple daily returns. Source: TradingGPT §5 [G8].
+    """
+    returns, annual = _returns(track.equity), math.sqrt(track.periods_per_year)
+    return {
+        "CR": scaled(total_return(track.equity), 100.0),
+        "VOL": scaled(deviation(returns, 1), 100.0 * annual),
+        "SR": scaled(ratio(mean(returns), deviation(returns, 1)), annual),
+    }
+
+
 def _returns(values: Floats) -> Floats:
     returns = simple_returns(values)
     return np.empty(0) if returns is None else returns

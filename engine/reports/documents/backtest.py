@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from decimal import Decimal
 from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.decimal_text import money, plain
 from engine.domain.market import Dropped
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import EXACT, ZERO
-from engine.domain.run import EquityPoint, Result, Stretch
+from engine.domain.portfolio import ZERO
+from engine.domain.run import Result, Stretch
 from engine.reports.documents import row_json
 from engine.reports.documents.effective_settings import spec_settings
 from engine.reports.documents.unresolved import unresolved_by_agent
-from engine.reports.performance import BENCHMARK, Measure, Report, profit, through
+from engine.reports.performance import BENCHMARK, Measure, Report, owner_books, profit, through
 
 SCHEMA = 1
 """The version of the document; it goes up when a field changes its meaning or goes away."""
@@ -141,24 +139,15 @@ def _baseline(stretch: Stretch, measure: Measure, held: Stretch | None) -> Docum
 
 def _per_owner(stretch: Stretch, measure: Measure, held: Stretch | None) -> Document:
     """Each owner's book as a run of its own; nothing where the desk has one book."""
-    found = {}
-    for owner in dict.fromkeys(point.book for point in stretch.books):
-        points = tuple(point for point in stretch.books if point.book == owner)
-        fills = tuple(fill for fill in stretch.book_fills if fill.book == owner)
-        begun = Stretch(initial_value=_opened_with(points[0], fills), equity=points, fills=fills)
-        trades = [row_json.trade(fill) for fill in fills]
-        found[owner] = {**_baseline(begun, measure, held), **row_json.books(points[-1]), "trades": trades}
+    found = {
+        owner: {
+            **_baseline(own, measure, held),
+            **row_json.books(own.equity[-1]),
+            "trades": [row_json.trade(fill) for fill in own.fills],
+        }
+        for owner, own in owner_books(stretch).items()
+    }
     return {"per_owner": found} if found else {}
-
-
-def _opened_with(first: EquityPoint, fills: Sequence[Fill]) -> Decimal:
-    """The cash that a book was opened with: that of its first close before the trades of the session."""
-    cash, money_of = first.portfolio.cash, first.portfolio.money
-    for fill in fills:
-        if fill.session <= first.session:
-            paid = money_of(EXACT.multiply(fill.quantity, fill.price))
-            cash += (paid if fill.side is Side.BUY else -paid) + money_of(fill.fee)
-    return cash
 
 
 def _books(stretch: Stretch) -> Document:

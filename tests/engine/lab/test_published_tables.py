@@ -25,6 +25,7 @@ def test_the_tables_are_whole() -> None:
         "InvestorBench Table 2": 14 * 7 * 4,
         "InvestorBench Table 3": 14 * 2 * 4,
         "InvestorBench Table 4": 13 * 4,
+        "TradingGPT §5": 3,
     }
 
 
