@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,15 @@ def session_returns(result: Result, symbol: Symbol, name: str) -> tuple[float, .
     if track.prices is None or track.positions is None:
         return ()
     return tuple((np.diff(np.log(track.prices)) * track.positions[:-1]).tolist())
+
+
+def cumulative_returns(result: Result, symbol: Symbol, name: str) -> Mapping[date, float]:
+    """The cumulative return by session of a run of one symbol, as a convention measures it. Source: FinAgent figure 4
+    [A11]."""
+    returns = np.array(session_returns(result, symbol, name))
+    grown = np.cumprod(1 + returns) - 1 if convention(name).measured == "equity" else np.cumsum(returns)
+    sessions = [point.session for point in result.test.equity]
+    return dict(zip(sessions[len(sessions) - len(returns) :], grown.tolist(), strict=True))
 
 
 def own_strategy_run(table: PublishedTable, symbol: Symbol, strategy: str, market: Market) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from decimal import Decimal
 from itertools import combinations
 from statistics import median, median_low
@@ -81,6 +82,7 @@ class AgentRow:
     note: the reason for that, or a remark for a reader.
     spreads: by metric, where the row stands for several repeats.
     returns: of each session, as the convention measures them; of the repeat that it stands for.
+    curve: its cumulative return by session.
     """
 
     symbol: Symbol
@@ -90,6 +92,17 @@ class AgentRow:
     note: str | None = None
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     returns: tuple[float, ...] = ()
+    curve: Mapping[date, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowCurve:
+    """The cumulative return of a row of ours by session. Source: FinAgent figure 4 [A11]."""
+
+    table: str
+    symbol: Symbol
+    row: str
+    points: Mapping[date, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from engine.program_files import program_text
 from engine.reports.documents.links import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
-from engine.reports.html_charts import charts
+from engine.reports.html_charts import Chart, charts
 from engine.reports.run_series import symbol_costs
 from engine.reports.summary import (
     DISCLAIMER,
@@ -55,6 +55,14 @@ def html(document: Mapping[str, Any]) -> str:
         unbroken=_unbroken,
         place=partial(open_command, **_record(document)),
     )
+
+
+def figures_html(title: str, charts: Iterable[Chart], notes: Sequence[str] = ()) -> str:
+    """Charts alone as one page, with notes below."""
+    from markupsafe import Markup
+
+    drawn = [(chart, Markup(chart.drawing)) for chart in charts if chart.drawing]
+    return rendered("figure.html.j2", title=title, disclaimer=DISCLAIMER, charts=drawn, notes=notes)
 
 
 def rendered(page: str, **values: Any) -> str:

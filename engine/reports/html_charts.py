@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, cycle
 from typing import Any
 
 from engine.domain.text import counted
@@ -14,6 +15,8 @@ from engine.reports.summary import drawdowns, name_of
 from engine.reports.svg_charts import Curve, Mark, svg
 
 Document = Mapping[str, Any]
+KINDS = tuple(f"kind{number}" for number in range(8))
+"""Styles by which kinds of curves or points are told apart; of more than these the colours come again."""
 UNHELD = "Closes are those that the books knew: a desk has none of a symbol that it does not hold."
 
 
@@ -32,6 +35,21 @@ def charts(document: Document) -> list[Chart]:
     """Every chart that there are sessions for."""
     made = (*_values(document), _exposure(document), *_rolling(document), *_prices(document))
     return [chart for chart in made if chart.drawing]
+
+
+def growth_charts(document: Document) -> Iterator[Chart]:
+    """The cumulative returns of all rows of a bench, a chart for each symbol of a table. Source: FinAgent figure 4
+    [A11]."""
+    for one in document["curves"]:
+        others = (name for name in one["rows"] if name != BENCHMARK)
+        styles = {BENCHMARK: "held", **dict(zip(others, chain(("own",), cycle(KINDS)), strict=False))}
+        curves = [Curve(name, one["rows"][name], styles[name]) for name in reversed(one["rows"])]
+        title = f"{one['table']}, {one['symbol']}: cumulative return"
+        yield Chart(
+            title,
+            svg(curves, one["sessions"], 320, title, percent=True),
+            tuple((styles[name], name) for name in one["rows"]),
+        )
 
 
 def _values(document: Document) -> Iterator[Chart]:

@@ -63,11 +63,14 @@ def test_finagents_rules_come_out_within_three_in_a_thousand(
 def test_investorbench_comes_out_to_the_printed_digit(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("bench", "investorbench", "--baselines", "--data", str(real_data), "--json") == 0
     by_symbol: dict[str, list[dict[str, Any]]] = {}
-    for cell in (one for one in cells(capsys.readouterr().out) if "strategy" in one):
+    out = capsys.readouterr().out
+    ends = {one["symbol"]: one["rows"]["buy-and-hold"][-1] for one in json.loads(out)["curves"]}
+    for cell in (one for one in cells(out) if "strategy" in one):
         by_symbol.setdefault(cell["symbol"], []).append(cell)
     for symbol in ("MSFT", "JNJ", "UVV", "HON", "TSLA", "BTC-USD"):
         assert [c["metric"] for c in by_symbol[symbol]] == ["CR", "SR", "AV", "MDD"]
         assert all(abs(c["ours"] - c["paper"]) < 0.001 for c in by_symbol[symbol]), symbol
+        assert 100 * ends[symbol] == pytest.approx(by_symbol[symbol][0]["ours"])
     # SPY's adjusted closes are blank and its dividends not in the folder: the table's own data has them.
     spy = {c["metric"]: c for c in by_symbol["SPY"]}
     assert all(abs(spy[metric]["ours"] - spy[metric]["paper"]) < 0.001 for metric in ("CR", "MDD"))

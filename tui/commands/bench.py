@@ -17,8 +17,10 @@ from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
+from tui.commands.report import write_file
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import printable
 
 if TYPE_CHECKING:
     from engine.app.bench.bench import PreparedBench
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
 @abstain_option
 @click.option("--resume", metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
+@click.option("--out", metavar="FILE", help="Also draws the cumulative returns of all rows: an HTML file.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
 @json_option
 @desk_options
@@ -115,6 +118,7 @@ def bench_command(
     abstain_limit: int,
     resume: str | None,
     keep: bool,
+    out: str | None,
     yes: bool,
     as_json: bool,
 ) -> None:
@@ -197,7 +201,7 @@ def bench_command(
         prepared = resumed(services, resume, jobs)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
-        _print(services, prepared, budget, yes=yes, as_json=as_json)
+        _print(services, prepared, budget, out, yes=yes, as_json=as_json)
         return
     request = BenchRequest(
         name=name,
@@ -216,7 +220,7 @@ def bench_command(
         jobs=jobs,
         keep=keep,
     )
-    _print(services, prepare(services, request), budget, yes=yes, as_json=as_json)
+    _print(services, prepare(services, request), budget, out, yes=yes, as_json=as_json)
 
 
 NAMED = (
@@ -236,10 +240,15 @@ CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 """Options that would change a bench that is gone on with."""
 
 
-def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, *, yes: bool, as_json: bool) -> None:
-    """Run a bench once its forecast is agreed to, and print its cells. Raises Interrupted where rows are missing."""
+def _print(
+    services: Services, prepared: PreparedBench, budget: Decimal | None, out: str | None, *, yes: bool, as_json: bool
+) -> None:
+    """Run a bench once its forecast is agreed to, print its cells and draw its rows. Raises Interrupted where rows are
+    missing."""
     from engine.errors import Interrupted
     from engine.reports.documents.research import bench_document
+    from engine.reports.html import figures_html
+    from engine.reports.html_charts import growth_charts
     from tui.agreement import agreed
     from tui.bench_text import lines
 
@@ -248,7 +257,11 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
         return
     bench = _run(services, prepared, budget)
     agents = prepared.plan is not None or bool(prepared.request.strategies)
-    show_document(bench_document(bench), as_json, lambda: lines(bench, standard_output().width, agents))
+    document = bench_document(bench)
+    show_document(document, as_json, lambda: lines(bench, standard_output().width, agents))
+    if out is not None:
+        page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
+        write_file(Path(out).expanduser(), printable(page))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 PRESETS = ("desk", "finmem", "tradinggpt-single")
 OWN = ("first", "last", "warm_up_from")
 """The options of `bench` that tables of a printed window do not take."""
-RECORDED = ("budget", "resume")
-"""Those of tables of real prices that are gone on with."""
+RECORDED = ("budget", "resume", "out")
+"""Those of tables of real prices, which are gone on with and drawn."""
 OTHERS = (
     "baselines",
     "strategies",
@@ -41,7 +41,7 @@ TABLES = ("baselines", "presets", "strategies", "params", "ablations", "ablation
 """Those of tables of real prices, which the arena's bench does not take."""
 TEXTS = ("models", "presets", *OWN, *OTHERS)
 """Those that the bench of recall does not take."""
-PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep")
+PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep", "out")
 """Those that the arena's bench does not take on real prices."""
 
 

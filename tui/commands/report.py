@@ -95,7 +95,7 @@ def report_command(
     if target is None:
         show(text.rstrip("\n"))
     else:
-        _write(target, text)
+        write_file(target, text)
 
 
 def _format(chosen: str | None, as_json: bool, table: str | None, target: Path | None) -> str:
@@ -202,10 +202,10 @@ def _write_tables(document: Mapping[str, Any], folder: Path) -> None:
     except OSError as error:
         raise DataError(f"{folder} cannot be made a folder ({error.strerror}): name another with --out") from None
     for table in TABLES:
-        _write(folder / f"{table}.csv", _rendered(document, "csv", table))
+        write_file(folder / f"{table}.csv", _rendered(document, "csv", table))
 
 
-def _write(target: Path, text: str) -> None:
+def write_file(target: Path, text: str) -> None:
     from engine.errors import DataError
 
     try:

@@ -23,10 +23,20 @@ from engine.domain.decision import Action
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, ModelUse, Result, RunSpec
 from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageError
-from engine.lab.published_runs import measured, overrides, own_strategy_run, session_returns
+from engine.lab.published_runs import cumulative_returns, measured, overrides, own_strategy_run, session_returns
 from engine.lab.published_tables import BENCHES, UNPRINTED, PublishedTable, elsewhere, published
 from engine.ports import MarketSource
-from engine.reports.comparison import AgentRow, Cell, agent_cells, compare, median_repeat, paired_rows, spreads
+from engine.reports.comparison import (
+    AgentRow,
+    Cell,
+    RowCurve,
+    agent_cells,
+    compare,
+    median_repeat,
+    paired_rows,
+    row_name,
+    spreads,
+)
 from engine.reports.documents.research import Bench
 from engine.reports.model_averages import averages
 from engine.reports.performance import BENCHMARK, owner_books, unmeasured
@@ -135,8 +145,27 @@ def run_bench(
     rule = convention(tables[0].convention).rule
     pairs = [pair for table in tables for pair in paired_rows(rows.get(table.name, ()), table)]
     notes = (*([rule] if rule else ()), *_unprinted_notes(prepared))
-    done = Bench(name=request.name, cells=tuple(cells), pairs=tuple(pairs), notes=notes)
+    done = Bench(
+        name=request.name,
+        cells=tuple(cells),
+        curves=tuple(_curves(tables, rows, rules)),
+        pairs=tuple(pairs),
+        notes=notes,
+    )
     return done if made is None else _with_agents(done, prepared, made, played)
+
+
+def _curves(
+    tables: Sequence[PublishedTable], rows: Mapping[str, Sequence[AgentRow]], rules: RuleRows
+) -> Iterator[RowCurve]:
+    """The curves of every row, agents first; of tables that share their rows those of the last."""
+    for table in _with_symbols_last(tables):
+        for row in rows.get(table.name, ()):
+            name = row_name(row.model, row.answered_by)
+            yield RowCurve(table=table.name, symbol=row.symbol, row=name, points=row.curve)
+        for (of, symbol, rule), points in rules.curves.items():
+            if of == table.name:
+                yield RowCurve(table=of, symbol=symbol, row=rule, points=points)
 
 
 def _unprinted_notes(prepared: PreparedBench) -> Iterator[str]:
@@ -332,6 +361,7 @@ def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> Agen
         note="; ".join(filter(None, notes)),
         spreads=spread,
         returns=session_returns(results[chosen], planned.symbol, known.name),
+        curve=cumulative_returns(results[chosen], planned.symbol, known.name),
     )
 
 
@@ -374,6 +404,7 @@ def _strategy_rows(
             metrics=metrics,
             note="; ".join(filter(None, notes)) or None,
             returns=session_returns(result, symbol, table.convention),
+            curve=cumulative_returns(result, symbol, table.convention),
         )
 
 

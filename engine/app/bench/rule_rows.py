@@ -15,7 +15,7 @@ from engine.domain.exchanges import LISTED
 from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec, WindowLook
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.published_runs import Override, adjusted_market, measured, rule_params, run_rule
+from engine.lab.published_runs import Override, adjusted_market, cumulative_returns, measured, rule_params, run_rule
 from engine.lab.published_tables import PublishedTable
 from engine.lab.tuning import Tuned, default_metric, tune
 from engine.lab.window import execution_rules
@@ -39,6 +39,7 @@ class RuleRows:
     priced: symbols with prices.
     missing: reasons why other symbols have none.
     tuned: the parameters that a search has chosen, in words, by symbol and rule.
+    curves: cumulative returns by session, by table, symbol and rule.
     looks: looks at the tables' windows.
     """
 
@@ -52,6 +53,7 @@ class RuleRows:
     priced: set[Symbol] = field(default_factory=set)
     missing: dict[Symbol, str] = field(default_factory=dict)
     tuned: dict[tuple[Symbol, str], str] = field(default_factory=dict)
+    curves: dict[tuple[str, Symbol, str], Mapping[date, float]] = field(default_factory=dict)
     looks: list[WindowLook] = field(default_factory=list)
     _found: dict[tuple[Symbol, str, date], Sequence[Override]] = field(default_factory=dict)
 
@@ -78,6 +80,7 @@ class RuleRows:
             result = run_rule(table, symbol, rule, market, (*found, *self.changes))
             self.looks.append(result_look(LookKind.BENCH, result, self.now))
             ours[symbol, rule] = measured(result, symbol, table.convention)
+            self.curves[table.name, symbol, rule] = cumulative_returns(result, symbol, table.convention)
         return ours
 
     def _tuned(self, table: PublishedTable, symbol: Symbol, rule: str) -> Sequence[Override]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 
@@ -11,7 +11,7 @@ from engine.domain.execution import PriceBasis
 from engine.domain.run import ModelUse, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, default_metric
-from engine.reports.comparison import Cell, PairedRows
+from engine.reports.comparison import Cell, PairedRows, RowCurve
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 from engine.reports.model_averages import Average
@@ -25,6 +25,7 @@ class Bench:
 
     name: the paper.
     cells: our figures beside the printed ones.
+    curves: cumulative returns of our rows.
     averages: averages over the symbols, by model.
     pairs: rows of ours held against each other.
     notes: remarks on the whole of it.
@@ -35,6 +36,7 @@ class Bench:
 
     name: str
     cells: tuple[Cell, ...]
+    curves: tuple[RowCurve, ...] = ()
     averages: tuple[Average, ...] = ()
     pairs: tuple[PairedRows, ...] = ()
     notes: tuple[str, ...] = ()
@@ -111,6 +113,7 @@ def bench_document(bench: Bench) -> Row:
         "schema": SCHEMA,
         "bench": bench.name,
         "cells": list(map(_cell, bench.cells)),
+        "curves": list(_curves(bench.curves)),
         "averages": [
             {**row_json.fields(average, *averages), "percent_of_buy_and_hold": average.percent}
             for average in bench.averages
@@ -127,6 +130,15 @@ def bench_document(bench: Bench) -> Row:
         ],
         "interrupted": bench.interrupted or None,
     }
+
+
+def _curves(curves: Sequence[RowCurve]) -> Iterator[Row]:
+    """By table and symbol the sessions, and the cumulative return of every row at each; null where it has none."""
+    for table, symbol in dict.fromkeys((one.table, one.symbol) for one in curves):
+        own = [one for one in curves if (one.table, one.symbol) == (table, symbol) and one.points]
+        days = sorted({day for one in own for day in one.points})
+        rows = {one.row: [one.points.get(day) for day in days] for one in own}
+        yield {"table": table, "symbol": symbol, "sessions": list(map(str, days)), "rows": rows}
 
 
 def _cell(cell: Cell) -> Row:

@@ -13,9 +13,10 @@ from tests.tui.commands.conftest import Run
 ROWS = ["TradingGPT", *(f"TradingGPT, {owner}" for owner in ("seeking", "neutral", "averse")), "one trader"]
 
 
-def test_the_demo_market_has_a_row_for_each_book_and_no_printed_column(run: Run, fresh: Path) -> None:
+def test_the_demo_market_has_a_row_for_each_book_and_no_printed_column(run: Run, fresh: Path, tmp_path: Path) -> None:
     window = ("--warm-up-from", "2025-02-13", "--from", "2025-02-20", "--to", "2025-03-04")
-    document = run("bench", "tradinggpt", *window, "--keep", "--json").json
+    page = tmp_path / "curves.html"
+    document = run("bench", "tradinggpt", *window, "--keep", "--out", str(page), "--json").json
     ours = [cell for cell in document["cells"] if cell.get("answered_by") == "offline"]
     assert list(dict.fromkeys(cell["model"] for cell in ours)) == ROWS
     assert [cell["metric"] for cell in ours[:3]] == ["CR", "VOL", "SR"]
@@ -32,6 +33,16 @@ def test_the_demo_market_has_a_row_for_each_book_and_no_printed_column(run: Run,
     for row, book in books.items():
         exact = 100 * (Decimal(book["final_value"]) / Decimal(book["initial_value"]) - 1)
         assert grown[row] == pytest.approx(float(exact), abs=1e-9)
+    # Figure 4: every row's curve ends at its cumulative return, in the document and on the page.
+    (figure,) = document["curves"]
+    grown["buy-and-hold"] = next(cell["ours"] for cell in document["cells"] if cell.get("strategy"))
+    assert {row.removesuffix(" (offline)"): 100 * curve[-1] for row, curve in figure["rows"].items()} == pytest.approx(
+        grown
+    )
+    assert all(len(curve) == len(figure["sessions"]) for curve in figure["rows"].values())
+    drawn = page.read_text()
+    assert drawn.count("<polyline") == len(figure["rows"]) == 6
+    assert all(f"<title>{row}</title></polyline>" in drawn for row in figure["rows"])
     assert {(pair["row"], pair["other"]) for pair in document["pairs"]} >= {
         ("TradingGPT (offline)", "one trader (offline)")
     }
