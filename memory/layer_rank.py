@@ -18,7 +18,6 @@ from memory.ports import Matrix
 from memory.presets import Ranking
 from memory.record import Layer, MemoryRecord
 from memory.search import Relevancies, ScaledSearch, Search, WholeSearch
-from memory.standing import Rank, Reason, Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,40 +112,6 @@ class LayerRanking:
                 query_ranks=tuple(ranks[scored.record.id]),
             )
             for rank, scored in enumerate(united, 1)
-        )
-
-    def standing(self, record: MemoryRecord, types: Sequence[str], k: int, labelled: bool) -> Standing:
-        """The place of a live record of this layer in what `ranked` gives."""
-        hits, firsts = self.ranked(types, k, labelled), self._first(types, k, labelled)
-        ranks, behind, position = list[Rank](), True, -1
-        for query, (name, first) in enumerate(zip(types, firsts, strict=True)):
-            label = name if labelled else None
-            count = self._search.visible(label)
-            every = self._exact(self._search.candidates([query], [count], [label])[0], query) if count else []
-            for rank, one in enumerate(every, 1):
-                if one.record.id == record.id:
-                    position = one.position
-                    behind &= len(first) == k and one.order > first[-1].order
-                    scores = {"relevancy": one.relevancy, "composite": one.composite, "least": first[-1].composite}
-                    ranks.append(Rank(query=name, rank=rank, of=count, **scores))
-        if not ranks:
-            unasked = labelled and record.labels and not set(types) & set(record.labels)
-            return Standing(reason=Reason.OTHER_TYPES if unasked else Reason.WEAK, layer=self._layer_rows.layer, k=k)
-        reason, like = Reason.OUTRANKED if behind else Reason.LIKE_ANOTHER, ""
-        if any(hit.record.id == record.id for hit in hits):
-            reason = Reason.RECALLED
-        elif not behind:
-            like = max(hits, key=lambda hit: float(hit.record.vector @ record.vector)).record.id
-        recency, importance = self._layer_rows.scores(np.array([position], np.intp))
-        return Standing(
-            reason=reason,
-            layer=self._layer_rows.layer,
-            measure=self._preset.relevancy,
-            k=k,
-            recency=float(recency[0]),
-            importance=float(importance[0]),
-            like=like,
-            ranks=tuple(ranks),
         )
 
     def _first(self, types: Sequence[str], k: int, labelled: bool) -> list[list[_Scored]]:

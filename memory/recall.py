@@ -8,7 +8,7 @@ step follow from the logs.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 
@@ -40,7 +40,6 @@ from memory.record import (
     id_of,
 )
 from memory.restatement import restated
-from memory.standing import Reason, Standing
 
 
 class LayeredMemory:
@@ -121,60 +120,48 @@ class LayeredMemory:
         kinds: Collection[str] | None = None,
         labelled: bool = False,
         known_by: float = math.inf,
+        alike: bool = False,
     ) -> dict[Layer, tuple[Hit, ...]]:
         """The first `k` (default: the preset's) of every layer for every query type, united by id, best first.
 
         Records of `symbol` and of MARKET; nothing written, or available, after `now`. `queries` are texts about the
         present by retrieval type; where all are blank, recent and important records come. `labelled`: a query sees only
         the records labelled with its type and those without a label; `known_by` leaves out what could be recalled only
-        later than that. A `now` before the latest change is answered as
+        later than that; `alike` has what says the same as another too. A `now` before the latest change is answered as
         of then. Source: InvestorBench A [I2], FinAgent §4.1, §4.2 [A2, A6].
         """
+        index = self._at(now)
         if k is not None and k < 1:
             raise InvalidRecord(f"recall of {symbol}: k is {k}; ask for one at least")
-        texts = _written(queries)
+        texts = {name: text for name, text in queries.items() if text.strip()}
         if not texts and self.preset.ranking is Ranking.RELEVANCY:
             return dict.fromkeys(self.preset.layers, ())
-        rankings = self._rankings(symbol, texts, now, owner=owner, kinds=kinds, known_by=known_by)
-        return {
-            layer: ranking.ranked(tuple(texts) or ("",), self._taken(layer, k), labelled and bool(texts))
-            for layer, ranking in rankings
-        }
+        # Without a query recent and important records come, with relevancy 0.
+        vectors = self.embedder.embed(list(texts.values())) if texts else np.zeros((1, self.embedder.dimension))
+        vectors = vectors.astype(np.float32, copy=False)
+        if not np.isfinite(vectors).all():
+            raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; look at the embedder")
+        preset = replace(self.preset, duplicate_similarity=None) if alike else self.preset
+        recalled: dict[Layer, tuple[Hit, ...]] = {}
+        parts = {layer: index.partitions(owner, (symbol, MARKET), layer) for layer in self.preset.layers}
+        corpus = None
+        if texts and self.preset.relevancy is Relevancy.LEXICAL:
+            every = [part for some in parts.values() for part in some]
+            corpus = Corpus([part.terms() for part in every], [part.available(min(now, known_by)) for part in every])
+        for layer in self.preset.layers:
+            ranking = LayerRanking(
+                LayerRows(preset, layer, now, parts[layer], kinds, known_by=min(now, known_by)),
+                vectors,
+                corpus=corpus,
+                texts=tuple(texts.values()),
+                fuses=self.embedder.id != HashEmbedder.id,
+            )
+            recalled[layer] = ranking.ranked(tuple(texts) or ("",), self.taken(layer, k), labelled and bool(texts))
+        return recalled
 
-    def standing(
-        self,
-        record_id: str,
-        symbol: str,
-        queries: Mapping[str, str],
-        now: float,
-        *,
-        owner: str = DEFAULT_OWNER,
-        k: int | None = None,
-        kinds: Collection[str] | None = None,
-        labelled: bool = False,
-        known_by: float = math.inf,
-    ) -> Standing:
-        """The place of a record in the recall with these arguments: why it is among the first or is not."""
-        record, texts = self._store.record(record_id), _written(queries)
-        state = self._at(now).state(record_id)
-        if record is None or record.written_step > now or record.available_at > now:
-            return Standing(reason=Reason.NOT_KNOWN)
-        if state is None or state.layer is None:
-            return Standing(reason=Reason.GONE, gone=self.lifeline(record_id, now)[-1])
-        reasons = {
-            Reason.TOO_NEW: record.available_at > known_by,
-            Reason.OTHER_OWNER: record.owner != owner,
-            Reason.OTHER_SYMBOL: record.symbol not in (symbol, MARKET),
-            Reason.OTHER_KIND: kinds is not None and record.kind not in kinds,
-            Reason.NO_QUERY: not texts and self.preset.ranking is Ranking.RELEVANCY,
-        }
-        for reason, holds in reasons.items():
-            if holds:
-                return Standing(reason=reason, layer=state.layer)
-        rankings = self._rankings(symbol, texts, now, owner=owner, kinds=kinds, known_by=known_by)
-        ranking = next(ranking for layer, ranking in rankings if layer is state.layer)
-        taken = self._taken(state.layer, k)
-        return ranking.standing(record, tuple(texts) or ("",), taken, labelled and bool(texts))
+    def taken(self, layer: Layer, k: int | None = None) -> int:
+        """The number of records that a query takes of a layer: `k`, else the preset's."""
+        return k or self.preset.rule(layer).k or self.preset.k
 
     def recent(
         self, symbol: str, kinds: Collection[str], since: float, now: float, *, owner: str = DEFAULT_OWNER
@@ -353,44 +340,6 @@ class LayeredMemory:
         """Release the writer's lock. Changes that are due and not swept are computed again by the next writer."""
         self._store.close()
 
-    def _taken(self, layer: Layer, k: int | None) -> int:
-        """The number of records that a query takes of a layer."""
-        return k or self.preset.rule(layer).k or self.preset.k
-
-    def _rankings(
-        self,
-        symbol: str,
-        texts: Mapping[str, str],
-        now: float,
-        *,
-        owner: str,
-        kinds: Collection[str] | None,
-        known_by: float,
-    ) -> Iterator[tuple[Layer, LayerRanking]]:
-        """The candidates of every layer, to be ranked by the queries."""
-        index = self._at(now)
-        # Without a query recent and important records come, with relevancy 0.
-        vectors = self.embedder.embed(list(texts.values())) if texts else np.zeros((1, self.embedder.dimension))
-        vectors = vectors.astype(np.float32, copy=False)
-        if not np.isfinite(vectors).all():
-            raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; look at the embedder")
-        parts = {layer: index.partitions(owner, (symbol, MARKET), layer) for layer in self.preset.layers}
-        corpus = None
-        if texts and self.preset.relevancy is Relevancy.LEXICAL:
-            every = [part for some in parts.values() for part in some]
-            corpus = Corpus([part.terms() for part in every], [part.available(min(now, known_by)) for part in every])
-        for layer in self.preset.layers:
-            yield (
-                layer,
-                LayerRanking(
-                    LayerRows(self.preset, layer, now, parts[layer], kinds, known_by=min(now, known_by)),
-                    vectors,
-                    corpus=corpus,
-                    texts=tuple(texts.values()),
-                    fuses=self.embedder.id != HashEmbedder.id,
-                ),
-            )
-
     def _load(self) -> None:
         self._version = self._store.version
         self._past = None
@@ -502,8 +451,3 @@ class LayeredMemory:
         ]
         earlier = [record for record in earlier if record.kind == item.kind and record.born_step < now]
         return restated(item, vector, earlier, self.embedder, least)
-
-
-def _written(queries: Mapping[str, str]) -> dict[str, str]:
-    """The queries that say something."""
-    return {name: text for name, text in queries.items() if text.strip()}

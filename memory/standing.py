@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any
 
-from memory.presets import Relevancy
-from memory.record import Layer, Touch
+from memory.errors import UnknownRecord
+from memory.layer_rank import Hit
+from memory.presets import Ranking, Relevancy
+from memory.recall import LayeredMemory
+from memory.record import DEFAULT_OWNER, MARKET, Layer, MemoryRecord, Touch
 
 
 class Reason(StrEnum):
@@ -73,3 +79,79 @@ class Standing:
     importance: float | None = None
     like: str = ""
     ranks: tuple[Rank, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """The arguments of a recall."""
+
+    symbol: str
+    queries: Mapping[str, str]
+    now: float
+    owner: str = DEFAULT_OWNER
+    k: int | None = None
+    kinds: Collection[str] | None = None
+    labelled: bool = False
+    known_by: float = math.inf
+
+    def hits(self, memory: LayeredMemory, layer: Layer, **changed: Any) -> Sequence[Hit]:
+        """What it brings up of a layer, with some arguments changed."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        return memory.recall(**{**given, **changed})[layer]
+
+
+def standing_of(memory: LayeredMemory, record_id: str, inquiry: Inquiry) -> Standing:
+    """The place of a record in a recall; each query is asked for all records in order."""
+    try:
+        record, line = memory.record(record_id), memory.lifeline(record_id, inquiry.now)
+    except UnknownRecord:
+        return Standing(reason=Reason.NOT_KNOWN)
+    if not line or max(record.written_step, record.available_at) > inquiry.now:
+        return Standing(reason=Reason.NOT_KNOWN)
+    layer = line[-1].state.layer
+    if layer is None:
+        return Standing(reason=Reason.GONE, gone=line[-1])
+    texts = {name: text for name, text in inquiry.queries.items() if text.strip()} or {"": ""}
+    kinds, asked = inquiry.kinds, set(texts)
+    hindrances = {
+        Reason.TOO_NEW: record.available_at > inquiry.known_by,
+        Reason.OTHER_OWNER: record.owner != inquiry.owner,
+        Reason.OTHER_SYMBOL: record.symbol not in (inquiry.symbol, MARKET),
+        Reason.OTHER_KIND: kinds is not None and record.kind not in kinds,
+        Reason.OTHER_TYPES: inquiry.labelled and bool(record.labels) and not asked & set(record.labels),
+        Reason.NO_QUERY: "" in texts and memory.preset.ranking is Ranking.RELEVANCY,
+    }
+    hindrance = next((reason for reason, holds in hindrances.items() if holds), None)
+    return _ranked(memory, record, layer, inquiry, texts) if hindrance is None else Standing(reason=hindrance)
+
+
+def _ranked(
+    memory: LayeredMemory, record: MemoryRecord, layer: Layer, inquiry: Inquiry, texts: Mapping[str, str]
+) -> Standing:
+    taken, count = memory.taken(layer, inquiry.k), len(memory.records())
+    ranks, own, behind = list[Rank](), None, True
+    for name, text in texts.items():
+        first = inquiry.hits(memory, layer, queries={name: text})
+        every = inquiry.hits(memory, layer, queries={name: text}, k=count, alike=True)
+        ids = [hit.record.id for hit in every]
+        if record.id in ids:
+            own, last = every[ids.index(record.id)], first[-1]
+            scores = {"relevancy": own.relevancy, "composite": own.composite, "least": last.composite}
+            ranks.append(Rank(query=name, rank=own.rank, of=len(every), **scores))
+            behind &= len(first) == taken and own.rank > ids.index(last.record.id)
+    if own is None:
+        return Standing(reason=Reason.WEAK, layer=layer)
+    hits = inquiry.hits(memory, layer)
+    nearest = max(hits, key=lambda hit: float(hit.record.vector @ record.vector))
+    recalled = any(hit.record.id == record.id for hit in hits)
+    reason = Reason.RECALLED if recalled else Reason.OUTRANKED if behind else Reason.LIKE_ANOTHER
+    return Standing(
+        reason=reason,
+        layer=layer,
+        measure=memory.preset.relevancy,
+        k=taken,
+        recency=own.recency,
+        importance=own.importance,
+        like=nearest.record.id if reason is Reason.LIKE_ANOTHER else "",
+        ranks=tuple(ranks),
+    )

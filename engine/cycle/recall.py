@@ -23,12 +23,12 @@ from engine.domain.recollection import Recollection, RetrievalType
 from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
+from memory import standing
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
 from memory.ports import Embedder, Store
 from memory.recall import LayeredMemory
 from memory.record import Item, Layer, MemoryRecord
-from memory.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class Asked:
 
     owner: str
     types: tuple[str, ...]
-    standing: Standing
+    standing: standing.Standing
 
 
 class WatchedMemory(TradingMemory):
@@ -265,9 +265,9 @@ class WatchedMemory(TradingMemory):
         self._record_id, self._noted = record_id, noted
 
     def _recalled(self, scope: MemoryScope, asked: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
-        step, owner = scope.step + ASKED, scope.owner
-        standing = self._memory.standing(self._record_id, scope.symbol, asked, step, owner=owner, **how)
-        self._noted.append(Asked(owner, tuple(asked), standing))
+        inquiry = standing.Inquiry(symbol=scope.symbol, queries=asked, now=scope.step + ASKED, owner=scope.owner, **how)
+        found = standing.standing_of(self._memory, self._record_id, inquiry)
+        self._noted.append(Asked(scope.owner, tuple(asked), found))
         return super()._recalled(scope, asked, **how)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from memory.presets import PRESETS, MemoryPreset, Relevancy
 from memory.projection import similarity
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
-from memory.standing import Reason
+from memory.standing import Inquiry, Reason, Standing, standing_of
 from tests.bench.bench_memory import texts
 from tests.memory.chosen_vectors import ChosenVectors, memory, news
 
@@ -26,6 +27,10 @@ QUERIES = {"short-term": "query one", "long-term": "query two", "reports": "quer
 
 
 BY_COSINE = replace(PRESETS["desk"], name="desk by cosine", relevancy=Relevancy.COSINE)
+
+
+def standing(desk: LayeredMemory, name: str, symbol: str, queries: dict[str, str], now: float, **how: Any) -> Standing:
+    return standing_of(desk, name, Inquiry(symbol=symbol, queries=queries, now=now, **how))
 
 
 def filled(preset: str | MemoryPreset, days: int = 40) -> LayeredMemory:
@@ -117,11 +122,12 @@ def test_the_desk_shows_what_is_alike_once() -> None:
     ids = desk.remember([news("first"), news("again"), news("other")], 1)
 
     hits = desk.recall("MSFT", {"a": "today", "b": "today"}, 1, k=2)[Layer.SHALLOW]
-    places = [desk.standing(name, "MSFT", {"a": "today", "b": "today"}, 1, k=2) for name in ids]
+    places = [standing(desk, name, "MSFT", {"a": "today", "b": "today"}, 1, k=2) for name in ids]
 
     assert [hit.record.text for hit in hits] == ["first", "other"]
     assert [place.reason for place in places] == [Reason.RECALLED, Reason.LIKE_ANOTHER, Reason.RECALLED]
-    assert places[1].like == ids[0] and sorted(place.ranks[0].rank for place in places) == [1, 2, 3]
+    assert [[(one.rank, one.of) for one in place.ranks] for place in places] == [[(n, 3)] * 2 for n in (1, 2, 3)]
+    assert places[1].like == ids[0]
     assert len(desk.scored_records(1)) == 3
     kept = memory("investorbench", vectors)
     kept.remember([news(text, importance=40.0) for text in ("first", "again", "other")], 1)
@@ -159,8 +165,8 @@ def test_owners_and_symbols_keep_to_themselves_and_the_market_is_everybodys() ->
     assert texts("HON", "desk") == {"of another symbol", "claims fell"}
     assert texts("JNJ", "nobody") == set()
     mine = next(record.id for record in desk.records() if record.text == "mine")
-    assert desk.standing(mine, "MSFT", {"": "anything"}, 1, owner="cautious").reason is Reason.OTHER_OWNER
-    assert desk.standing(mine, "HON", {"": "anything"}, 1).reason is Reason.OTHER_SYMBOL
+    assert standing(desk, mine, "MSFT", {"": "anything"}, 1, owner="cautious").reason is Reason.OTHER_OWNER
+    assert standing(desk, mine, "HON", {"": "anything"}, 1).reason is Reason.OTHER_SYMBOL
 
 
 def test_kinds_and_labels_narrow_a_recall() -> None:
@@ -177,8 +183,8 @@ def test_kinds_and_labels_narrow_a_recall() -> None:
     assert {layer: [hit.record.text for hit in hits] for layer, hits in debates.items() if hits} == {
         Layer.REFLECTION: ["comment"]
     }
-    assert desk.standing(bull, "MSFT", {"": "x"}, 1, kinds={"debate"}).reason is Reason.OTHER_KIND
-    assert desk.standing(bull, "MSFT", {"bearish": "y"}, 1, labelled=True).reason is Reason.OTHER_TYPES
+    assert standing(desk, bull, "MSFT", {"": "x"}, 1, kinds={"debate"}).reason is Reason.OTHER_KIND
+    assert standing(desk, bull, "MSFT", {"bearish": "y"}, 1, labelled=True).reason is Reason.OTHER_TYPES
 
 
 @pytest.mark.parametrize("rows", [0, 1, 1023, 1024, 1025, 40_000])
@@ -204,7 +210,7 @@ def test_without_a_query_what_is_recent_and_important_comes() -> None:
     alike = memory("finagent")
     alike.remember([news("anything")], 1)
     assert alike.recall("MSFT", {}, 1)[Layer.SHALLOW] == ()
-    assert alike.standing(alike.records()[0].id, "MSFT", {}, 1).reason is Reason.NO_QUERY
+    assert standing(alike, alike.records()[0].id, "MSFT", {}, 1).reason is Reason.NO_QUERY
 
 
 def test_nothing_written_later_is_recalled() -> None:

@@ -11,19 +11,11 @@ from tui.invocation import Invocation
 from tui.plain_text import cut, one_line, table, wrapped
 
 _WIDEST = 110
-_WORDS = {
-    "recalled": "recalled",
-    "outranked": "not recalled: others of its layer rank higher, as many as are taken",
-    "like another": "not recalled: it says what {like} says, which was",
-    "not known yet": "not recalled: it was not known yet, it is from {available}",
-    "too new": "not recalled: it came in with that session, and memory was asked for what was there before",
-    "gone": "not recalled: {cause} on {session}",
-    "of another owner": "not recalled: it is {owner}'s, who was not asked",
-    "of another symbol": "not recalled: it is of {symbol}",
-    "kind not asked for": "not recalled: {kind} was not asked for",
-    "types not asked for": "not recalled: it is of {types}, which nobody asked for",
-    "too weak": "not recalled: too weak for its layer, and passed over",
-    "no query": "not recalled: there was no query to rank it by",
+_MORE = {
+    "like another": " ({like}, which was)",
+    "not known yet": " (it is from {available})",
+    "gone": " ({cause} on {session})",
+    "types not asked for": " ({types})",
 }
 _HEAD = ("QUERY", "RANK", "OF", "RELEVANCY", "SCORE", "LEAST TAKEN")
 
@@ -44,23 +36,22 @@ def show_standing(invocation: Invocation, symbol: str, session: date, wanted: st
 
 def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
     width, memory = min(console.width, _WIDEST), document["memory"]
-    decision = f"{document['symbol']} {document['session']}"
-    yield console.bold(f"{decision}: {memory['kind']} of {memory['session']}  {memory['id']}")
+    of = f"{memory['symbol']} {memory['kind']} of {memory['session']}, {memory['owner']}'s"
+    yield console.bold(f"{document['symbol']} {document['session']}: {of}  {memory['id']}")
     yield cut(one_line(memory["text"]), width)
     if not document["asked"]:
         yield "nothing was asked of memory"
     for one in document["asked"]:
         told = {**memory, **(one["gone"] or {}), "types": ", ".join(memory["types"]), "like": (one["like"] or "")[:8]}
-        yield from wrapped(f"{one['question']} of {one['owner']}: {_WORDS[one['reason']].format(**told)}", width)
+        said = one["reason"] if one["reason"] == "recalled" else f"not recalled, {one['reason']}"
+        more = _MORE.get(one["reason"], "").format(**told)
+        yield from wrapped(f"{one['question']} of {one['owner']}: {said}{more}", width)
         if one["types"]:
             scores = f"recency {one['recency']:.3f}, importance {one['importance']:.1f}"
             yield f"  {one['layer']}, {scores}; relevancy is {one['measure']}; {one['k']} are taken by each query"
+            figures = ("relevancy", "score", "least_taken")
             rows = [
-                (
-                    row["query"],
-                    *(str(row[name]) for name in ("rank", "of")),
-                    *(f"{row[name]:.3f}" for name in ("relevancy", "score", "least_taken")),
-                )
+                (row["query"], f"{row['rank']}", f"{row['of']}", *(f"{row[name]:.3f}" for name in figures))
                 for row in one["types"]
             ]
             yield from (f"  {line}" for line in table(_HEAD, rows, set(_HEAD[1:]), width - 2))
