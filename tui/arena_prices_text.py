@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.domain.text import counted
@@ -12,14 +12,17 @@ Row = Mapping[str, Any]
 
 
 def prices_lines(document: Row, width: int) -> Iterator[str]:
-    """The table, how its window was validated, and what a reader has to know."""
-    columns, validation = document["columns"], document["validation"]
+    """The tables, how the window was validated, and what a reader has to know."""
+    validation = document["validation"]
     window = f"{document['first_session']} to {document['last_session']}, {counted(document['sessions'], 'session')}"
     yield f"Agent Trading Arena Table 4 on {', '.join(document['symbols'])}, {window}"
-    rows = [] if document["printed"] is None else [_printed(one, columns) for one in document["printed"]["rows"]]
-    rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in document["ours"]]
-    yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width, free="NOTE")
+    first = document["printed"] or {"table": 4, "columns": document["columns"], "rows": ()}
+    yield from compared_rows(first, document["ours"], width)
     yield ""
+    for printed in document["tables"]:
+        yield f"Table {printed['table']}: {printed['title']}"
+        yield from compared_rows(printed, document["ours"], width)
+        yield ""
     returns = ", ".join(f"{name}: {_figure(value)}" for name, value in validation["TR"].items())
     validated = f"{validation['first']} to {validation['last']}"
     yield f"SMA {validation['window']} is the best of {validated} (TR by window {returns})"
@@ -27,6 +30,18 @@ def prices_lines(document: Row, width: int) -> Iterator[str]:
         first, *more = wrapped(text, width - 2)
         yield from (f"- {first}", *(f"  {line}" for line in more))
     yield from (f"Journal: paperdesk report --run {run}" for run in document["runs"])
+
+
+def compared_rows(printed: Row, ours: Sequence[Row], width: int) -> Iterator[str]:
+    """A printed table with our rows of it below."""
+    columns = printed["columns"]
+    rows = [_printed(one, columns) for one in printed["rows"]]
+    rows += [
+        (one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "")
+        for one in ours
+        if one["table"] == printed["table"]
+    ]
+    yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width, free="NOTE")
 
 
 def _printed(one: Row, columns: list[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from statistics import fmean
 from typing import Any
 
@@ -18,6 +19,9 @@ from engine.services import Services
 
 SCHEMA = 1
 INPUTS = ("text", "charts", "both")
+WINDOWS = (5, 10, 15, 20)
+"""Windows of Table 6, in days; those of Table 5 are of the usual one."""
+USUAL_WINDOW = 10
 PERCENT = {"TR": "total_return", "Mean": "mean_return", "Std": "standard_deviation", "WR": "win_rate"}
 UNEVEN = 0.02
 """Greatest relative distance of a printed Sharpe ratio from Mean / Std; beyond it the row is marked."""
@@ -33,8 +37,9 @@ class Arm:
     spec: ArenaSpec
 
 
-def arms_of(services: Services, models: Sequence[str], repeats: int) -> Sequence[Arm]:
-    """An arm for each input with and without reflection, and a duel; of each model."""
+def arms_of(services: Services, models: Sequence[str], repeats: int, *, windows: bool) -> Sequence[Arm]:
+    """An arm for each input with and without reflection, and a duel; of each model. With `windows` also an arm for each
+    input and each other window."""
     name, days = new_run_id("bench-arena", services.clock.now()), int(paper_file("arena")["days"])
     arms = []
     for number, model in enumerate(models, 1):
@@ -45,9 +50,19 @@ def arms_of(services: Services, models: Sequence[str], repeats: int) -> Sequence
                 run = f"{base.run}-{shown}{'-reflection' if reflects else ''}"
                 changed = replace(base, run=run, changes={"input": shown, "reflects": reflects})
                 arms.append(Arm(5, f"{model}, {shown}, {words}", model, changed))
+        others = product(INPUTS, (window for window in WINDOWS if windows and window != USUAL_WINDOW))
+        for shown, window in others:
+            changes = {"input": shown, "reflects": True, "window": window}
+            changed = replace(base, run=f"{base.run}-{shown}-{window}", changes=changes)
+            arms.append(Arm(6, f"{model}, {input_arm(shown, window)}", model, changed))
         duel = replace(base, run=f"{base.run}-duel", agents="duel", changes={"reflects": False})
         arms.append(Arm(9, model, model, duel))
     return arms
+
+
+def input_arm(shown: str, window: int) -> str:
+    """An arm of Table 6 in words."""
+    return f"{shown}, {window} days"
 
 
 def arms_forecast(services: Services, arms: Sequence[Arm]) -> Forecast | None:
@@ -118,11 +133,15 @@ def _uneven(figures: Mapping[str, str]) -> float | None:
 
 
 def _trader_rows(arm: Arm, documents: Sequence[Mapping[str, Any]]) -> Sequence[Row]:
-    """Means over the repeats of the trader's figures; with text, charts and reflection also a row of table 3."""
+    """Means over the repeats of the trader's figures; with reflection also a row of table 6, and with text and charts
+    one of table 3."""
     traders = [next(one for one in document["agents"] if one["name"] == "ArenaTrader") for document in documents]
     figures = {name: _mean([one["metrics"][key] for one in traders], 100) for name, key in PERCENT.items()}
     figures["SR"] = _mean([one["metrics"]["sharpe"] for one in traders])
-    rows: list[Row] = [{"table": 5, "row": arm.row, "figures": figures}]
+    rows: list[Row] = [{"table": arm.table, "row": arm.row, "figures": figures}]
+    if arm.table == 5 and arm.spec.changes["reflects"]:
+        row = f"{arm.model}, {input_arm(arm.spec.changes['input'], USUAL_WINDOW)}"
+        rows.append({"table": 6, "row": row, "figures": figures})
     if arm.spec.changes == {"input": "both", "reflects": True}:
         trend = _mean([one["market"]["average_trend"] for one in documents], 100)
         difference = _mean([one["metrics"]["difference"] for one in traders], 100)

@@ -1,40 +1,40 @@
 """`bench arena --data`: the arena's portfolio agent on real prices, beside the rules that the paper compares it with.
 
-Source: Agent Trading Arena §5.1, §5.2, Tables 4 and 7 [R8].
+Source: Agent Trading Arena §5.1 to §5.3, Tables 4, 6, 7 and 8 [R6, R8].
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from itertools import product
+from statistics import fmean
 from typing import Any
 
 from engine.app.agent_run import Stop
-from engine.app.arena_bench import printed_table
-from engine.app.bench.jobs import Job, run_jobs
+from engine.app.arena_bench import INPUTS, WINDOWS, input_arm, printed_table
+from engine.app.bench.jobs import Job, agents_of, run_jobs
 from engine.app.bench.plan import strategy_titles
 from engine.app.look_index import count_looks, result_look
 from engine.app.market_data import load_run
 from engine.app.run_spec import check_spec, new_run_id, with_costs
 from engine.conventions.catalog import convention
+from engine.conventions.metrics import Metrics
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec, LookKind, Result, RunSpec
+from engine.domain.run import DataSpec, LookKind, Result, RunSpec, Stretch
 from engine.errors import StaleData
 from engine.lab.published_tables import paper_file
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
-from engine.preset import load_preset
+from engine.preset import Preset, load_preset
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
 
 SCHEMA = 1
 CONVENTION = "arena"
-WINDOWS = (5, 10, 15, 20)
-"""Windows of the moving average; the best one of the validation is taken."""
 VALIDATION = timedelta(days=33)
 """Length of the validation before the test: the paper's begins on 2024-08-01 for a test from 2024-09-03."""
 RULES = (("Buy & Hold", "buy-and-hold"), ("SMA", "price-cross"), ("ZMR", "zone-reversal"), ("MACD", "macd"))
@@ -47,7 +47,7 @@ class PricesBench:
 
     first, last: of the test, both included.
     models: that answer the agent, a row each; none: rules alone.
-    ablations: True for rows without charts and without reflection as well.
+    ablations: True for rows without charts, without reflection, and of each input and window as well.
     presets, strategies: the user's own, by name or file; presets in the place of the arena's agent.
     """
 
@@ -72,9 +72,9 @@ def requested_bench(
     presets: Sequence[str] = (),
     strategies: Sequence[str] = (),
 ) -> PricesBench:
-    """The comparison with the paper's symbols and window where none are named. Raises UsageError for a window that
-    there cannot be."""
-    paper = _nasdaq()
+    """The comparison with the paper's symbols and window where none are named: those of its CSI stocks for some of
+    them. Raises UsageError for a window that there cannot be."""
+    paper = _table(4, symbols or ())
     first, last = window or (paper["first"], paper["last"])
     bench = PricesBench(
         data=replace(services.data, folder=folder),
@@ -93,17 +93,33 @@ def requested_bench(
 def agent_jobs(services: Services, bench: PricesBench) -> list[Job]:
     """A run of the agent for each model, and for each of its ablations."""
     run = new_run_id("bench-arena", services.clock.now())
-    variants = [("", ()), *((title, (step,)) for title, step in ABLATIONS if bench.ablations)]
-    rows = product(bench.presets or ("arena",), bench.models, variants)
+    rows = [
+        (preset, model, *variant)
+        for preset, model in product(bench.presets or ("arena",), bench.models)
+        for variant in (_variants(load_preset(preset)) if bench.ablations else [("", {})])
+    ]
     return [
         Job(
-            replace(_spec(bench, preset=preset), model=model, without=without, run=f"{run}-{number}"),
+            replace(_spec(bench, preset=preset), model=model, run=f"{run}-{number}", **changes),
             None,
             f"{load_preset(preset).name}, {model}{f', {title}' if title else ''}",
             keep=True,
         )
-        for number, (preset, model, (title, without)) in enumerate(rows, 1)
+        for number, (preset, model, title, changes) in enumerate(rows, 1)
     ]
+
+
+def _variants(preset: Preset) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The agent as it is, without a step, and (one that decides on the portfolio) with every other input and window of
+    Table 6; each with what it changes in the run, which keeps the whole preset."""
+    yield "", {}
+    for title, step in ABLATIONS:
+        yield title, {"without": (step,)}
+    for shown, window in product(INPUTS, WINDOWS) if preset.decision == "portfolio" else ():
+        portfolio = preset.portfolio.model_copy(update={"input": shown, "window": window})
+        if portfolio != preset.portfolio:
+            text = preset.model_copy(update={"portfolio": portfolio}).model_dump_json()
+            yield input_arm(shown, window), {"preset_text": text}
 
 
 def run_prices_bench(
@@ -125,14 +141,15 @@ def run_prices_bench(
     for title, strategy in (*RULES, *((title, strategy) for strategy, title in own.items())):
         params = (("window", str(validated["window"])),) if strategy == "price-cross" else ()
         results[title] = _rule(services, bench, market, strategy, params)
+    measure = _measure(services, bench)
+    ours = [_row(4, title, measure.of_run(result.test)) for title, result in results.items()]
+    trend = _trend(results["Buy & Hold"].test)
     played = run_jobs(services, jobs, 1, stop, lambda job, count: report(f"{job.title}: {count} of {len(jobs)}"))
     for number, job in enumerate(jobs):
         outcome = played.get(number)
         if outcome is not None and outcome.result is not None:
-            results[job.title] = outcome.result
-    measure = _measure(services, bench)
-    ours = [{"row": title, "figures": dict(measure.of_run(result.test))} for title, result in results.items()]
-    paper = _nasdaq()
+            ours += _agent_rows(bench, job, measure.of_run(outcome.result.test), trend)
+    paper, two = _table(4, bench.symbols), len(bench.symbols) == 2
     same = (set(bench.symbols), bench.first, bench.last) == (set(paper["symbols"]), paper["first"], paper["last"])
     return {
         "schema": SCHEMA,
@@ -144,11 +161,41 @@ def run_prices_bench(
         "columns": paper["columns"],
         "validation": validated,
         "printed": printed_table(paper) if same else None,
-        "ours": ours,
+        "tables": [_beside(6, same and paper is _table(4)), *([_beside(8, True)] if two else [])],
+        "ours": sorted(ours, key=lambda one: one["table"]),
         "notes": _notes(bench, paper, same),
         "runs": [job.spec.run for number, job in enumerate(jobs) if number in played],
         "interrupted": len(played) < len(jobs),
     }
+
+
+def _agent_rows(bench: PricesBench, job: Job, figures: Metrics, trend: Mapping[str, float]) -> Iterator[Row]:
+    """The rows of a run of an agent: with another input or window it has one of Table 6 alone."""
+    preset = agents_of(job.spec)
+    if job.spec.preset_text is None:
+        yield _row(4, job.title, figures)
+        if len(bench.symbols) == 2:
+            yield _row(8, job.title, {**trend, "TR": figures["TR"], "SR": figures["SR"]})
+    if preset.decision == "portfolio" and not job.spec.without:
+        arm = input_arm(preset.portfolio.input, preset.portfolio.window)
+        yield _row(6, f"{preset.name}, {job.spec.model}, {arm}", figures)
+
+
+def _row(table: int, title: str, figures: Mapping[str, float | None]) -> Row:
+    return {"table": table, "row": title, "figures": dict(figures)}
+
+
+def _trend(held: Stretch) -> Mapping[str, float]:
+    """The mean, the least and the greatest change of the stocks over the window, in percent."""
+    first, last = held.equity[0].prices, held.equity[-1].prices
+    changes = [100 * float(last[symbol] / price - 1) for symbol, price in first.items()]
+    return {"Average": fmean(changes), "Min": min(changes), "Max": max(changes)}
+
+
+def _beside(number: int, comparable: bool) -> Row:
+    """A printed table, without its rows where ours are of other prices."""
+    printed = printed_table(_table(number))
+    return printed if comparable else printed | {"rows": []}
 
 
 def _validated(services: Services, bench: PricesBench, market: Market) -> Row:
@@ -189,10 +236,11 @@ def _spec(bench: PricesBench, *, strategy: str | None = None, preset: str | None
     )
 
 
-def _nasdaq() -> Mapping[str, Any]:
-    """The printed table of the seven NASDAQ stocks."""
+def _table(number: int, symbols: Sequence[Symbol] = ()) -> Mapping[str, Any]:
+    """The printed table of a number; of several the one whose stocks some symbols are, else the first."""
     tables: Sequence[Mapping[str, Any]] = paper_file("arena")["table"]
-    return next(table for table in tables if "symbols" in table)
+    found = [table for table in tables if table["number"] == number]
+    return next((table for table in found if symbols and set(symbols) <= set(table["symbols"])), found[0])
 
 
 def _notes(bench: PricesBench, paper: Mapping[str, Any], same: bool) -> list[str]:
@@ -205,6 +253,16 @@ def _notes(bench: PricesBench, paper: Mapping[str, Any], same: bool) -> list[str
         "of 10 sessions and an equal share for each stock are ours. StockFormer, TimesNet and StockMixer are not "
         "implemented."
     )
+    if bench.models and not bench.ablations:
+        notes.append("Table 6 has the agent's own input and window alone: --ablations plays all of them.")
+    if len(bench.symbols) == 2:
+        notes.append(
+            "Table 8: our trend is the mean, the least and the greatest change of the two stocks over the window. The "
+            "paper names neither its stocks nor how it measures theirs, whose average is not the middle of the two."
+        )
     if "offline" in bench.models:
-        notes.append("offline is rules, not a language model: its row shows that the agent runs, not what it is worth.")
+        notes.append(
+            "offline is rules, not a language model: its row shows that the agent runs, not what it is worth. Rules "
+            "read figures whatever is shown, so that their arms of Table 6 differ by the window alone."
+        )
     return notes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from engine.app.market_data import load_macro, load_run
-from engine.app.run_spec import with_costs
+from engine.app.run_spec import preset_of, with_costs
 from engine.domain.decision import DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.portfolio import Portfolio
@@ -26,7 +26,9 @@ from engine.session.recorded_inputs import read_inputs
 def original_preset(services: Services, run: RunEntry) -> Preset:
     """The preset that a run decided by; a desk's is the configured one, unless that has another name by now."""
     if run.spec is not None:
-        return load_preset(run.spec.preset or "").without(run.spec.without)
+        kept = preset_of(replace(run.spec, briefing=None))
+        assert kept is not None  # a rule strategy decides nothing again
+        return kept
     configured = load_preset(services.config.desk.preset)
     return configured if configured.name == run.name else load_preset(run.name)
 

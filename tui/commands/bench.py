@@ -143,8 +143,9 @@ def bench_command(
     of memories; of the demo market, or of a folder with --data.
 
     BENCH may be arena: a trader in the closed market with text, charts or both, with and without reflection, and a duel
-    of text against charts, beside the printed tables 3, 4, 5 and 9. With --data it is the arena's portfolio agent on
-    real prices, on the paper's window or on --from and --to, beside buy and hold, SMA, ZMR and MACD.
+    of text against charts, beside the printed tables 3 to 6, 8 and 9. With --data it is the arena's portfolio agent on
+    real prices, on the paper's window or on --from and --to, beside buy and hold, SMA, ZMR and MACD; on two symbols
+    also beside their average trend (Table 8). --ablations adds the windows and inputs of Table 6.
 
     \b
     Examples:
@@ -155,6 +156,7 @@ def bench_command(
       paperdesk bench finagent --resume bench-20261120-120000-ab12 --budget 40
       paperdesk bench arena --models openai:gpt-4o,offline --repeats 5 --jobs 2
       paperdesk bench arena --data DIR --symbols AAPL,MSFT,NVDA --from 2023-09-01 --to 2023-10-31
+      paperdesk bench arena --data DIR --symbols 600519.SS,300750.SZ --ablations
       paperdesk bench investorbench --preset mine.toml --strategy mine.py:Ridge --data DIR
       paperdesk bench tradinggpt --warm-up-from 2025-01-02 --from 2025-02-20 --to 2025-03-14
       paperdesk bench recall --data DIR --symbols MSFT,JNJ
@@ -186,7 +188,7 @@ def bench_command(
         )
         return
     if name == "arena":
-        bench_arena(services, _models(models), repeats, jobs, _report, yes=yes, as_json=as_json)
+        bench_arena(services, _models(models), repeats, jobs, _report, windows=ablations, yes=yes, as_json=as_json)
         return
     if name == "recall":
         measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)), as_json=as_json)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.agreement import agreed, agreed_to, wiped
+from tui.arena_prices_text import compared_rows, prices_lines
 from tui.commands.options import RunFlags, symbol_list
 from tui.console import show_document, standard_output
 from tui.interruption import interruptible
-from tui.plain_text import table, wrapped
+from tui.plain_text import wrapped
 
 if TYPE_CHECKING:
     from engine.services import Services
@@ -24,14 +25,15 @@ def bench_arena(
     jobs: int,
     report: Callable[[str], None],
     *,
+    windows: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Play all arms of the models and print them beside the printed rows."""
+    """Play all arms of the models, those of other windows where asked for, and print them beside the printed rows."""
     from engine.app.arena_bench import arms_forecast, arms_of, run_arena_bench
     from engine.errors import Interrupted
 
-    arms = arms_of(services, models or (services.config.models.default,), repeats)
+    arms = arms_of(services, models or (services.config.models.default,), repeats, windows=windows)
     if not agreed_to(services, arms_forecast(services, arms), yes):
         click.echo("nothing was run", err=True)
         return
@@ -61,7 +63,6 @@ def bench_prices(
     from engine.app.arena_prices import agent_jobs, requested_bench, run_prices_bench
     from engine.app.spending import within_day
     from engine.errors import Interrupted
-    from tui.arena_prices_text import prices_lines
 
     if (flags.first is None) != (flags.last is None):
         raise click.UsageError("a window has two ends: give --from and --to, or neither")
@@ -90,19 +91,7 @@ def bench_prices(
 def _lines(document: Mapping[str, Any], width: int) -> Iterator[str]:
     for printed in document["tables"]:
         yield f"Agent Trading Arena Table {printed['table']}: {printed['title']}"
-        columns = printed["columns"]
-        rows = [
-            (
-                one["row"],
-                "paper",
-                *(one["figures"][name] for name in columns),
-                "" if one["uneven"] is None else f"Mean / Std is {one['uneven']:.3f}",
-            )
-            for one in printed["rows"]
-        ]
-        ours = [one for one in document["ours"] if one["table"] == printed["table"]]
-        rows += [(one["row"], "ours", *(_figure(one["figures"][name]) for name in columns), "") for one in ours]
-        yield from table(("ROW", "OF", *columns, "NOTE"), rows, right=columns, width=width, free="NOTE")
+        yield from compared_rows(printed, document["ours"], width)
         yield ""
     yield f"Ours: {document['days']} days, mean of {document['repeats']} with seats rotated; TR to WR in percent."
     yield "What cannot be had:"
@@ -111,7 +100,3 @@ def _lines(document: Mapping[str, Any], width: int) -> Iterator[str]:
         yield from (f"- {first}", *(f"  {line}" for line in more))
     if document["runs"]:
         yield f"Again: paperdesk arena --resume {document['runs'][0]}"
-
-
-def _figure(figure: float | None) -> str:
-    return "-" if figure is None else f"{figure:.3f}"

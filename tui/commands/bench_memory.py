@@ -37,7 +37,7 @@ OTHERS = (
 )
 """Those that it does not take."""
 DATA = ("trials", "symbols", "folder", *RECORDED)
-TABLES = ("baselines", "presets", "strategies", "params", "ablations", "ablations_from", "without", "keep", *DATA)
+TABLES = ("baselines", "presets", "strategies", "params", "ablations_from", "without", "keep", *DATA)
 """Those of tables of real prices, which the arena's bench does not take."""
 TEXTS = ("models", "presets", *OWN, *OTHERS)
 """Those that the bench of recall does not take."""

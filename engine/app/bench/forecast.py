@@ -199,7 +199,9 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
             report(f"forecast: {number} of {len(wanted)} runs")
             specs = _specs(services, job)
             seeing = _seeing(services, job, specs)
-            key = (job.spec.preset, job.spec.symbols, job.spec.first, job.spec.warm_up_from, job.spec.without, seeing)
+            spec = job.spec
+            played = spec.preset, spec.preset_text, spec.without, seeing
+            key = (*played, spec.symbols, spec.first, spec.warm_up_from)
             if key not in rates:
                 rates[key] = _rates(services, job, seeing)
             known = rates[key]

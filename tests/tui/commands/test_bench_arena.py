@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from random import Random
@@ -10,6 +12,7 @@ from statistics import fmean
 import pytest
 
 from engine import places
+from engine.journal.reader import JournalReader
 from engine.market.trading_hours import calendar_for
 from tests.tui.commands.conftest import Run
 
@@ -17,7 +20,8 @@ from tests.tui.commands.conftest import Run
 @pytest.mark.slow
 def test_our_arms_stand_beside_the_printed_tables(run: Run, fresh: Path) -> None:
     document = run("bench", "arena", "--models", "offline", "--json").json
-    assert [(one["table"], len(one["rows"])) for one in document["tables"]] == [(3, 5), (4, 8), (4, 8), (5, 18), (9, 6)]
+    counts = [(3, 5), (4, 8), (4, 8), (5, 18), (6, 12), (8, 6), (9, 6)]
+    assert [(one["table"], len(one["rows"])) for one in document["tables"]] == counts
     paper = {(one["table"], row["row"]): row for one in document["tables"] for row in one["rows"]}
     assert paper[3, "GPT-4o"]["figures"]["TR"] == "47.6851" and paper[3, "GPT-4o"]["uneven"] is None
     # Printed Sharpe ratios that are not Mean / Std of their row are marked with that quotient.
@@ -30,7 +34,9 @@ def test_our_arms_stand_beside_the_printed_tables(run: Run, fresh: Path) -> None
         for words in ("no reflection", "reflection")
         for shown in ("text", "charts", "both")
     ]
-    assert list(ours) == [*rows, (3, "offline"), (9, "offline, text"), (9, "offline, charts")]
+    usual = [(6, f"offline, {shown}, 10 days") for shown in ("text", "charts", "both")]
+    assert set(ours) == {*rows, *usual, (3, "offline"), (9, "offline, text"), (9, "offline, charts")}
+    assert ours[usual[0]] == ours[5, "offline, text, reflection"]
     assert ours[3, "offline"]["TR"] == ours[5, "offline, both, reflection"]["TR"]
     assert ours[3, "offline"]["Difference"] == pytest.approx(ours[3, "offline"]["TR"] - ours[3, "offline"]["Trend"])
     trader = run("arena", "--resume", f"{document['runs'][5]}-1", "--model", "replay", "--json").json["agents"][0]
@@ -38,6 +44,15 @@ def test_our_arms_stand_beside_the_printed_tables(run: Run, fresh: Path) -> None
     assert 100 * trader["metrics"]["total_return"] == pytest.approx(ours[3, "offline"]["TR"])
     for table in ("Table 4", "Table 8"):
         assert any(table in text and "not delivered with Paperdesk" in text for text in document["absent"])
+
+
+@pytest.mark.slow
+def test_ablations_add_the_windows_of_table_6(run: Run, fresh: Path) -> None:
+    document = run("bench", "arena", "--models", "offline", "--ablations", "--json").json
+    ours = {one["row"]: one["figures"]["TR"] for one in document["ours"] if one["table"] == 6}
+    assert set(ours) == {f"offline, {arm}" for arm in ARMS}
+    # Rules read figures in every arm, and another window gives them another trend.
+    assert len(set(ours.values())) == len(WINDOWS)
 
 
 @pytest.mark.slow
@@ -54,14 +69,20 @@ def test_options_of_other_benches_are_refused(run: Run, fresh: Path) -> None:
 
 
 SEVEN = ("AAPL", "AMZN", "GOOGL", "MSFT", "NFLX", "NVDA", "TSLA")
+CSI = ("600519.SS", "600036.SS", "300750.SZ", "002594.SZ", "601012.SS", "000063.SZ", "300760.SZ")
+INPUTS, WINDOWS = ("text", "charts", "both"), (5, 10, 15, 20)
+ARMS = [f"{shown}, {window} days" for shown in INPUTS for window in WINDOWS]
 
 
-def prices(folder: Path) -> dict[str, list[tuple[date, float]]]:
+def prices(
+    folder: Path, symbols: Sequence[str] = SEVEN, last: date = date(2024, 10, 29)
+) -> dict[str, list[tuple[date, float]]]:
     """A data folder of the paper's stocks with random prices through its window; closes by symbol."""
-    days = calendar_for("AAPL", places.session_table).sessions(date(2024, 5, 1), date(2024, 10, 29))
+    first = date(2024, 5, 1) if symbols == SEVEN else date(2023, 10, 9)
+    days = calendar_for(symbols[0], places.session_table).sessions(first, last)
     (folder / "prices").mkdir(parents=True)
     closes: dict[str, list[tuple[date, float]]] = {}
-    for seed, symbol in enumerate(SEVEN):
+    for seed, symbol in enumerate(symbols):
         random, price = Random(seed), 100.0
         lines = ["date,open,high,low,close,adj_close,volume"]
         for day in days:
@@ -81,7 +102,13 @@ def test_real_prices_on_the_paper_s_window_stand_beside_its_rows(run: Run, fresh
     assert document["sessions"] == 41 and document["symbols"] == list(SEVEN)
     printed = {one["row"]: one["figures"]["TR"] for one in document["printed"]["rows"]}
     assert (printed["Buy & Hold"], printed["ArenaTrader w/ GPT-4o"]) == ("6.06", "15.99")
-    ours = {one["row"]: one["figures"] for one in document["ours"]}
+    (sixth,) = document["tables"]
+    printed = {one["row"]: one["figures"]["TR"] for one in sixth["rows"]}
+    assert list(printed) == [f"GPT-4o, {arm}" for arm in ARMS]
+    assert (sixth["table"], printed["GPT-4o, text, 15 days"], printed["GPT-4o, charts, 5 days"]) == (6, "6.47", "8.21")
+    arm = {"table": 6, "row": "arena, offline, both, 10 days", "figures": document["ours"][-2]["figures"]}
+    assert document["ours"][-1] == arm
+    ours = {one["row"]: one["figures"] for one in document["ours"] if one["table"] == 4}
     assert list(ours) == ["Buy & Hold", "SMA", "ZMR", "MACD", "arena, offline"]
     # By hand: an equal share of each stock from the first close to the last one.
     window = [[price for day, price in of if day >= date(2024, 9, 3)] for of in closes.values()]
@@ -101,10 +128,6 @@ def test_another_window_has_no_printed_rows_and_a_missing_one_is_named(run: Run,
     prices(tmp_path)
     asked = ("bench", "arena", "--data", str(tmp_path), "--baselines")
     short = ("--from", "2024-07-24", "--to", "2024-07-31", "--symbols", "AAPL,TSLA")
-    ablated = run(*asked[:-1], *short, "--models", "offline", "--ablations", "--json").json["ours"]
-    assert [one["row"] for one in ablated[4:]] == [
-        *("arena, offline", "arena, offline, without charts", "arena, offline, without reflection")
-    ]
     text = run(*asked, *short).out
     assert "The paper's rows are of another window" in " ".join(text.split()) and " paper " not in text.split("\n\n")[0]
     assert [line.split()[0] for line in text.splitlines()[2:6]] == ["Buy", "SMA", "ZMR", "MACD"]
@@ -114,3 +137,48 @@ def test_another_window_has_no_printed_rows_and_a_missing_one_is_named(run: Run,
     assert half.code == 2 and "a window has two ends" in half.err
     foreign = run(*asked, "--repeats", "3")
     assert foreign.code == 2 and "bench arena takes no --repeats" in foreign.err
+
+
+def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_their_trend(
+    run: Run, fresh: Path, tmp_path: Path
+) -> None:
+    closes = prices(tmp_path, CSI[:2], date(2024, 1, 12))
+    window = ("--from", "2024-01-02", "--to", "2024-01-12")
+    asked = ("bench", "arena", "--data", str(tmp_path), "--symbols", ",".join(CSI[:2]), *window)
+    document = run(*asked, "--models", "offline", "--ablations", "--json").json
+    agent = [f"arena, offline{words}" for words in ("", ", without charts", ", without reflection")]
+    rows = {number: [one for one in document["ours"] if one["table"] == number] for number in (4, 6, 8)}
+    assert [one["row"] for one in rows[4]] == ["Buy & Hold", "SMA", "ZMR", "MACD", *agent]
+    assert sorted(one["row"] for one in rows[6]) == sorted(f"arena, offline, {arm}" for arm in ARMS)
+    # Of another window: no printed rows of Table 6. The stocks of Table 8 are not named, its rows are printed.
+    assert [(one["table"], len(one["rows"])) for one in document["tables"]] == [(6, 0), (8, 6)]
+    changes = [
+        100 * (of[-1] / of[0] - 1) for of in ([p for day, p in of if day >= date(2024, 1, 2)] for of in closes.values())
+    ]
+    trend = {"Average": fmean(changes), "Min": min(changes), "Max": max(changes)}
+    assert [one["row"] for one in rows[8]] == agent
+    for of_table_4, one in zip(rows[4][4:], rows[8], strict=True):
+        figures = trend | {name: of_table_4["figures"][name] for name in ("TR", "SR")}
+        assert one["figures"] == pytest.approx(figures)
+    # Each run keeps its own preset, shows its agent that much, and decides the same again.
+    for run_id, row in zip(document["runs"][3:], rows[6][1:], strict=True):
+        kept = run("report", "--run", run_id, "--format", "json").json
+        portfolio = json.loads(kept["settings"]["preset_text"])["portfolio"]
+        assert row["row"] == f"arena, offline, {portfolio['input']}, {portfolio['window']} days"
+    with JournalReader(places.run_journal(document["runs"][3])) as reader:
+        answers = reader.answers(run=document["runs"][3])
+    assert all("closes of the last 5 sessions" in one.messages[0].text and not one.charts for one in answers)
+    again = run("why", CSI[0], "2024-01-05", "--run", document["runs"][3], "--redecide", "--json").json
+    assert again["same_throughout"]
+    text = " ".join(run(*asked).out.split())
+    assert "Table 8: two CSI stocks" in text and "GPT4o, falling paper -5.86 -13.77 -0.21 -0.50 -0.021" in text
+
+
+def test_the_paper_s_csi_stocks_have_its_year_and_stand_beside_its_rows(run: Run, fresh: Path, tmp_path: Path) -> None:
+    prices(tmp_path, CSI, date(2024, 12, 31))
+    asked = ("bench", "arena", "--data", str(tmp_path), "--symbols", ",".join(CSI), "--baselines", "--json")
+    document = run(*asked).json
+    assert (document["first_session"], document["last_session"]) == ("2024-01-02", "2024-12-31")
+    assert document["printed"]["rows"][0]["figures"]["TR"] == "0.73"
+    # Table 6 is of NASDAQ.
+    assert [(one["table"], one["rows"]) for one in document["tables"]] == [(6, [])]
