@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from statistics import fmean
 from typing import Any
 
+from engine.domain.text import counted
 from tui.console import standard_output
 from tui.plain_text import cut, one_line, table, wrapped
 
@@ -87,6 +89,28 @@ def change_lines(document: Document) -> Iterator[str]:
         yield "a run holds the memory: the change is made when it ends"
     if document["changed"]:
         yield f"undo it with: paperdesk memory {undo} {short}"
+
+
+def map_lines(title: str, document: Document) -> Iterator[str]:
+    """The memories of a map by retrieval type: how many, and the middle of their places."""
+    yield standard_output().bold(f"Memory of {title} by retrieval type")
+    by_type: dict[str, list[Document]] = {}
+    for one in document["memories"]:
+        for kind in one["types"]:
+            by_type.setdefault(kind, []).append(one)
+    rows = [
+        (kind, f"{len(own)}", *(f"{fmean(one[axis] for one in own):+.3f}" for axis in "xy"))
+        for kind, own in sorted(by_type.items())
+    ]
+    yield from table(("TYPE", "MEMORIES", "MEAN X", "MEAN Y"), rows, {"MEMORIES", "MEAN X", "MEAN Y"})
+    yield map_note(document)
+
+
+def map_note(document: Document) -> str:
+    """How much of the difference of vectors a map shows."""
+    share = document["explained"]
+    shown = "no difference" if share is None else f"{share:.1%} of their variance"
+    return f"{counted(document['count'], 'memory', 'memories')}; the two principal components hold {shown}"
 
 
 def _none_of(document: Document) -> str:

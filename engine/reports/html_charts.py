@@ -8,11 +8,12 @@ from decimal import Decimal
 from itertools import chain, cycle
 from typing import Any
 
-from engine.domain.text import counted
+from engine.domain.recollection import HORIZON_TYPES, RetrievalType
+from engine.domain.text import counted, cut_between_words
 from engine.reports.performance import BENCHMARK
 from engine.reports.run_series import closes_of, exposures, growth_of, rolling, rolling_window, sessions_of, trades_of
 from engine.reports.summary import drawdowns, name_of
-from engine.reports.svg_charts import Curve, Mark, svg
+from engine.reports.svg_charts import Cloud, Curve, Mark, scatter, svg
 
 Document = Mapping[str, Any]
 KINDS = tuple(f"kind{number}" for number in range(8))
@@ -50,6 +51,34 @@ def growth_charts(document: Document) -> Iterator[Chart]:
             svg(curves, one["sessions"], 320, title, percent=True),
             tuple((styles[name], name) for name in one["rows"]),
         )
+
+
+FAMILIES = {
+    "horizon": HORIZON_TYPES,
+    "move of the price": (RetrievalType.PRICE_UP, RetrievalType.PRICE_DOWN),
+    "trend": (RetrievalType.BULLISH_TREND, RetrievalType.BEARISH_TREND),
+    "source": (RetrievalType.NEWS, RetrievalType.REPORTS),
+}
+"""Retrieval types that exclude each other, of which a memory seldom has several."""
+
+
+def memory_charts(document: Document) -> Iterator[Chart]:
+    """The memories of a map by retrieval type. Source: FinAgent figure 5b [A2]."""
+    for family, types in FAMILIES.items():
+        clouds = []
+        for style, kind in (("other", None), *zip(KINDS, types, strict=False)):
+            points = [
+                (
+                    one["x"],
+                    one["y"],
+                    f"{one['session']} {one['symbol']} {one['kind']}, {cut_between_words(one['text'], 120)}",
+                )
+                for one in document["memories"]
+                if (kind in one["types"] if kind else not set(types).intersection(one["types"]))
+            ]
+            clouds.append(Cloud(kind or "none of these", points, style))
+        title = f"Memories by {family}"
+        yield Chart(title, scatter(clouds, 420, title), tuple((one.style, one.name) for one in clouds if one.points))
 
 
 def _values(document: Document) -> Iterator[Chart]:

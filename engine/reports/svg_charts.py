@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -32,6 +32,15 @@ class Mark:
     value: float
     buy: bool
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """Named points of one style, each with a text that is read where the pointer rests."""
+
+    name: str
+    points: Sequence[tuple[float, float, str]]
+    style: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,27 @@ def svg(
         parts += _drawn(frame, curve)
     parts += (_triangle(frame, mark) for mark in marks)
     return "\n".join((*parts, "</svg>"))
+
+
+def scatter(clouds: Sequence[Cloud], height: int, title: str) -> str:
+    """A chart of points, the last cloud in front, whose axes have no unit and so no labels; empty without points."""
+    points = [point for cloud in clouds for point in cloud.points]
+    if not points:
+        return ""
+    x = _scale([point[0] for point in points], LEFT, WIDTH - LEFT)
+    y = _scale([point[1] for point in points], height - BOTTOM, BOTTOM)
+    parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">']
+    for cloud in clouds:
+        for across, up, text in cloud.points:
+            place = f'class="{cloud.style}" cx="{x(across):.1f}" cy="{y(up):.1f}" r="{MARK}"'
+            parts.append(f"<circle {place}><title>{escape(f'{cloud.name}: {text}')}</title></circle>")
+    return "\n".join((*parts, "</svg>"))
+
+
+def _scale(values: Sequence[float], first: int, last: int) -> Callable[[float], float]:
+    """The places of values between two ends."""
+    low, high = min(values), max(values)
+    return lambda value: first + (value - low) / ((high - low) or 1.0) * (last - first)
 
 
 def _grid(frame: _Frame, sessions: Sequence[str], percent: bool) -> Iterator[str]:

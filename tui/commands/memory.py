@@ -13,9 +13,11 @@ from engine.domain.text import counted
 from engine.errors import MissingData
 from tui import amounts
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
+from tui.commands.report import write_file
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines
+from tui.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines, map_lines, map_note
+from tui.plain_text import printable
 
 if TYPE_CHECKING:
     from engine.app.stored_memory import SelectedMemory
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
     from memory.presets import MemoryPreset
 
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
-ACCEPT = "accept"
+ACCEPT, MAP = "accept", "map"
 CHANGES = ("pin", "unpin", "forget", "restore")
-ACTIONS = (LIST, LIFELINE, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED, ACCEPT)
+ACTIONS = (LIST, LIFELINE, MAP, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED, ACCEPT)
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
@@ -36,7 +38,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
     type=click.Choice(ACTIONS),
 )
 @click.argument("what", required=False)
-@click.option("--symbol", metavar="SYMBOL", help="With list: only this symbol's.")
+@click.option("--symbol", metavar="SYMBOL", help="With list and map: only this symbol's.")
 @click.option("--layer", type=click.Choice(LAYERS), help="With list: only this layer's.")
 @click.option("--kind", metavar="KIND", help="With list: only this kind, such as news, 10-Q or low-level-reflection.")
 @click.option("--session", type=DAY, metavar="DATE", help="With list: as it was at the end of that session.")
@@ -68,21 +70,23 @@ def memory_command(
     """Shows what the desk remembers, or with --run a backtest; where the desk has no memory, the latest backtest that
     has one.
 
-    list has what is alive, the most important first, with recency and importance as they stand. lifeline ID tells every
-    change of one memory with its cause; `paperdesk why SYMBOL DATE --memory ID` why a decision did not recall it. pin
-    ID keeps a memory of the desk in its layer, where it neither moves nor fades; forget ID takes it out of every later
-    recall, while the record of it stays; unpin and restore undo them. A run that is at work makes the change when it
-    ends. preview simulates how long memories live by a preset's constants when nobody cites them. optimize puts the
-    small files of many days together. export FILE writes every memory with its changes, a JSON object a line. reembed
-    turns every text to a vector anew by another embedder (hash-384, minilm:FOLDER, openai:MODEL, NAME:MODEL); the old
-    store stays until the new one is whole. A run refuses a memory that is not the one its journal knows (missing,
-    older, newer); accept makes it the one. Showing writes nothing.
+    list has what is alive, the most important first, with recency and importance as they stand. map [FILE] has what
+    came in by its retrieval types, in two dimensions (principal components of the vectors), and draws it as HTML.
+    lifeline ID tells every change of one memory with its cause; `paperdesk why SYMBOL DATE --memory ID` why a decision
+    did not recall it. pin ID keeps a memory of the desk in its layer, where it neither moves nor fades; forget ID takes
+    it out of every later recall, while the record of it stays; unpin and restore undo them. A run that is at work makes
+    the change when it ends. preview simulates how long memories live by a preset's constants when nobody cites them.
+    optimize puts the small files of many days together. export FILE writes every memory with its changes, a JSON object
+    a line. reembed turns every text to a vector anew by another embedder (hash-384, minilm:FOLDER, openai:MODEL,
+    NAME:MODEL); the old store stays until the new one is whole. A run refuses a memory that is not the one its journal
+    knows (missing, older, newer); accept makes it the one. Showing writes nothing.
 
     \b
     Examples:
       paperdesk memory list --symbol ORVL --layer deep
       paperdesk memory list --session 2025-03-12 --run backtest-20250701-120000-ab12
       paperdesk memory lifeline 3f29c01a
+      paperdesk memory map types.html --symbol ORVL --run backtest-20250701-120000-ab12
       paperdesk memory forget 3f29c01a --reason "another company of that name"
       paperdesk memory list --forgotten
       paperdesk memory preview --preset investorbench
@@ -92,7 +96,8 @@ def memory_command(
     from engine.reports.documents.memory import MemoryFilter
 
     chosen = MemoryFilter(symbol=None if symbol is None else symbol.upper(), layer=layer, kind=kind, session=session)
-    filtered = chosen != MemoryFilter() or limit is not None or forgotten
+    own = MemoryFilter(symbol=chosen.symbol if action == MAP else None)
+    filtered = chosen != own or limit is not None or forgotten
     _check(action, what, filtered=filtered, reason=reason, preset=preset, embedder=embedder)
     if action == PREVIEW:
         _preview(preset or invocation.load().config.desk.preset, as_json)
@@ -104,6 +109,8 @@ def memory_command(
         _reembed(invocation, embedder, as_json)
     elif action == LIST:
         _list(invocation, chosen, lines_shown(limit, as_json), as_json, forgotten=forgotten)
+    elif action == MAP:
+        _map(_existing(invocation), what, chosen.symbol, as_json)
     else:
         shows = {LIFELINE: _lifeline, EXPORT: _export, OPTIMIZE: _optimize}
         shows[action](_existing(invocation), str(what), as_json)
@@ -112,11 +119,13 @@ def memory_command(
 def _check(
     action: str, what: str | None, *, filtered: bool, reason: str, preset: str | None, embedder: str | None
 ) -> None:
-    if (what is None) == (action in (LIFELINE, EXPORT, *CHANGES)):
+    if action != MAP and (what is None) == (action in (LIFELINE, EXPORT, *CHANGES)):
         needed = "a file: paperdesk memory export FILE" if action == EXPORT else f"an id: paperdesk memory {action} ID"
         raise click.UsageError(f"{action} needs {needed}" if what is None else f"{action} takes no {what!r}")
     if filtered and action != LIST:
-        raise click.UsageError("--symbol, --layer, --kind, --session, --limit and --forgotten belong to list")
+        raise click.UsageError(
+            "--layer, --kind, --session, --limit and --forgotten belong to list, --symbol to list and map"
+        )
     if reason and action not in CHANGES:
         raise click.UsageError("--reason belongs to pin, unpin, forget and restore")
     if preset is not None and action != PREVIEW:
@@ -186,6 +195,19 @@ def _lifeline(selected: SelectedMemory, wanted: str, as_json: bool) -> None:
     with selected.stored.opened() as memory:
         document = lifeline_document(selected.head, memory, selected.stored.calendar, wanted)
     show_document(document, as_json, lambda: lifeline_lines(document))
+
+
+def _map(selected: SelectedMemory, file: str | None, symbol: str | None, as_json: bool) -> None:
+    from engine.reports.documents.memory import map_document
+    from engine.reports.html import figures_html
+    from engine.reports.html_charts import memory_charts
+
+    with selected.stored.opened() as memory:
+        document = map_document(selected.head, memory, selected.stored.calendar, symbol)
+    show_document(document, as_json, lambda: map_lines(selected.title, document))
+    if file is not None:
+        page = figures_html(f"Memory of {selected.title}", memory_charts(document), [map_note(document)])
+        write_file(Path(file).expanduser(), printable(page))
 
 
 def _preview(name: str, as_json: bool) -> None:

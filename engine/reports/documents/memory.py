@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+import numpy as np
+
 from engine.cycle.recall import AFTER, LESSONS, Asked
 from engine.domain.decision import Decision, DecisionKey
-from engine.domain.recollection import FIGURE_DIGITS
+from engine.domain.recollection import FIGURE_DIGITS, REFLECTIONS
 from engine.domain.run import ModelUse
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar
@@ -134,6 +136,33 @@ def _asked(one: Asked, calendar: Calendar) -> Row:
 def _rounded(**figures: float | None) -> Row:
     """Figures as a journal has those of what was recalled."""
     return {name: figure if figure is None else round(figure, FIGURE_DIGITS) for name, figure in figures.items()}
+
+
+def map_document(head: Row, memory: LayeredMemory, calendar: Calendar, symbol: str | None) -> Row:
+    """What came in and has retrieval types, the same text of the same types once, at two coordinates: the principal
+    components of the vectors, in which they differ most, signed so that the greatest part of each is positive.
+    `explained` is their share of the variance, None where nothing differs. Raises MissingData where there is none.
+    Source: FinAgent figure 5b [A2], which draws t-SNE; components are the same every time."""
+    records = [one for one in memory.records() if one.labels and one.kind not in REFLECTIONS]
+    unique = {(one.text, one.labels): one for one in reversed(records) if symbol in (None, one.symbol)}
+    shown = sorted(unique.values(), key=lambda one: one.sequence)
+    if not shown:
+        of = "" if symbol is None else f" of {symbol}"
+        raise MissingData(f"no memory{of} has retrieval types: market intelligence gives them (presets finagent, desk)")
+    vectors = np.array([one.vector for one in shown], np.float64)
+    places, lengths, directions = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)
+    places = places * lengths * [1 if each[np.abs(each).argmax()] >= 0 else -1 for each in directions]
+    places = np.pad(places[:, :2], ((0, 0), (0, max(0, 2 - places.shape[1]))))
+    varied = float((lengths**2).sum())
+    return {
+        **head,
+        "count": len(shown),
+        "explained": float((lengths[:2] ** 2).sum()) / varied if varied > 0 else None,
+        "memories": [
+            {**_record(one, calendar), "x": round(float(x), FIGURE_DIGITS), "y": round(float(y), FIGURE_DIGITS)}
+            for one, (x, y) in zip(shown, places, strict=True)
+        ],
+    }
 
 
 def decided_with(records: Records, memory: Mapping[str, Any]) -> Decision:
