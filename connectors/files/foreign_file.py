@@ -31,7 +31,12 @@ _OF_SHARES = ("prices", "actions", "news", "filings")
 _SIZES = ("volume", "lots", "turnover")
 """Numbers that are whole, so that a comma in them parts thousands."""
 _NAME, _TICKER = "name", re.compile(r"[A-Z0-9.^-]{1,8}")
-_PRICES = frozenset(("open", "high", "low", "close", "adj_close"))
+_OWN = {
+    "prices": frozenset(("open", "high", "low", "close", "adj_close")),
+    "news": frozenset(("headline", "summary")),
+    "filings": frozenset(("summary",)),
+}
+"""Fields of which a record of a kind has one at least; without any it says something else."""
 _FOR_ALL = frozenset(("symbol", "currency", *DATES))
 OTHER_SYMBOL, NO_SYMBOL = "another symbol", "no symbol"
 
@@ -165,12 +170,12 @@ class ForeignFile:
             return self._read(replace(request, columns={**request.columns, "symbol": ""}))
         self.notes += file.read.notes
         self._all, self._theirs = file.rows, list(dict.fromkeys(name for row in file.rows for name in row.theirs))
-        known = [row for row in file.rows if row.values.keys() & _PRICES or self.kind != "prices"]
+        known = [row for row in file.rows if self.kind not in _OWN or row.values.keys() & _OWN[self.kind]]
         if not any(row.values.keys() - _FOR_ALL for row in known) and not file.read.bad:
             said = file.read.message or "; ".join(file.read.notes)
             told = (f"it says: {said!r}" if said else "", self._columns_told() if self._theirs else "")
             raise MissingData("; ".join(filter(None, (f"{self._source} has no row of {self.kind}", *told))))
-        return replace(file, rows=known)  # a record without a price says something else (Yahoo's dividends)
+        return replace(file, rows=known)  # Yahoo's dividends lie among its prices
 
     def _taken_for(self, request: FileImport) -> FileFormat:
         """The reading of the file. Raises MalformedData where that cannot be told."""

@@ -23,6 +23,9 @@ _SYMBOL_KEYS = ("symbol", "ticker", "2. Symbol")
 _NAMES = ("fields", "columns", "column_names", "headers")
 _ROWS = ("items", "data", "values", "rows")
 """Keys of names of columns, and of rows of cells."""
+_TEXTS_OF_DAY: Mapping[str, Record] = {"news": {}, "10k": {"form": "10-K"}, "10q": {"form": "10-Q"}}
+"""Keys of a day's texts in InvestorBench's files, with what they tell."""
+_LABEL = re.compile(r"\(sentiment:\s*(\w+)\)\s*$", re.IGNORECASE)
 _FIGURE = re.compile(r"\d")
 _QUOTED = 240
 """Characters of an answer without data that are told."""
@@ -147,7 +150,7 @@ def _inside(value: Record, around: Record, group: str) -> Iterator[Record]:
     if _by_day(value):
         for day, cells in value.items():
             if isinstance(cells, dict):
-                yield {**around, "date": day, **_grouped(cells, group), **cells}
+                yield from _apart({**around, "date": day, **_grouped(cells, group), **cells})
         return
     if value and all(map(_by_day, value.values())):
         # Columns by day, as pandas writes a frame.
@@ -160,6 +163,17 @@ def _inside(value: Record, around: Record, group: str) -> Iterator[Record]:
     )
     for key, child in value.items():
         yield from _records(child, {**around, **({"symbol": key} if by_symbol else {})}, group if by_symbol else key)
+
+
+def _apart(day: Record) -> Iterator[Record]:
+    """A day's record; of texts that it lists one each, under their key and with the label that they end with."""
+    lists = {key: day[key] for key in _TEXTS_OF_DAY if isinstance(day.get(key), list)}
+    yield {key: field for key, field in day.items() if key not in lists}
+    for key, texts in lists.items():
+        for text in filter(lambda one: isinstance(one, str), texts):
+            about = {name: day[name] for name in ("date", "symbol") if name in day}
+            label = _LABEL.search(text)
+            yield {**about, **_TEXTS_OF_DAY[key], key: text, "sentiment": label and label[1]}
 
 
 def _grouped(record: Record, group: str) -> Record:

@@ -29,6 +29,8 @@ _LOT = 100
 """Shares of a lot in which Chinese exchanges count the volume."""
 _LOTS_OF_TUSHARE = "vol"
 """The column of lots by its exact name; `Vol.` of others is in shares."""
+_ONLY_PRICE = "prices"
+"""The column of InvestorBench's one price a day, which is adjusted for dividends."""
 _PRICE_CELLS = ("open", "high", "low", "close", "adj_close", "volume")
 
 _PAID = ("dividend", "gains", "special")
@@ -57,7 +59,10 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
     noted: dict[str, list[date]] = {}
     lots: set[str] = set()
     foreign.need(("date",), "dates")
-    in_lots = foreign.taken.columns.get("lots") == _LOTS_OF_TUSHARE
+    columns = foreign.taken.columns
+    in_lots = columns.get("lots") == _LOTS_OF_TUSHARE
+    is_only = columns.get("close") == _ONLY_PRICE and "open" not in columns
+    names = ("close",) * 5 if is_only else _PRICE_CELLS[:-1]
 
     def add(symbol: Symbol, row: Row) -> str | None:
         day = reading.day(cell(row, "date"), symbol)
@@ -66,7 +71,7 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
             noted.setdefault(why, []).append(day)
             return why
         reading.check_session(day, symbol)
-        prices = [reading.price(name, row, symbol) for name in _PRICE_CELLS[:-1]]
+        prices = [reading.price(name, row, symbol) for name in names]
         cells = [str(day), *prices, _volume(row, symbol, lots, in_lots=in_lots)]
         bar = bar_row(cells)
         if is_rounded(bar, cells):
@@ -80,6 +85,8 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
         return None
 
     symbols = foreign.each(add)
+    if is_only:
+        foreign.notes.append("one price a day: it is open, high, low, close and adj_close, and trades fill at it")
     foreign.notes += [
         f"{len(days)} {'' if why == ROUNDED else 'left out: '}{why} ({_days(days)})" for why, days in noted.items()
     ]

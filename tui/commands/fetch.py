@@ -163,8 +163,8 @@ def import_command(
 ) -> None:
     """Brings a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings, in one call
     where a file holds several, and macro series, holdings and commentary of funds. Files of yfinance, Alpaca, Polygon,
-    Finnhub, Alpha Vantage, Tiingo, Stooq, Nasdaq and tushare are read as they come; --map names the columns of others,
-    and --dry-run shows what a file is taken for.
+    Finnhub, Alpha Vantage, Tiingo, Stooq, Nasdaq, tushare and InvestorBench are read as they come; --map names the
+    columns of others, and --dry-run shows what a file is taken for.
 
     Nothing is written unless every row is good and bars and splits agree; each bad one is named with its line. A row of
     the same date is replaced; importing a file again changes nothing.

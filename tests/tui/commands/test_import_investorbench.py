@@ -1,0 +1,62 @@
+"""A file of the shape of InvestorBench's own, made up here, is imported as it is, and decided on."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+from engine.market.trading_hours import exchange_calendar
+from tests.tui.commands.conftest import Run
+
+DAYS = [str(day) for day in exchange_calendar("XNYS").sessions(date(2024, 2, 1), date(2024, 4, 30))]
+BEAT = "Quillfeather Co. beat every estimate and raised its guidance for the year. (Sentiment: positive)"
+SUED = "quillfeather is sued over its inks by three printers. (sentiment:negative)"
+PLAIN = "Quillfeather opens a shop."
+TEXTS = {
+    DAYS[20]: {"10k": ["For the fiscal year Quillfeather had revenue of 412 million dollars, up 9 percent."]},
+    DAYS[30]: {"10q": ["For the quarter Quillfeather had revenue of 108 million dollars, up 4 percent."]},
+    DAYS[45]: {"news": [BEAT, SUED]},
+    DAYS[46]: {"news": [PLAIN]},
+}
+
+
+def file_of(folder: Path) -> Path:
+    empty = {"news": [], "10k": [], "10q": []}
+    days = {day: {"prices": 40 + n % 7 + 0.25, **empty, **TEXTS.get(day, {})} for n, day in enumerate(DAYS)}
+    file = folder / "qfc.json"
+    file.write_text(json.dumps(days, indent=4))
+    return file
+
+
+def test_its_bars_news_and_filings_are_imported_and_decided_on(run: Run, tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    brought = run(
+        "import", "prices,news,filings", str(file_of(tmp_path)), "--symbol", "QFC", "--data", data, "--json"
+    ).json
+    assert [one["added"] for one in brought["files"]] == [len(DAYS), 3, 2]
+    assert len(brought["notes"]) == 1 and "adj_close" in brought["notes"][0]
+    bars = (tmp_path / "data/prices/QFC.csv").read_text().splitlines()
+    assert bars[1] == f"{DAYS[0]},40.25,40.25,40.25,40.25,40.25," and len(bars) == len(DAYS) + 1
+    news = [json.loads(line) for line in (tmp_path / "data/news/QFC.jsonl").read_text().splitlines()]
+    assert [(one["date"], one["summary"], one["sentiment"]) for one in news] == [
+        (DAYS[45], BEAT, "positive"),
+        (DAYS[45], SUED, "negative"),
+        (DAYS[46], PLAIN, None),
+    ]
+    filings = [json.loads(line) for line in (tmp_path / "data/filings/QFC.jsonl").read_text().splitlines()]
+    assert [(one["date"], one["form"]) for one in filings] == [(DAYS[20], "10-K"), (DAYS[30], "10-Q")]
+
+    window = ("--data", data, "--symbols", "QFC", "--from", DAYS[44], "--to", DAYS[48])
+    made = run("backtest", "--preset", "finmem", *window, "--json").json["run"]
+    asked = run("why", "QFC", DAYS[45], "--run", made, "--json").json["decisions"][0]["answers"]
+    questions = [message["text"] for answer in asked for message in answer["messages"]]
+    assert any("beat every estimate" in text for text in questions) and not any(PLAIN in text for text in questions)
+    kept = run("memory", "list", "--session", DAYS[46], "--run", made, "--json").json["memories"]
+    born = {(one["kind"], one["session"]) for one in kept}
+    assert {("10-K", DAYS[20]), ("10-Q", DAYS[30]), ("news", DAYS[45]), ("news", DAYS[46])} <= born
+
+    again = run(
+        "import", "prices,news,filings", str(file_of(tmp_path)), "--symbol", "QFC", "--data", data, "--json"
+    ).json
+    assert [(one["added"], one["unchanged"]) for one in again["files"]] == [(0, len(DAYS)), (0, 3), (0, 2)]
