@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,6 @@ from engine.messages.events import (
     StepStarted,
 )
 from engine.reports.documents.control_state import ControlState
-from tui.closed_sessions import ClosedSessions
 from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
 from tui.desk_requests import DeskRequests
@@ -38,7 +38,6 @@ from tui.journal_tail import Growth, JournalTail
 from tui.live import LiveBoard, live_line, order_name
 from tui.market_reading import market_view
 from tui.market_view import MarketView
-from tui.newest_closes import bring_newest_closes
 from tui.own_events import OwnEvents
 from tui.plain_text import one_line
 from tui.snapshot import Source
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from engine.app.desk_runner import DeskRunner
     from engine.app.open_desk import OpenDesk
     from engine.market.as_of import Market
+    from engine.ports import Calendar
 
 POLL_SECONDS = 1.0
 """Seconds between two looks at the journal for what other processes write."""
@@ -396,3 +396,61 @@ class DeskFollower:
 def _with_errors_of(shown: DeskState, desk: DeskState) -> DeskState:
     """A desk with the errors of the one that was shown before it."""
     return replace(desk, error=shown.error, cycle_failed=shown.cycle_failed, refusal=shown.refusal)
+
+
+class ClosedSessions:
+    """The last completed session of each calendar that a symbol of the desk trades by."""
+
+    def __init__(self) -> None:
+        self._calendars: tuple[Calendar, ...] = ()
+        self._sessions: tuple[date, ...] = ()
+
+    def were_read(self, calendars: Iterable[Calendar], now: datetime) -> None:
+        """Note those that are completed at `now` (UTC)."""
+        self._calendars = tuple(calendars)
+        self._sessions = self._completed(now)
+
+    def have_changed(self, now: datetime) -> bool:
+        """True, once, where others are completed at `now` (UTC): once, also where their data cannot be read."""
+        before, self._sessions = self._sessions, self._completed(now)
+        return before != self._sessions
+
+    def are_before(self, session: date | None) -> bool:
+        """True for a session that is later than all of them."""
+        return session is not None and session > max(self._sessions, default=session)
+
+    def _completed(self, now: datetime) -> tuple[date, ...]:
+        return tuple(calendar.last_closed(now) for calendar in self._calendars)
+
+
+LOOK_SECONDS = 1.0
+"""Seconds between two looks whether a close is missing."""
+AGAIN_SECONDS = 60.0
+"""Seconds until the second attempt to fetch one, for its bar may take a while; after each that brought nothing twice as
+long, up to LONGEST_SECONDS, for a symbol that is halted has none."""
+LONGEST_SECONDS = 600.0
+
+
+async def bring_newest_closes(
+    services: OpenDesk, busy: Callable[[], bool], read: Callable[[], Awaitable[None]], warn: Callable[[str], None]
+) -> None:
+    """Fetch missing closes until it is cancelled, and have the desk read anew with them; not while it is `busy`, for a
+    run fetches what it needs by itself. A failure is warned of once, and tried again."""
+    warned, again = "", AGAIN_SECONDS
+    while True:
+        trouble, added = "", None
+        try:
+            added = None if busy() else await services.bring_closes()
+            if added:
+                await read()
+        except (PaperdeskError, OSError) as error:
+            trouble = f"the newest closes are not known: {one_line(str(error))}"
+        if trouble and trouble != warned:
+            warn(trouble)
+        warned = trouble
+        if added is None and not trouble:
+            again = AGAIN_SECONDS
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            await asyncio.sleep(again)
+            again = AGAIN_SECONDS if added else min(LONGEST_SECONDS, 2 * again)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 from connectors.filings.document_text import essence, plain_text
-from connectors.filings.key_figures import key_figures
-from connectors.filings.submissions import (
-    ListedFiling,
-    accepted_by_header,
-    edgar_ticker,
-    read_companies,
-    read_list,
-    read_older_list,
-)
 from connectors.rate_limited_http import HttpError, RateLimitedClient, ResponseCache, json_object
 from engine.config import FilingsConfig
+from engine.domain.decimal_text import plain
 from engine.domain.market import Filing, Symbol
-from engine.errors import ConfigError, NetworkError, TryAgainLater
+from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
+from engine.program_files import program_text
 
 NO_DOCUMENT = "no main document"
 NO_TEXT = "no text in the main document"
@@ -165,3 +164,167 @@ def _document(body: bytes) -> str:
         # A page of the site's own in place of a filing; it must not be kept.
         raise ValueError("a page of sec.gov, not a filing")
     return text
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    end: date
+    days: int  # 0 for a balance at a day
+    value: Decimal
+
+
+def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Sequence[str]:
+    """One line per figure that the filing itself reported, with that of the year before where it has one.
+
+    Only facts under the filing's own accession number are read: a later restatement has another one. Raises
+    MalformedData for facts of another shape.
+    """
+    lines = []
+    for figure in _figures():
+        for concept in figure["concepts"]:
+            if reported := list(_reported(facts, concept, figure["unit"], accession)):
+                lines.append(f"{figure['label']}: {_summary(reported, figure['unit'], annual)}")
+                break
+    return lines
+
+
+@cache
+def _figures() -> list[dict[str, Any]]:
+    text = program_text(Path(__file__).with_suffix(".toml"))
+    figures: list[dict[str, Any]] = tomllib.loads(text)["figure"]
+    return figures
+
+
+def _reported(facts: Mapping[str, Any], concept: str, unit: str, accession: str) -> Iterator[_Fact]:
+    try:
+        rows = facts.get("facts", {}).get("us-gaap", {}).get(concept, {}).get("units", {}).get(unit, ())
+        for row in rows:
+            if row["accn"] == accession:
+                end = date.fromisoformat(row["end"])
+                start = date.fromisoformat(row["start"]) if "start" in row else end
+                yield _Fact(end, (end - start).days, Decimal(row["val"]))
+    except (AttributeError, TypeError, KeyError, ValueError, ArithmeticError) as error:
+        raise MalformedData(
+            f"SEC EDGAR's company facts have another shape at {concept} ({type(error).__name__}); report this"
+        ) from None
+
+
+def _summary(facts: list[_Fact], unit: str, annual: bool) -> str:
+    last = max(fact.end for fact in facts)
+    # A 10-Q reports the quarter beside the year so far, a 10-K the year, sometimes beside its last quarter.
+    choose = max if annual else min
+    now = choose((fact for fact in facts if fact.end == last), key=lambda fact: fact.days)
+    text = f"{_amount(now.value, unit)} {_period(now)}"
+    before = [f for f in facts if abs((now.end - f.end).days - 365) <= 10 and abs(f.days - now.days) <= 10]
+    if before and now.days:
+        text += f"; {_amount(before[0].value, unit)} a year earlier"
+    return text
+
+
+def _period(fact: _Fact) -> str:
+    return f"in the {fact.days + 1} days to {fact.end}" if fact.days else f"on {fact.end}"
+
+
+def _amount(value: Decimal, unit: str) -> str:
+    if unit == "USD/shares":
+        return f"{plain(value)} USD a share"
+    if abs(value) >= 1_000_000:
+        return f"{value / 1_000_000:,.1f} million USD"
+    return f"{value:,.0f} USD"
+
+
+_EASTERN = ZoneInfo("America/New_York")
+_ACCEPTED = re.compile(r"<ACCEPTANCE-DATETIME>\s*(\d{14})")
+_ACCESSION = re.compile(r"\d{10}-\d{2}-\d{6}")
+_COLUMNS = ("accessionNumber", "form", "filingDate", "acceptanceDateTime", "primaryDocument")
+_DOCUMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ -]*(/[A-Za-z0-9_][A-Za-z0-9._ -]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFiling:
+    """One entry of a company's list.
+
+    `accepted_by` (UTC) is a time at which it had been accepted for sure: the list is not exact (see
+    `accepted_by_list`), the filing's own header is.
+    """
+
+    accession: str
+    form: str
+    date: date
+    accepted_by: datetime
+    document: str
+
+
+def edgar_ticker(symbol: Symbol) -> str:
+    """A symbol in EDGAR's notation: share classes with a dash (BRK-B)."""
+    return symbol.upper().replace(".", "-").replace("/", "-")
+
+
+def read_companies(body: bytes) -> dict[str, int]:
+    """CIK of every ticker in EDGAR's list. Raises ValueError for a list of another shape."""
+    try:
+        return {row["ticker"].upper(): int(row["cik_str"]) for row in json_object(body).values()}
+    except (TypeError, KeyError, AttributeError):
+        raise ValueError("the list of tickers has another shape") from None
+
+
+def read_list(body: bytes) -> tuple[list[ListedFiling], list[tuple[str, date]]]:
+    """A company's newest filings, and the further files of its list by name, each with its last day.
+
+    Raises ValueError for another shape.
+    """
+    try:
+        filings = json_object(body)["filings"]
+        older = [(row["name"], date.fromisoformat(row["filingTo"])) for row in filings["files"]]
+        for name, _ in older:
+            if not re.fullmatch(r"CIK\d{10}-submissions-\d+\.json", name):
+                raise ValueError(f"{name[:80]!r} is no list of filings")
+        return _filings_in(filings["recent"]), older
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the list of filings has another shape ({error})") from None
+
+
+def read_older_list(body: bytes) -> list[ListedFiling]:
+    """Filings of a further file of a company's list. Raises ValueError for another shape."""
+    return _filings_in(json_object(body))
+
+
+def _filings_in(columns: Mapping[str, Any]) -> list[ListedFiling]:
+    try:
+        rows = list(zip(*(columns[name] for name in _COLUMNS), strict=True))
+        for accession, _, _, _, document in rows:
+            # Both become parts of an address.
+            if not _ACCESSION.fullmatch(accession) or (document and not _DOCUMENT.fullmatch(document)):
+                raise ValueError(f"{accession[:40]!r} with {document[:80]!r} is no filing")
+        return [
+            ListedFiling(accession, form, date.fromisoformat(day), accepted_by_list(accepted), document)
+            for accession, form, day, accepted, document in rows
+        ]
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the list of filings has another shape ({error})") from None
+
+
+def accepted_by_header(header: str) -> datetime | None:
+    """Acceptance time (UTC) of a filing's own header, which is in New York time for every company; None where it has
+    none."""
+    found = _ACCEPTED.search(header.replace("&lt;", "<").replace("&gt;", ">"))
+    if found is None:
+        return None
+    try:
+        return _from_eastern(datetime.strptime(found[1], "%Y%m%d%H%M%S"))  # noqa: DTZ007 - the zone is added next
+    except ValueError:
+        return None
+
+
+def accepted_by_list(text: str) -> datetime:
+    """Acceptance time (UTC) by the list alone.
+
+    The list's times are UTC for some companies and New York's for others, undistinguished: they are read as New York's,
+    the later of both, so never too early. Raises ValueError for an invalid time.
+    """
+    return _from_eastern(datetime.fromisoformat(text).replace(tzinfo=None))
+
+
+def _from_eastern(clock: datetime) -> datetime:
+    # Of an hour that comes twice, when summer time ends, the later one is meant.
+    return clock.replace(tzinfo=_EASTERN, fold=1).astimezone(UTC)

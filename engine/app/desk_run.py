@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from engine import places
@@ -20,20 +21,22 @@ from engine.app.memory_binding import MemoryBinding
 from engine.app.model_notes import known_of, label_after, price_notes
 from engine.app.models import ModelSet, Through, build_models
 from engine.app.rehearsal.certificate import check_rehearsed
-from engine.app.run_report import keep_report
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.market import is_crypto
 from engine.domain.model_call import UnansweredCall
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunOutcome
-from engine.errors import ConfigError, DataError, DeskHalted, PaperdeskError, gravest
+from engine.domain.run import RunKind, RunOutcome
+from engine.errors import ConfigError, DataError, DeskHalted, MissingData, PaperdeskError, gravest
 from engine.execution.controls import CyclePaused, paused
 from engine.execution.frozen_symbols import frozen_error, reasons
+from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
 from engine.lab.window import unread_series
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
 from engine.reports.documents import row_json
+from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.recorder import answer_entry
@@ -252,3 +255,28 @@ class _Run:
 
     def _notice(self, level: str, text: str) -> None:
         self._record(Noticed(self.run, self.context.clock.now(), level, text))
+
+
+def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Path | None:
+    """Write the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
+    Raises DataError where the file cannot be written."""
+    # Loaded here: whoever only reads the document stays quick.
+    from engine.reports.day_markdown import day_markdown
+
+    try:
+        entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
+    except MissingData:
+        return None
+    target = folder / _report_name(entry)
+    try:
+        places.write_whole(target, text)
+    except (ConfigError, DataError) as error:
+        raise DataError(f"the report {error}, then paperdesk report --session {entry.session}") from error
+    return target
+
+
+def _report_name(entry: RunEntry) -> str:
+    """A session's file; those of cycles within the session that follows it are numbered, those of one symbol named."""
+    if entry.kind is RunKind.SYMBOL:
+        return f"{entry.session}-{entry.symbols[0]}.md"
+    return f"{entry.session}.md" if entry.cycle <= 1 else f"{entry.session}-{entry.cycle}.md"

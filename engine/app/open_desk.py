@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 from engine import places
 from engine.app import demo_history
@@ -26,17 +28,18 @@ from engine.app.models import agent_models, build_models
 from engine.app.next_session import NO_CLOCK_TO_MOVE, move_broker_on
 from engine.app.order_cancellation import cancel_orders
 from engine.app.own_orders import order_ticket, place_order
-from engine.app.recorded_backtests import RecordedBacktests
 from engine.app.rehearsal.certificate import RehearsalCheck
+from engine.app.run_comparison import compare_runs
+from engine.app.run_export import export_run
+from engine.app.run_inventory import Wanted, named_runs, stored_runs
 from engine.app.run_spec import cost_settings, default_spec, new_run_id, with_costs
 from engine.app.runs import submit_approved
-from engine.app.session_minutes import SessionMinutes
 from engine.app.stored_memory import select_memory
 from engine.app.symbol_index import SymbolIndex
 from engine.app.waiting_orders import limited_edit
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
-from engine.domain.live import FeedMessage
+from engine.domain.live import FeedMessage, MinuteBar
 from engine.domain.market import Symbol
 from engine.domain.model_spec import ModelKind
 from engine.domain.order import OrderSize
@@ -44,7 +47,7 @@ from engine.domain.run import RunSpec
 from engine.errors import NO_DESK_SYMBOLS, CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.database import older_version, refuse_older
 from engine.journal.store import bring_up_to_date
-from engine.market.as_of import Market
+from engine.market.as_of import Market, last_opened
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.commands import (
     Edit,
@@ -58,8 +61,10 @@ from engine.reports.documents.memory import MemoryFilter, lifeline_document, lis
 from engine.reports.documents.own_order import Ticket
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.documents.set_up import Finding
 from engine.reports.settings_text import costs_text, short_costs
+from engine.reports.stored import stored_document
 from engine.services import Services
 from engine.session.schedule import next_run
 
@@ -368,3 +373,69 @@ def _label_of_models(services: Services, preset: Preset) -> tuple[str, str]:
         return build_models(services, preset).label, ""
     except CredentialsRefused as error:
         return build_models(services, preset, keys_on_demand=True).label, str(error)
+
+
+_BACKTESTS = Wanted(kind=StoredKind.BACKTEST)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedBacktests:
+    """Backtests of any day; every method reads files and takes tens of milliseconds and more."""
+
+    services: Services
+    read_only: bool = False
+    """True where journals of an older program stay as they are; each says so in place of its figures."""
+
+    def all(self) -> Sequence[StoredRun]:
+        """Every backtest, the latest first; one that cannot be read says why."""
+        return stored_runs(_BACKTESTS, read_only=self.read_only)
+
+    def document(self, run: str) -> Mapping[str, Any]:
+        """The JSON of `paperdesk backtest --json` of a run. Raises MissingData and MalformedData."""
+        return stored_document(run)
+
+    def comparison(self, runs: Sequence[str]) -> Row:
+        """The document of `paperdesk runs compare`. Raises as `compare_runs` does."""
+        return compare_runs(named_runs(self.all(), runs))
+
+    def export(self, run: str, folder: Path) -> Sequence[str]:
+        """Write a run as a new folder; return the names of its files. Raises as `export_run` does."""
+        return export_run(self.services, named_runs(self.all(), [run])[0], folder)
+
+
+NONE = "no bars within the day here: they need live data, of a paper account or the sandbox"
+
+
+class SessionMinutes:
+    """Bars of a minute, requested once a minute at most."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._kept: dict[Symbol, tuple[datetime, Sequence[MinuteBar]]] = {}
+
+    @property
+    def available(self) -> bool:
+        """True for a desk at a broker that brings data."""
+        return self._services.broker is not None and self._services.broker.registration.brings_data
+
+    def bars(self, symbol: Symbol, now: datetime) -> Sequence[MinuteBar]:
+        """The bars from the open of the session up to `now`, by the broker's time, as it had them at the beginning of
+        this minute; takes a request. Raises MissingData for a desk without live data, and before the first trade of
+        the session, and what the service raises."""
+        if not self.available:
+            raise MissingData(NONE)
+        minute = now.replace(second=0, microsecond=0)
+        kept = self._kept.get(symbol)
+        if kept is None or kept[0] != minute:
+            calendar = self._services.calendar_for(symbol)
+            begins = calendar.opens_at(last_opened(calendar, now))
+            kept = self._kept[symbol] = minute, asyncio.run(self._requested(symbol, begins, now))
+        if not kept[1]:
+            raise MissingData("no trade in this session yet")
+        return kept[1]
+
+    async def _requested(self, symbol: Symbol, first: datetime, last: datetime) -> Sequence[MinuteBar]:
+        source = None if self._services.broker is None else self._services.broker.open_data()
+        assert source is not None
+        async with aclosing(source) as service:
+            return await service.minutes(symbol, first, last)

@@ -233,7 +233,7 @@ async def test_closes_that_cannot_be_kept_are_warned_of_once_and_tried_again(
             self.attempts += 1
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tui.newest_closes.AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("tui.desk_follower.AGAIN_SECONDS", 0.01)
     desk = Full(tmp_path)
     async with running(desk=desk) as pilot:
         await until(pilot, lambda: desk.attempts > 3)

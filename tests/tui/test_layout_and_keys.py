@@ -20,8 +20,8 @@ from tui.screens.frame import Layout, layout_of
 from tui.snapshot import Snapshot
 from tui.state import DeskState, Signal
 from tui.watchlist import WatchedGroup
-from tui.widgets.column_widths import LEAST, Column, column_widths
 from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
+from tui.widgets.table import LEAST, Column, column_widths
 
 
 @given(st.integers(0, 400), st.integers(0, 200))

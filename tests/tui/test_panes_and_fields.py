@@ -14,9 +14,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tui.keys import KEYS, SCREENS
-from tui.widgets.column_widths import Column
 from tui.widgets.form_pane import FormPane
-from tui.widgets.table import Cell, Row, Table
+from tui.widgets.table import Cell, Column, Row, Table
 
 ZOOM = next(key for key in KEYS if key.id == "pane.zoom")
 AROUND = 4

@@ -20,7 +20,7 @@ from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, shown, until
 from tests.tui.real_terminal import TMUX, Terminal
-from tui import newest_closes
+from tui import desk_follower
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
 from tui.widgets.screen_bars import EventLog, StatusBar
@@ -213,7 +213,7 @@ async def test_an_app_that_only_reads_books_nothing(running: Running, sandbox: S
 async def test_a_new_accounts_prices_are_fetched_when_the_app_opens_and_closes_as_they_come(
     running: Running, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(newest_closes, "AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(desk_follower, "AGAIN_SECONDS", 0.2)
     with small_sandbox(start=datetime(2024, 3, 6, 21, 5, tzinfo=UTC)) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)

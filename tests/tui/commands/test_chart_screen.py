@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
 from engine import places
-from engine.app.session_minutes import SessionMinutes
+from engine.app.open_desk import SessionMinutes
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.live import MinuteBar

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine import places
-from engine.app.run_report import keep_report
+from engine.app.desk_run import keep_report
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError
 from engine.journal.entries import RunEntry
