@@ -147,7 +147,7 @@ async def test_an_error_as_the_first_event_of_a_stream_is_of_its_kind(
     make_model, server: FakeLLMServer, vendor: str, event: Any, kind: FailureKind, says: str
 ) -> None:
     if vendor == "anthropic" and "choices" in event:
-        return
+        pytest.skip("no event of this vendor's")
     server.play(Raw(f": keep alive\n\ndata: {json.dumps(event)}\n\n".encode(), "text/event-stream"))
     result = await make_model().answer(question(), lambda text: None)
     assert result.failure is not None

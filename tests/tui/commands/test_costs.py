@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from connectors.llm.pricing import load_prices
 from connectors.wiring.services import services
 from engine import places
 from engine.app.desk_context import Finished
@@ -167,7 +168,7 @@ def test_an_old_price_table_is_said_by_run_and_doctor(
         f'[desk]\npreset = "finvision-no-reflection"\nsymbols = {json.dumps(SYMBOLS)}\n'
         '[models]\ndefault = "openai:gpt-5.4-mini"\n'
     )
-    said = "the price table is of 2026-11-06"
+    said = f"the price table is of {load_prices().as_of}"
     assert said in run(*DAY).err
     assert any(said in note for note in run(*BACKTEST, "--json").json["notes"])
     assert said in run("doctor").out.replace("\n", " ")

@@ -170,17 +170,21 @@ def test_a_clock_set_back_is_named_and_dates_nothing(run: Run, folder_desk: Path
 
 
 def test_check_and_parity_refuse_a_fill_before_its_order(run: Run, folder_desk: Path, at: At) -> None:
-    taken = run("order", "buy", "HLXM", "--amount", "1000", "--yes", "--json").json
-    at("2025-03-13T21:00")
-    assert run("--daily").code == 0
+    assert run("order", "buy", "HLXM", "--amount", "1000", "--yes").code == 0
+    for day in ("2025-03-13", "2025-03-14"):
+        at(f"{day}T21:00")
+        assert run("--daily").code == 0
+    assert run("parity", "2025-03-13").code == 0
     with closing(sqlite3.connect(folder_desk)) as journal, journal:
         for (guard,) in journal.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             journal.execute(f"DROP TRIGGER {guard}")
-        changed = "UPDATE fills SET time = '2025-03-12T13:30:00.000000+00:00' WHERE order_id = ?"
-        assert journal.execute(changed, (taken["order"]["id"],)).rowcount == 1
+        early = "UPDATE fills SET time = '2025-03-12T13:30:00.000000+00:00'"
+        assert journal.execute(early).rowcount > 1, "of the operator's order, and of the run's"
     checked = run("journal", "check", "--json")
     assert checked.code == 65
     assert any("a fill comes after its order was sent" in fault for fault in checked.json["faults"])
+    refused = run("parity", "2025-03-13")
+    assert (refused.code, refused.err.count("\n")) == (65, 1) and "2025-03-12 13:30 UTC" in refused.err
 
 
 def test_a_halted_desk_takes_only_what_reduces_a_position(run: Run, folder_desk: Path, at: At) -> None:

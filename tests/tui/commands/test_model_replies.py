@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from connectors.llm import gate
+from connectors.llm.pricing import load_prices
 from engine import places
 from engine.app.bench import bench as bench_module
 from engine.journal.reader import JournalReader
@@ -230,5 +231,6 @@ def test_prices_of_the_table_carry_its_date(service: Answering, run: Run) -> Non
     known = {"openai": "gpt-4", "anthropic": "claude-opus-5"}[service.vendor]
     configure(service, known)
     done = run(*COMMANDS["backtest"]).json["model"]
-    assert done["prices_as_of"] == "2026-11-06" and done["training_cutoff"].startswith("202")
-    assert "prices of 2026-11-06" in " ".join(run("report", "--run", RUN).out.split())
+    as_of = str(load_prices().as_of)
+    assert done["prices_as_of"] == as_of and done["training_cutoff"].startswith("202")
+    assert f"prices of {as_of}" in " ".join(run("report", "--run", RUN).out.split())
