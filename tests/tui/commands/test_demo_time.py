@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run
 from tests.tui.conftest import opened, shown, until
 from tui.bridge import HALTED
 from tui.commands.app import open_desk
+from tui.desk_follower import DeskFollower
 from tui.invocation import Invocation
 from tui.screens.confirm import ConfirmScreen
 from tui.snapshot import Snapshot
@@ -65,15 +67,28 @@ def few(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fresh
 
 
-async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(run: Run, few: Path) -> None:
+async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(
+    run: Run, few: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = await asyncio.to_thread(run, "status", "--json")
     assert first.code == 0 and decided() == []
+    there, read = threading.Event(), DeskFollower._try_to_read
+
+    async def late(follower: DeskFollower, desk: OpenDesk) -> None:
+        if follower.unread:
+            await asyncio.to_thread(there.wait)
+        await read(follower, desk)
+
+    monkeypatch.setattr(DeskFollower, "_try_to_read", late)
     async with opened() as pilot:
         await shown(pilot)
         assert datetime(2025, 3, 11, 0, 0, 1, tzinfo=UTC) <= view(pilot).now  # type: ignore[operator]
         assert view(pilot).now < datetime(2025, 3, 12, 0, 0, 1, tzinfo=UTC)  # type: ignore[operator]
         assert {quote.session for quote in view(pilot).market.quotes} == {SESSIONS[0]}  # type: ignore[union-attr]
         assert "next session" in str(pilot.app.screen.query_one(Hints).render())
+        for key in ("5", "1"):
+            await pilot.press(key)
+            await until(pilot, lambda: "press n to run the first cycle" in screen(pilot))
         moments = set[tuple[date, date]]()
 
         def ended(session: date) -> bool:
@@ -86,10 +101,20 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(run:
             await (pilot.press("n") if number else pilot.press("r"))
             assert pilot.app.last_command == f"paperdesk {twin}"  # type: ignore[attr-defined]
             await until(pilot, lambda session=session: ended(session))  # type: ignore[misc]
-            await until(pilot, lambda session=session: view(pilot).desk.books.session == session)  # type: ignore[misc]
+            if not number:  # its end is not read yet: another one would come beside older books
+                await pilot.press("n")
+                assert "a cycle is running already" in [one.message for one in pilot.app._notifications]
+                there.set()
+            await until(pilot, lambda session=session: getattr(view(pilot).desk.books, "session", None) == session)
             await until(pilot, lambda: not pilot.app.bridge._follower.unread)  # type: ignore[attr-defined]
         assert moments and all(books == prices for books, prices in moments), "no prices beside older books"
-        await pilot.press("9")
+        present = view(pilot)
+        await pilot.press("left_curly_bracket", "right_curly_bracket")
+        await until(pilot, lambda: pilot.app.bridge.playback.arrived and view(pilot).desk.session == SESSIONS[2])  # type: ignore[attr-defined]
+        past = view(pilot)
+        assert past.market is not None and past.market.quotes == present.market.quotes  # type: ignore[union-attr]
+        assert "WRNN-USD" in {quote.symbol for quote in past.market.quotes}, "a coin's session ends at midnight"
+        await pilot.press("backslash", "9")
         await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n goes on" in screen(pilot))
         clock = view(pilot).now
         await pilot.press("r")

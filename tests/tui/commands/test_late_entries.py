@@ -177,6 +177,42 @@ def test_a_watch_halts_the_desk_where_a_position_changes_behind_its_back(
     assert run("order", "buy", "TMBK", "--amount", "500", "--yes").code == 79
 
 
+def test_a_watch_that_is_to_compare_nothing_leaves_the_account_alone_between_its_runs(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("--daily").code == 0
+    after_close(sandbox)
+    sandbox.advance("20m")  # to the time at which the watch runs the desk
+    monkeypatch.setattr(desk_watch, "LOCAL_CHECKS", 0.01)
+    monkeypatch.setenv("PAPERDESK_WATCH__CHECK_EVERY", "0")
+
+    def asked(path: str) -> int:
+        return int(sandbox.state()["requests"].get(f"GET {path}", 0))
+
+    async def watch() -> None:
+        waits = asyncio.Event()
+
+        def publish(event: Event) -> None:
+            if isinstance(event, Noticed) and event.text.startswith("next: "):
+                ordered(sandbox, "ORVL", "3")
+                sandbox.advance("open")
+                sandbox.advance("20m")
+                waits.set()
+
+        watching = asyncio.create_task(DeskWatch(services(load_config(places.config_file()).config), publish).run())
+        await waits.wait()
+        compared, clocks = asked("/v2/positions"), asked("/v2/clock")
+        while asked("/v2/clock") < clocks + 20:  # it is at work
+            await asyncio.sleep(0.01)
+        assert asked("/v2/positions") == compared
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+
+    asyncio.run(watch())
+    assert run("status", "--json").json["halted"] is None
+
+
 @pytest.mark.slow
 def test_a_crypto_fee_that_is_entered_a_day_later_is_expected_until_then(run: Run, open_broker: OpenBroker) -> None:
     server = open_broker(

@@ -97,19 +97,19 @@ def test_what_a_killed_run_has_decided_is_sent_once_by_whoever_comes_next(run: R
         assert {one.outcome for one in reader.runs() if str(one.session) == NEXT} == {"done"}
 
 
-def test_an_order_of_its_own_waits_while_the_others_are_decided_and_is_sent_once_it_is_approved(
-    run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_order_of_its_own_waits_beside_the_others_and_is_sent_once_it_is_approved(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A desk that begins buys two symbols at that close."""
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
-    monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
     monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
     waiting = alone(run, "ORVL", "--json").json
     assert waiting["outcome"] == "waiting" and len(waiting["waiting"]) == 1
     rest = run("--daily", "--session", NEXT, "--json").json
-    # The others are held that day.
-    assert rest["outcome"] == "done" and _states(run) == {"ORVL": "intended"}
-    assert run("approve", "ORVL").code == 0
-    assert _states(run) == {"ORVL": "acknowledged"}
+    assert rest["outcome"] == "waiting" and _states(run) == {"ORVL": "intended", "HLXM": "intended"}
+    for done, symbol in enumerate(("ORVL", "HLXM")):
+        assert run("approve", symbol).code == 0
+        assert _states(run) == {"ORVL": "acknowledged", "HLXM": "acknowledged" if done else "intended"}
 
 
 def test_a_pause_and_a_halt_keep_it_from_deciding(run: Run, desk: Path) -> None:

@@ -82,3 +82,24 @@ def test_what_stopped_trading_before_is_still_sold(run: Run, fresh: Path, tmp_pa
     (sold,) = [trade for trade in found["trades"] if trade["side"] == "SELL"]
     assert (sold["symbol"], sold["session"]) == ("AAA", str(THURSDAY))
     assert any("AAA stop" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("how", [RULE, ("--preset", "finvision", "--model", "offline")])
+def test_an_order_that_waits_for_a_trade_ends_with_the_window(
+    run: Run, fresh: Path, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    """Nothing is traded in the two sessions of the window."""
+    last = FIRST + timedelta(days=1)
+    folder = folder_to(tmp_path / "data", last)
+    file = folder / "prices" / "AAA.csv"
+    head, *rows = file.read_text().splitlines()
+    traded = [row if row < str(FIRST) else row.rpartition(",")[0] + ",0" for row in rows]
+    file.write_text("\n".join([head, *traded]) + "\n")
+    found = played(run, folder, "AAA", last, *how)
+    assert found["trades"] == []
+    (waited,) = [note for note in found["notes"] if "its order waited" in note]
+    assert f"AAA was not traded on {FIRST}" in waited and "expired (the window ended" in waited
+    if "--preset" in how:
+        (made,) = [one for one in run("decisions", "--json").json["decisions"] if one["action"] == "BUY"]
+        (order,) = run("why", "AAA", made["session"], "--json").json["decisions"][0]["orders"]
+        assert order["state"] == "expired"
