@@ -110,11 +110,12 @@ def agent_jobs(services: Services, bench: PricesBench) -> list[Job]:
 
 
 def _variants(preset: Preset) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The agent as it is, without a step, and (one that decides on the portfolio) with every other input and window of
-    Table 6; each with what it changes in the run, which keeps the whole preset."""
+    """The agent as it is, without a step that it has, and (one that decides on the portfolio) with every other input
+    and window of Table 6; each with what it changes in the run, which keeps the whole preset."""
     yield "", {}
     for title, step in ABLATIONS:
-        yield title, {"without": (step,)}
+        if step in preset.steps:
+            yield title, {"without": (step,)}
     for shown, window in product(INPUTS, WINDOWS) if preset.decision == "portfolio" else ():
         portfolio = preset.portfolio.model_copy(update={"input": shown, "window": window})
         if portfolio != preset.portfolio:

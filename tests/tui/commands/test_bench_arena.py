@@ -170,6 +170,11 @@ def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_thei
     assert all("closes of the last 5 sessions" in one.messages[0].text and not one.charts for one in answers)
     again = run("why", CSI[0], "2024-01-05", "--run", document["runs"][3], "--redecide", "--json").json
     assert again["same_throughout"]
+    # Another kind of agent has no such inputs, and is left without the steps that it has.
+    other = run(*asked, "--preset", "finvision", "--models", "offline", "--ablations", "--json").json["ours"]
+    assert {one["row"] for one in other if one["table"] in (6, 8)} == {
+        *("finvision, offline", "finvision, offline, without charts")
+    }
     text = " ".join(run(*asked).out.split())
     assert "Table 8: two CSI stocks" in text and "GPT4o, falling paper -5.86 -13.77 -0.21 -0.50 -0.021" in text
 
