@@ -19,6 +19,7 @@ from engine.agents.text import Sentence, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.decision import Action, Outcome
 from engine.domain.recollection import Recollection
+from engine.domain.text import counted
 from engine.errors import InvariantBroken
 from engine.market.moves import PriceMove
 
@@ -108,8 +109,8 @@ class HighLevelView(ChartedView):
 
     def summary(self) -> str:
         """The view in a few words."""
-        trades = f"{len(self.chart.markers)} trades on the chart"
-        return f"{len(self.outcomes)} outcomes, {trades}{cut_note(self.lessons)}"
+        trades = counted(len(self.chart.markers), "trade")
+        return f"{len(self.outcomes)} outcomes, {trades} on the chart{cut_note(self.lessons)}"
 
     @property
     def decided(self) -> frozenset[date]:
