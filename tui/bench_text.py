@@ -198,7 +198,10 @@ def _asked(bench: Bench, width: int) -> Iterator[str]:
         tokens = ", tokens unknown" if use.uncounted_calls else tokens
         known = row_json.fields(use, "training_cutoff", "prices_as_of")
         cost = f"{cost}{row_json.price_words(known)}{row_json.cutoff_words(known)}"
-        said = f"{use.spec}: {counted(use.calls, 'call')}, {use.cached_calls:,} of them recorded{tokens}, {cost}"
+        lost = f"{use.abstentions:,} without an answer, {use.refusals:,} of them refused"
+        figures = counted(sum(bench.unresolved.get(use.spec, {}).values()), "figure")
+        calls = f"{use.spec}: {counted(use.calls, 'call')}, {use.cached_calls:,} of them recorded{tokens}"
+        said = f"{calls}, {cost}; {lost}; {figures} that stand nowhere in what was given"
         yield from _indented("- ", said, width)
 
 

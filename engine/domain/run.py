@@ -205,6 +205,7 @@ class ModelUse:
 
     spec: the models, as they are named.
     calls, cached_calls: answers of models, and recorded answers that cost nothing.
+    abstentions, refusals: questions that no valid answer came to, and those that a vendor refused to answer.
     input_tokens, output_tokens: as far as they were counted; cached_input_tokens is the part of the input that a
         service read from its cache, reasoning_tokens the part of the output that a model wrote for itself.
     uncounted_calls: calls whose tokens the service did not tell.
@@ -221,6 +222,7 @@ class ModelUse:
     calls: int = 0
     cached_calls: int = 0
     abstentions: int = 0
+    refusals: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0

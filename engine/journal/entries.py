@@ -48,7 +48,8 @@ class RunEntry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallCost:
     """One call of a model by its cost in USD, None where the price is unknown; latency in seconds. `kind` and
-    `estimated` are those of a call that no agent got an answer from."""
+    `estimated` are those of a call that no agent got an answer from; `refused` is one that the vendor refused to
+    answer."""
 
     agent: str
     model: str
@@ -62,6 +63,7 @@ class CallCost:
     reasoning_tokens: int = 0
     kind: str = ""
     estimated: bool = False
+    refused: bool = False
 
     @property
     def line(self) -> str:

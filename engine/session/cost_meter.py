@@ -8,7 +8,7 @@ from datetime import datetime
 
 from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.domain.decision import DecisionKey
-from engine.domain.model_call import PREFLIGHT, UnansweredCall
+from engine.domain.model_call import PREFLIGHT, FailureKind, UnansweredCall
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
 from engine.journal.entries import AnswerEntry, CallCost, UnansweredEntry
@@ -16,7 +16,7 @@ from engine.messages.events import AgentAnswered
 from engine.messages.from_values import agent_answered
 
 COUNTS = (
-    *("calls", "cached_calls", "abstentions", "preflight_calls", "failed_calls", "estimated_calls"),
+    *("calls", "cached_calls", "abstentions", "refusals", "preflight_calls", "failed_calls", "estimated_calls"),
     *("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
@@ -44,6 +44,7 @@ class CostMeter:
             reasoning_tokens=usage.reasoning_tokens,
             cost=result.cost,
             latency=result.latency,
+            refused=result.failure is not None and result.failure.kind is FailureKind.REFUSED,
         )
         self.goes_on([call])
 
@@ -78,6 +79,7 @@ class CostMeter:
                 estimated_calls=int(call.estimated),
                 cached_calls=int(call.cached),
                 abstentions=int(call.abstained),
+                refusals=int(call.refused),
                 input_tokens=call.input_tokens,
                 output_tokens=call.output_tokens,
                 cached_input_tokens=call.cached_input_tokens,

@@ -34,12 +34,20 @@ def bench(note: str = "of the test") -> Bench:
         calls=1200,
         cached_calls=200,
         abstentions=3,
+        refusals=2,
         input_tokens=2_000_000,
         output_tokens=150_000,
         cost=Decimal("2.175"),
     )
     cells = tuple(cell for cell in agent_cells(rows, table) if cell.symbol == "AAPL")
-    return Bench(name="finagent", cells=cells, notes=("a note",), runs=("bench-1",), models=(use,))
+    return Bench(
+        name="finagent",
+        cells=cells,
+        notes=("a note",),
+        runs=("bench-1",),
+        models=(use,),
+        unresolved={use.spec: {"decision": 7}},
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -70,6 +78,7 @@ def test_what_the_models_were_asked_and_cost_is_said_at_the_end() -> None:
     text = "\n".join(lines(bench("x" * 30), 80, True))
     assert "openai:gpt-5.4-mini: 1,200 calls, 200 of them recorded" in text
     assert "2,000,000 tokens in, 150,000 out" in " ".join(text.split()) and "$2.1" in text
+    assert "3 without an answer, 2 of them refused; 7 figures" in " ".join(text.split())
     assert "a note" in text and "bench-1" in text
     # Only cells that the paper prints are counted; of ours, one ratio is undefined.
     printed = sum(len(t.cells) for t in published("finagent")[1:]) // 6 - 4 * 6

@@ -51,9 +51,8 @@ def check_options(name: str, given: Collection[str]) -> None:
     foreign = {"memory": OTHERS, "arena": arena, "recall": TEXTS, "tradinggpt": ()}.get(name, OWN)
     wrong = [key for key in foreign if key in given]
     if wrong:
-        words = {"first": "from", "last": "to", "params": "param", "trials": "tune", "folder": "data"}
-        named = ", ".join(f"--{words.get(key, key).replace('_', '-')}" for key in wrong)
-        raise click.UsageError(f"bench {name} takes no {named}")
+        options = {one.name: one.opts[0] for one in click.get_current_context().command.params}
+        raise click.UsageError(f"bench {name} takes no {', '.join(options[key] for key in wrong)}")
 
 
 def study_memory(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -45,6 +46,7 @@ from engine.reports.comparison import (
     spreads,
 )
 from engine.reports.documents.research import Bench
+from engine.reports.documents.unresolved import unresolved_by_agent
 from engine.reports.model_averages import averages
 from engine.reports.performance import BENCHMARK, owner_books, unmeasured
 from engine.services import Services, SpendingLimit, Spent
@@ -234,6 +236,7 @@ def _with_agents(
         notes.append("rules decide otherwise than a model would: beside the paper's agents they reproduce nothing")
     if made.equal_repeats:
         notes.append("offline answers alike every time: its rows were run once, and repeats would be equal")
+    results = [one.result for one in played.values() if one.result is not None]
     rest = sum(not played.keys() >= set(row.jobs) for row in made.rows)
     interrupted = ""
     if rest:
@@ -244,7 +247,8 @@ def _with_agents(
         averages=tuple(a for table in prepared.tables for a in averages(table, made.agents.models, bench.cells)),
         notes=(*bench.notes, *notes),
         runs=tuple(made.jobs[n].spec.run for n, one in played.items() if one.result is not None and made.jobs[n].keep),
-        models=tuple(_used(one.result.model for one in played.values() if one.result is not None)),
+        models=tuple(_used(result.model for result in results)),
+        unresolved=_unresolved(results),
         interrupted=interrupted,
     )
 
@@ -303,6 +307,16 @@ def _used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
         if use is not None:
             meters.setdefault(use.spec, CostMeter(use.spec, use.training_cutoff, use.prices_as_of)).add(use)
     return (meter.use for meter in meters.values())
+
+
+def _unresolved(results: Iterable[Result]) -> Mapping[str, Mapping[str, int]]:
+    """Figures of decisions that stand in no source, by model and agent."""
+    found: dict[str, Counter[str]] = {}
+    for result in results:
+        if result.model is not None:
+            told = unresolved_by_agent(result.test.decisions, result.model)
+            found.setdefault(result.model.spec, Counter()).update(told)
+    return found
 
 
 _NEWS_GAP = timedelta(days=30)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import date
 
 from engine.conventions.catalog import convention
@@ -31,6 +31,7 @@ class Bench:
     notes: remarks on the whole of it.
     runs: ids of runs with a journal.
     models: calls and cost by model.
+    unresolved: figures that stand in no source, by model and agent.
     interrupted: what was not done, empty where all was.
     """
 
@@ -42,6 +43,7 @@ class Bench:
     notes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     models: tuple[ModelUse, ...] = ()
+    unresolved: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     interrupted: str = ""
 
 
@@ -125,9 +127,7 @@ def bench_document(bench: Bench) -> Row:
             for pair in bench.pairs
         ],
         **row_json.fields(bench, "notes", "runs"),
-        "models": [
-            {**row_json.model_use(one), "cost": None if one.cost is None else str(one.cost)} for one in bench.models
-        ],
+        "models": [_model(one, bench.unresolved.get(one.spec, {})) for one in bench.models],
         "interrupted": bench.interrupted or None,
     }
 
@@ -139,6 +139,11 @@ def _curves(curves: Sequence[RowCurve]) -> Iterator[Row]:
         days = sorted({day for one in own for day in one.points})
         rows = {one.row: [one.points.get(day) for day in days] for one in own}
         yield {"table": table, "symbol": symbol, "sessions": list(map(str, days)), "rows": rows}
+
+
+def _model(use: ModelUse, unresolved: Mapping[str, int]) -> Row:
+    told = {"refusals": use.refusals, "unresolved_figures": sum(unresolved.values())}
+    return {**row_json.model_use(use, unresolved), "cost": None if use.cost is None else str(use.cost), **told}
 
 
 def _cell(cell: Cell) -> Row:

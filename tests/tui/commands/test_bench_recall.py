@@ -35,8 +35,12 @@ def test_every_ranking_is_measured_on_the_same_questions(run: Run, few: str) -> 
         (("--symbols", "ORVL"), 65),
         (("--repeats", "3"), 2),
         (("--models", "offline"), 2),
+        (("--preset", "desk"), 2),
+        (("--strategy", "macd"), 2),
+        (("--param", "fast=6"), 2),
     ],
 )
 def test_what_cannot_be_measured_is_one_line(run: Run, fresh: object, arguments: tuple[str, ...], code: int) -> None:
     said = run("bench", "recall", *arguments)
     assert said.code == code and said.err.count("\n") == 1, said.err
+    assert code == 65 or f" takes no {arguments[0]};" in said.err, "the option as it was typed"

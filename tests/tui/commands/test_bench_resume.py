@@ -19,6 +19,9 @@ import pytest
 from connectors.llm import gate
 from engine import places
 from engine.app.bench import bench as bench_module
+from engine.domain.decision import Decision
+from engine.journal.entries import CallCost
+from engine.journal.reader import JournalReader
 from tests.connectors.wiring.short_bench import short_tables, write_folder
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run, Said
@@ -36,9 +39,10 @@ ACTIONS = (("BUY", 6, "strong uptrend"), ("BUY", 9, "strong uptrend"), ("HOLD", 
 
 class Trader(FakeLLMServer):
     """Answers every agent of finvision, each question in its own way; `last` is the number of the last question that is
-    answered, the others find the service gone."""
+    answered, the others find the service gone; `refused` are numbers of questions that it will not answer."""
 
     last = 10**6
+    refused = frozenset[int]()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,6 +54,8 @@ class Trader(FakeLLMServer):
             if len(self.requests) > self.last:
                 return Fail(402, "no credit is left")
             self.answered[json.dumps(body["messages"])] += 1
+            if len(self.requests) in self.refused:
+                return Say(text="I will not.", ending="refused", tokens_in=1000, tokens_out=100)
         return Say(text=json.dumps(_answer(body)), tokens_in=1000, tokens_out=100)
 
 
@@ -197,3 +203,26 @@ def test_a_bench_is_not_gone_on_with_by_another_model(bench: Callable[..., Said]
     configure(service, model="near:m2")
     refused = bench("--resume", name)
     assert refused.code == 2 and "near:m1 answered, and near:m2 would by now" in refused.err
+
+
+def test_what_a_model_refused_and_made_up_is_counted_beside_its_calls_and_cost(
+    bench: Callable[..., Said], service: Trader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.refused = frozenset({5, 9})
+    told = {**ANSWERS["position_size"], "explanation": "Earnings came to 31,415.9 million, so buy."}
+    monkeypatch.setitem(ANSWERS, "position_size", told)
+    done = bench("--keep")
+    (model,) = done.json["models"]
+    assert model["spec"] == "near:m1" and Decimal(model["cost"]) == pytest.approx(
+        len(service.requests) * CALL, abs=CALL
+    )
+    calls, decisions = list[CallCost](), list[Decision]()
+    for run in done.json["runs"]:
+        with JournalReader(places.run_journal(run)) as journal:
+            calls += journal.calls(run)
+            decisions += journal.decisions(run, part="test")
+    assert model["refusals"] == model["abstentions"] == sum(call.refused for call in calls)
+    assert model["refusals"] >= 2, "two, and the rows to which those answers were given again"
+    figures = sum(len(made.unresolved_figures) for made in decisions)
+    assert model["unresolved_figures"] == figures > 5
+    assert sum(agent["unresolved_figures"] for agent in model["agents"].values()) == figures
