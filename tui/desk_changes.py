@@ -9,6 +9,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.run import RunKind, RunOutcome
+from engine.domain.text import first_few
 from engine.messages import events
 from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
 from tui import amounts
@@ -105,10 +106,9 @@ def _run_started(state: DeskState, event: RunStarted) -> DeskState:
     """A run that goes on keeps its answers; another one begins anew."""
     goes_on = event.run == state.run
     kind = {RunKind.INTRADAY: "cycle within the session", RunKind.SYMBOL: "run"}.get(event.kind, f"{event.kind} run")
-    more = f" and {len(event.symbols) - 4} more" if len(event.symbols) > 4 else ""
-    more += " alone" if event.kind is RunKind.SYMBOL else ""
-    symbols = ", ".join(event.symbols[:4]) or "no symbol, for all are decided,"
-    text = f"{kind} of {symbols}{more} {'goes on' if goes_on else 'begins'}"
+    alone = " alone" if event.kind is RunKind.SYMBOL else ""
+    symbols = first_few(event.symbols, 4) or "no symbol, for all are decided,"
+    text = f"{kind} of {symbols}{alone} {'goes on' if goes_on else 'begins'}"
     state = _logged(state, event, "info", text)
     log_from = state.log_from or event.run
     state = replace(

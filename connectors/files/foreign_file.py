@@ -115,13 +115,15 @@ class ForeignFile:
             raise MalformedData(f"{self._source}: every row was dropped ({why}); {self._columns_told()}")
         return list(self._counts)
 
-    def dropped(self, symbol: Symbol) -> tuple[Dropped, ...]:
-        """Dropped rows by reason; rows of other symbols count with the first one."""
+    def dropped(self, symbol: Symbol, noted: Collection[str] = ()) -> tuple[Dropped, ...]:
+        """Dropped rows by reason but those that a note names; rows of other symbols count with the first one."""
         counts = self._counts[symbol]
         if symbol == next(iter(self._counts)):
             nobody = self._others[""]
             counts = counts + Counter({OTHER_SYMBOL: self._others.total() - nobody, NO_SYMBOL: nobody})
-        return tuple(Dropped(self._source.name, why, count) for why, count in sorted(counts.items()))
+        return tuple(
+            Dropped(self._source.name, why, count) for why, count in sorted(counts.items()) if why not in noted
+        )
 
     def unread_money(self, read: Collection[str]) -> Iterator[str]:
         """Notes on columns with amounts other than zero that may be money, of which none is among those `read`."""
@@ -136,8 +138,8 @@ class ForeignFile:
             if paid and (rare or any(word in name for word in MONEY)):
                 where = f"{self._unit} {self._all[paid[0]].line}: {texts[paid[0]][:20]}"
                 yield (
-                    f"the column {column} was not read; it is not zero in {len(paid)} of {len(amounts)} rows "
-                    f"({where}): import actions from the file too, or name the column with --map dividend={column}"
+                    f"column {column} was not read, but has amounts in {len(paid)} of {len(amounts)} rows ({where}): "
+                    f"run `import actions` on this file too, or map the column with --map dividend={column}"
                 )
 
     def need(self, fields: Sequence[str], what: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from connectors.files.reading import Reading
 from connectors.files.rows import number
 from engine.domain.fetched import Imported
 from engine.domain.market import ActionKind, CorporateAction, Dropped, Symbol
+from engine.domain.text import counted, first_few
 
 _LOT = 100
 """Shares of a lot in which Chinese exchanges count the volume."""
@@ -42,12 +43,11 @@ _NOT_SUSPENDED = ("", "0", "0.0", "false", "f", "n", "no", "none", "nan", "否",
 _NOT_TRADED = ("0", "0.0", "false", "f", "n", "no", "否")
 _NOT_TRADED_WORDS = ("停牌", "suspend", "halt", "pause")
 """Values, and words in them, of a column of trading states for days that were not traded."""
-_NAMED = 3  # how many days a note lists
 
-NO_PRICES = "a row without prices"
-SUSPENDED = "a row that the file marks as suspended"
-ROUNDED = "with prices outside of the day's range by rounding, put onto its bounds"
-TWICE = "a row that stands there already"
+NO_PRICES = "no prices"
+SUSPENDED = "marked as suspended"
+ROUNDED = "clamped to the day's range: prices outside it by a rounding error"
+TWICE = "repeated"
 NO_ACTION = "no ex-date"
 NO_KIND = "neither a split nor a cash dividend"
 
@@ -88,7 +88,8 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
     if is_only:
         foreign.notes.append("one price a day: it is open, high, low, close and adj_close, and trades fill at it")
     foreign.notes += [
-        f"{len(days)} {'' if why == ROUNDED else 'left out: '}{why} ({_days(days)})" for why, days in noted.items()
+        f"{counted(len(days), 'row')} {'' if why == ROUNDED else 'left out: '}{why} ({first_few(days)})"
+        for why, days in noted.items()
     ]
     foreign.notes += sorted(lots)
     for symbol in symbols:
@@ -101,20 +102,15 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
         more = len(merged) - len(old)
         missing = sessions_without_bar(symbol, bars, reading.calendar_for(symbol))
         foreign.notes += (
-            [f"{symbol}: no bar, where there are earlier and later ones ({_days(missing)})"] if missing else ()
+            [f"{symbol}: no bar, where there are earlier and later ones ({first_few(missing)})"] if missing else ()
         )
         yield Planned(
             symbol=symbol,
-            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol)),
+            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol, noted=noted)),
             write=writing(path, prices_text(bars), needed=same < len(added)),
             bars=bars,
             own_bars=[added[day] for day in sorted(added)],
         )
-
-
-def _days(days: Sequence[date]) -> str:
-    more = f" and {len(days) - _NAMED} more" if len(days) > _NAMED else ""
-    return f"{', '.join(map(str, days[:_NAMED]))}{more}"
 
 
 def _suspended(row: Row) -> bool:

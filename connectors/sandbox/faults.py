@@ -243,9 +243,9 @@ def _checked(document: dict[str, Any]) -> dict[str, Any]:
 def _check_change(kind: str, change: Mapping[str, Any]) -> None:
     known = _CHANGES.get(kind, {})
     for name, value in change.items():
-        if name in known:
+        if name in known and value is not None:  # null is a value that a broker may send
             _like(name, value, known[name])
-        elif kind == "bar":
+        elif name not in known and kind == "bar":
             raise invalid(f"a bar has no {name[:40]!r}; it has {', '.join(known)}")
 
 

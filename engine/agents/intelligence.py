@@ -19,7 +19,7 @@ from engine.agents.text import Prose, Sentence
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import HORIZON_TYPES, PRICE, RetrievalType
-from engine.domain.text import counted
+from engine.domain.text import counted, first_few
 from engine.market.moves import SessionMove
 
 READERS_ITEMS = 12
@@ -158,8 +158,7 @@ class MarketIntelligence(Answer):
         judged = {item.id for item in self.items}
         unjudged = [item.number for item in view.items if item.number not in judged]
         if unjudged:
-            more = f" and {len(unjudged) - 20} more" if len(unjudged) > 20 else ""
-            return f"items leaves out {', '.join(unjudged[:20])}{more}; judge every item"
+            return f"items leaves out {first_few(unjudged, 20)}; judge every item"
         texts = self.queries.texts
         return "queries are alike; write one of its own for every type" if len(set(texts.values())) < len(texts) else ""
 

@@ -35,6 +35,12 @@ def counted(count: int, noun: str, several: str = "") -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {several or f'{noun}s'}"
 
 
+def first_few(items: Sequence[object], most: int = 3) -> str:
+    """The first of some items on a line, with how many more there are: a, b, c and 2 more."""
+    more = f" and {len(items) - most:,} more" if len(items) > most else ""
+    return f"{', '.join(map(str, items[:most]))}{more}"
+
+
 def listed(sessions: Sequence[str], most: int = 10) -> str:
     """Sessions on a line: each of a few, of more than `most` the first, the last and how many there are."""
     if len(sessions) <= most:

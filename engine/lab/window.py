@@ -10,6 +10,7 @@ from engine.conventions.catalog import Convention, convention
 from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, RunSpec
+from engine.domain.text import first_few
 from engine.errors import UsageError
 from engine.market.as_of import Market
 from engine.market.coverage import Coverage, check_coverage
@@ -86,8 +87,8 @@ def data_notes(spec: RunSpec, market: Market, covered: Mapping[Symbol, Coverage]
     for symbol, covers in covered.items():
         rounded = [day for day in market.histories[symbol].rounded if day <= spec.last]
         if rounded:
-            days = f"{rounded[0]}" + (f" and {len(rounded) - 1} more" if len(rounded) > 1 else "")
-            yield f"{symbol}: prices outside of the day's range by rounding were put onto its bounds: {days}"
+            days = first_few(rounded, 1)
+            yield f"{symbol}: prices outside the day's range by a rounding error were clamped to it: {days}"
         if covers.starts_late:
             yield f"{symbol} begins to trade on {covers.first}, inside the window"
         if covers.ends_early:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 
 from engine.domain.market import PriceHistory
+from engine.domain.text import first_few
 from engine.errors import MalformedData, MissingData, StaleData, UsageError
 from engine.market.symbol_days import DayState, days_without_bar
 from engine.ports import Calendar
-
-_NAMED = 3  # how many sessions an error lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +75,5 @@ def _raise_outside(history: PriceHistory, first: date, last: date) -> None:
 
 
 def _listed(days: Sequence[date]) -> str:
-    more = f" and {len(days) - _NAMED} more" if len(days) > _NAMED else ""
     noun = "session" if len(days) == 1 else f"{len(days)} sessions:"
-    return f"{noun} {', '.join(str(day) for day in days[:_NAMED])}{more}"
+    return f"{noun} {first_few(days)}"

@@ -15,6 +15,7 @@ from itertools import pairwise
 from math import gcd, log
 
 from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory
+from engine.domain.text import first_few
 
 USUAL_RATIOS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 80, 100, 150, 200)
 """Ratios of splits (new shares for an old one, or old ones for a new), near which a jump is taken for one."""
@@ -37,7 +38,6 @@ _VISIBLE = 1.2
 """The smallest ratio that shows in the bars at the open of an ex-date."""
 _DIGITS = range(2, 7)
 """Decimals of dividends: the fewest with which one fits."""
-_NAMED = 3  # how many actions a sentence lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +75,14 @@ class Implied:
         for kind in (ActionKind.DIVIDEND, ActionKind.SPLIT):
             found = [one for one in self.missing if one.kind is kind and first <= one.ex_date <= last]
             if found:
-                named = _listed([f"{one.ex_date} {one.value:f}" for one in found])
+                named = first_few([f"{one.ex_date} {one.value:f}" for one in found])
                 yield (
                     f"{symbol}: adj_close implies {len(found)} {kind}{'s' if len(found) > 1 else ''} that the actions "
                     f"lack ({named}): `paperdesk import actions --from-adjusted --symbol {symbol}` derives them"
                 )
         unclear = [str(day) for day in self.unclear if first <= day <= last]
         if unclear:
-            days = _listed(unclear)
+            days = first_few(unclear)
             yield f"{symbol}: adj_close implies other actions than there are, and does not tell them: {days}"
 
 
@@ -203,8 +203,3 @@ def _jumps(history: PriceHistory, row: int, ratio: float) -> bool:
     small to tell."""
     gap = log(history.open[row] / history.close[row - 1])
     return 1 / _VISIBLE < ratio < _VISIBLE or abs(gap + log(ratio)) < abs(gap)
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return f"{', '.join(texts[:_NAMED])}{more}"

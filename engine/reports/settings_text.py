@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.domain.decimal_text import plain
 from engine.domain.market import is_crypto
+from engine.domain.text import first_few
 
 Settings = Mapping[str, Any]
 MOST_CHANGES = 8
@@ -51,9 +52,8 @@ def version_text(settings: Settings) -> str:
 def changed_text(changed: Mapping[str, Any]) -> str:
     """The settings that are not those of the run before."""
     rows = changed["settings"]
-    told = [f"{row['setting']} ({_short(row['before'])}, then {_short(row['now'])})" for row in rows[:MOST_CHANGES]]
-    more = f" and {len(rows) - MOST_CHANGES} more" if len(rows) > MOST_CHANGES else ""
-    return f"since {changed['since']}: {', '.join(told)}{more}"
+    told = [f"{row['setting']} ({_short(row['before'])}, then {_short(row['now'])})" for row in rows]
+    return f"since {changed['since']}: {first_few(told, MOST_CHANGES)}"
 
 
 def _short(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.text import first_few
 from tui.commands.options import DAY, json_option, key_values, listed
 from tui.console import show, show_document
 from tui.invocation import Invocation, desk_options
@@ -265,8 +266,7 @@ def _fetched_lines(one: Fetched) -> Iterator[str]:
     yield from (f"  left out: {drop.count:,} ({drop.reason})" for drop in one.dropped)
     yield from (f"  left out: {why}" for why in one.impossible.values())
     if one.missing:
-        more = f" and {len(one.missing) - 5:,} more" if len(one.missing) > 5 else ""
-        yield f"  no bar, where there are earlier and later ones: {', '.join(map(str, one.missing[:5]))}{more}"
+        yield f"  no bar, where there are earlier and later ones: {first_few(one.missing, 5)}"
 
 
 def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:
