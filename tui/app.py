@@ -8,12 +8,13 @@ import re
 import signal
 import sys
 import threading
-import time
 from functools import cached_property, partial
 from importlib import import_module
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rich.console import Console
 from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -21,12 +22,9 @@ from textual.constants import TEXTUAL_ANIMATIONS
 
 from engine import places
 from tui.app_settings import THEMES, AppSettings, keep_theme
-from tui.direct_output import writing_at_once
-from tui.key_first import KeyFirst, noting_keys
 from tui.keys import DESK, KEYS, OPS, SCREENS
 from tui.leaving import terminal_is_gone
 from tui.pixels import Pixels
-from tui.screen_loop import give_way
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
 from tui.snapshot import Place, Snapshot
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from textual.app import SystemCommand
     from textual.dom import DOMNode
     from textual.driver import Driver
+    from textual.filter import LineFilter
     from textual.screen import Screen
     from textual.theme import Theme
 
@@ -51,15 +50,11 @@ if TYPE_CHECKING:
     from tui.deep_link import Link
     from tui.demo_opening import DemoOpening
     from tui.desk_follower import DeskOpener
-    from tui.garbage import Collections
     from tui.set_up_offer import SetUpOffer
     from tui.snapshot import Source
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
-
-TYPING, WHILE_TYPING = 1.0, 0.8
-"""Seconds after a key in which somebody types, and between two refreshes then: a key that meets one waits for it."""
 
 LEAVE_WITHIN = 1.8
 """Seconds that quitting waits for the engine."""
@@ -75,8 +70,6 @@ READ_ONLY = "read-only: nothing is changed from here"
 AFTER_FIRST_PAINT = ("tui.bridge", "tui.demo_opening", "tui.announcement")
 """Modules that are imported once the first screen is painted, in a thread: with them comes much of the engine."""
 
-OTHER_STYLES = Path(__file__).with_name("screens.tcss")
-
 
 def _load(screen: str) -> Screen[None]:
     """Import a screen, given as `module:class`."""
@@ -89,8 +82,7 @@ class PaperdeskApp(App[str]):
     """Paperdesk in a terminal. Its return value is a line about what was still at work, empty for nothing."""
 
     TITLE = "Paperdesk"
-    CSS_PATH = "app.tcss"
-    """Styles of the first screen; those of the others are read after it."""
+    CSS_PATH = ["app.tcss", "screens.tcss"]
     DEFAULT_MODE = DESK
     # Classes by the rows of the terminal, as the style sheet knows them: a dialog makes do with few.
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
@@ -114,16 +106,14 @@ class PaperdeskApp(App[str]):
         link: Link | None = None,
         settings: AppSettings | None = None,
         leaving: Callable[[], None] = lambda: None,
-        garbage: Collections | None = None,
         pixels: Pixels = Pixels.CELLS,
     ) -> None:
         """`first` gives the journal that is shown before the desk is open, `images` is the folder for screenshots,
         `plain` keeps to ASCII, `options` are the global options of the command, for those that the app runs beside
         itself; with `cycle` a cycle runs as soon as the desk is open, `link` is the place that is shown then,
-        `settings` its colours and keys. `leaving` is called when it begins to end; `garbage` is collected where nobody
-        is there, None where that is Python's alone. `pixels` is the way in which the terminal shows pictures."""
+        `settings` its colours and keys. `leaving` is called when it begins to end. `pixels` is the way in which the
+        terminal shows pictures."""
         self._leaving = leaving
-        self._garbage = garbage
         self._ended = False
         self.settings = settings = settings or AppSettings()
         self.set_up = None if settings.read_only else set_up
@@ -146,18 +136,16 @@ class PaperdeskApp(App[str]):
         self._begun = False
         """True once the desk is being opened."""
         self._images = images
-        self._styled_at = -1
-        self._opened: set[str] = set()
-        """The screens that were opened once; they stay."""
-        self._pressed = self._refreshed = 0.0
-        """When the last key came, and the last refresh."""
+        self._pressed = False
+        """True once somebody has pressed a key."""
         self._unbegun = ""
-        self._answers: tuple[object, ...] = ()
-        """The shown state of everything that a key may change: a change of it is shown at once."""
         self._place: Place | None = None
         """The place of a history that is shown; None in the present."""
-        self.key_first = KeyFirst()
+        self.tell_terminal: Callable[[str], object] = bool
+        """Writes to the terminal what is no painting."""
         super().__init__()
+        self._traceback = StringIO()
+        self.error_console = Console(file=self._traceback)  # whoever runs it says what went wrong
         self.animation_level = "none"
         for theme in THEMES.values():
             self.register_theme(theme)
@@ -165,10 +153,11 @@ class PaperdeskApp(App[str]):
         self.stylesheet = ParsedOnce(variables=self.get_css_variables())
         self.set_keymap(settings.keymap)
         self.set_class(plain, "-plain")
+        self._plain: list[LineFilter] = []
         if plain:
             from tui.widgets.plain_filter import PlainCharacters
 
-            self._filters.append(PlainCharacters())
+            self._plain.append(PlainCharacters())
 
     @cached_property
     def bridge(self) -> Bridge:
@@ -195,8 +184,18 @@ class PaperdeskApp(App[str]):
         return Announcer()
 
     def get_driver_class(self) -> type[Driver]:
-        """The driver of the terminal: it tells of a key as soon as it is read, and writes at once what is painted."""
-        return noting_keys(writing_at_once(super().get_driver_class()))
+        """The driver of the terminal, by which that is told of orders that wait."""
+
+        class Telling(super().get_driver_class()):  # type: ignore[misc]
+            def __init__(self, app: PaperdeskApp, **more: Any) -> None:
+                super().__init__(app, **more)
+                app.tell_terminal = self.write
+
+        return Telling
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """The last steps of painting: Textual's own, and on a terminal of plain characters ours."""
+        return [*super().get_line_filters(), *self._plain]
 
     def snapshot(self) -> Snapshot:
         """Everything that screens show now; nothing before the desk is being opened."""
@@ -209,29 +208,10 @@ class PaperdeskApp(App[str]):
                 asyncio.get_running_loop().add_signal_handler(number, self.call_later, self.action_quit)
 
     def on_mount(self) -> None:
-        """Read the other styles, and start the engine, once the desk has been painted."""
+        """Start the engine once the desk has been painted."""
         self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))
-        self.call_after_refresh(self._read_other_styles)
         self.call_after_refresh(self.run_worker, self._begin_with_engine)
-
-    def refresh_css(self, animate: bool = True) -> None:
-        """Style everything anew where colours have changed. A screen that opens is styled as its widgets are mounted;
-        Textual would parse all style sheets for it twice."""
-        stack, current = self.screen_stack, self._css_update_count
-        if self._styled_at == current and all(screen._css_update_count in (-1, current) for screen in stack[-1:]):
-            for screen in stack[-1:]:
-                screen._css_update_count = current
-            return
-        self._styled_at = current
-        super().refresh_css(animate)
-
-    def _read_other_styles(self) -> None:
-        self.stylesheet.read(OTHER_STYLES)
-        self.stylesheet.parse()
-        if self.current_mode != DESK or len(self.screen_stack) > 1:  # a key was quicker
-            self._styled_at = -1
-            self.refresh_css()
 
     def _keep_theme(self, theme: Theme) -> None:
         """Keep the theme that was chosen, unless the configuration sets one."""
@@ -247,18 +227,15 @@ class PaperdeskApp(App[str]):
 
     def _begin(self) -> None:
         self._begun = True
-        if self._garbage is not None:
-            self._garbage.begin()
         self.bridge.start()
         if self._cycle:
             from engine.messages.commands import RunCycle
 
             if refused := self.bridge.send(RunCycle()):
                 self.notify(refused, markup=False, timeout=8)
-        self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_unless_key_waits)
+        self.set_interval(1 / REFRESHES_PER_SECOND, self._refresh_screen)
         terminal = sys.__stdin__.fileno() if sys.__stdin__ is not None and not self.is_headless else None
         if terminal is not None and os.isatty(terminal):
-            self.key_first.terminal = terminal
             self.set_interval(LOOKS_AT_TERMINAL, partial(self._leave_with_terminal, terminal))
 
     def _leave_with_terminal(self, terminal: int) -> None:
@@ -268,11 +245,7 @@ class PaperdeskApp(App[str]):
     async def on_event(self, event: events.Event) -> None:
         """Note that somebody is there, whatever was pressed or clicked."""
         if isinstance(event, events.Key | events.MouseDown):
-            self._pressed = now = time.monotonic()
-            if self._garbage is not None:
-                self._garbage.key_pressed(now)
-            if not isinstance(event, events.Key) or self._is_text(event):
-                self.key_first.begun()  # no action follows
+            self._pressed = True
             if self._begun:
                 self.bridge.visited()
                 self.demo.pressed(event.key if isinstance(event, events.Key) else "")
@@ -282,14 +255,6 @@ class PaperdeskApp(App[str]):
         """Do what a key would that a text names, in a widget or in its border."""
         if action := clicked_action(event):
             await self.run_action(action, self.screen)
-
-    def _is_text(self, event: events.Key) -> bool:
-        """True for a key that goes into a field."""
-        return self.focused is not None and self.focused.check_consume_key(event.key, event.character)
-
-    def _refresh_unless_key_waits(self) -> None:
-        if not self.key_first.waits:
-            self._refresh_screen()
 
     def _show_stop(self, stop: Stop) -> None:
         """Show what the film of a demo desk stops at."""
@@ -324,24 +289,18 @@ class PaperdeskApp(App[str]):
         return self.bridge.snapshot()
 
     def _refresh_screen(self) -> None:
-        now, view = time.monotonic(), self._next_view()
-        if self._garbage is not None:
-            self._opened.add(self.current_mode)
-            self._garbage.tick(now, (len(self._opened), view.services is not None))
+        view = self._next_view()
         if self._unbegun != (unbegun := self.bridge.unbegun):
             self._unbegun = unbegun
             if unbegun and self.current_mode not in (DESK, OPS):  # those have the log
                 self.notify(unbegun, markup=False, timeout=6)
         self._lead_into_set_up(view.trouble)
-        answers = view.busy, view.starting, view.trouble, view.place, view.controls
-        if answers == self._answers and now - self._pressed < TYPING and now - self._refreshed < WHILE_TYPING:
-            return
-        self._refreshed, self._answers, self._place = now, answers, view.place
+        self._place = view.place
         stack = self.screen_stack  # what lies under a page that is being read goes on; empty while closing
         if stack and isinstance(stack[0], FramedScreen):
             stack[0].show_view(view)
-            if (announced := self._announcer.notification(view)) and self._driver is not None:
-                self._driver.write(announced)
+            if announced := self._announcer.notification(view):
+                self.tell_terminal(announced)
             if self._arrival is not None and self._arrival.goes_on(self):
                 self._arrival = None
 
@@ -353,20 +312,12 @@ class PaperdeskApp(App[str]):
             self._led = True
             self.call_later(begin_set_up, self, self.set_up.after(trouble))
 
-    def post_display_hook(self) -> None:
-        """Have the terminal written to before the rest of the work is done."""
-        self.key_first.painted()
-        if not self.is_headless:
-            give_way()
-
     @property
-    def bug(self) -> Exception | None:
-        """The exception that ended the app."""
-        return self._exception
-
-    def _fatal_error(self) -> None:
-        """Close the app; whoever runs it says what went wrong, once the terminal is as it was."""
-        self._close_messages_no_wait()
+    def bug(self) -> str:
+        """The traceback of the exception that ended the app, without the values of its variables, among which keys may
+        be; empty for none."""
+        lines = self._traceback.getvalue().splitlines()
+        return "\n".join(line for line in lines if line[2:3] not in tuple("╭│╰")) if self.return_code else ""
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """List what the palette runs."""
@@ -386,7 +337,6 @@ class PaperdeskApp(App[str]):
         ):
             self.notify(READ_ONLY, timeout=3)
             return True
-        self.key_first.begun()
         return await super().run_action(action, default_namespace, namespaces)
 
     def reopen(self, *, cycle: bool) -> None:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from tui.app_settings import AppSettings
     from tui.bridge import Bridge
     from tui.demo_opening import DemoOpening
-    from tui.key_first import KeyFirst
     from tui.pixels import Pixels
     from tui.set_up_offer import SetUpOffer
     from tui.snapshot import Snapshot
@@ -27,10 +26,6 @@ class DeskApp(Protocol):
     @property
     def demo(self) -> DemoOpening:
         """The opening of a demo desk."""
-
-    @property
-    def key_first(self) -> KeyFirst:
-        """The newest key, on its way to its answer."""
 
     options: Sequence[str]
     last_command: str

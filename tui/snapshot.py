@@ -118,14 +118,6 @@ class Snapshot:
         return "the desk is not open" if self.trouble else OPENING
 
 
-def moment_of(view: Snapshot) -> object:
-    """The moment that the parts of a snapshot are of: another one as soon as the record, its books or its market go
-    on. A price of the feed is no other moment."""
-    books = view.desk.books
-    market = None if view.market is None else tuple(quote.session for quote in view.market.quotes)
-    return view.sources[:1], market, None if books is None else (books.session, books.since, books.cash)
-
-
 def circumstances(view: Snapshot) -> frozenset[str]:
     """The circumstances that keys depend on, as their table names them."""
     found = {"running": any(one.running for one in view.backtests)}

@@ -7,12 +7,13 @@ import secrets
 import shlex
 import signal
 import sys
-from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from string import Template
+from tempfile import NamedTemporaryFile
 from typing import ClassVar
+from weakref import WeakSet
 
 from aiohttp import web
 from textual_serve import server
@@ -62,89 +63,36 @@ class Guard:
         return secrets.compare_digest(text.encode(errors="replace"), self._token.encode())
 
 
-class _Said(asyncio.StreamReader):
-    """The standard error of an app, which is kept here: textual-serve would write it to its own terminal, twice where
-    the app could not begin."""
-
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        super().__init__()
-        self._reader = reader
-        self.text = ""
-
-    async def read(self, n: int = -1) -> bytes:
-        """Wait for the end, and return nothing."""
-        self.text = (await self._reader.read()).decode(errors="replace").strip()
-        return b""
-
-
 class _App(AppService):
-    """An app of a page. Its process has ended, and the pipes to it are closed, once it is stopped: what is still open
-    when the server ends would complain of that. What it says as it ends is shown on the page, and here.
+    """An app of a page. What it says as it ends is shown on the page, and here: textual-serve would write it to its own
+    terminal, twice where the app could not begin."""
 
-    ending: the ends of apps that are not over. They go on where the wait for one is cut short, as by the server's end
-        just after that of a page.
-    """
+    opened: ClassVar[WeakSet[_App]] = WeakSet()
 
-    ending: ClassVar[set[asyncio.Future[None]]] = set()
-    _said: _Said | None = None
-
-    async def stop(self) -> None:
-        """Have the app end, and wait until it has."""
-        end = asyncio.ensure_future(self._stop())
-        self.ending.add(end)
-        end.add_done_callback(self.ending.discard)
-        await asyncio.shield(end)
-
-    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        process = await super()._open_app_process(width, height)
-        assert process.stderr is not None
-        process.stderr = self._said = _Said(process.stderr)
-        return process
+    async def start(self, width: int, height: int) -> None:
+        """Have the app begin, with its standard error in a file."""
+        self.opened.add(self)
+        with NamedTemporaryFile(delete=False) as said:
+            self._said = Path(said.name)
+        self.command += f" 2>{shlex.quote(said.name)}"
+        await super().start(width, height)
 
     async def run(self) -> None:
-        """Run the app to its end."""
+        """Run the app to its end, and close the pipe to it: the server's end would complain of it."""
         await super().run()
-        if self._process is not None and self._said is not None:
-            await self._process.wait()
-            if text := self._said.text:
-                print(text, file=sys.stderr, flush=True)
-                lines = "\r\n".join([*(printable(line) for line in text.splitlines()), "", REOPEN])
-                with suppress(ConnectionError, RuntimeError):  # the page was closed before
-                    await self.remote_write_bytes(f"\r\n{lines}".encode())
-
-    async def _stop(self) -> None:
-        await super().stop()
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-            await self._process.wait()
-            with suppress(ConnectionError):  # the app was first
-                await self._process.stdin.wait_closed()
-
-
-class Terminals:
-    """Handler of the websockets of open pages, each of which has an app; the server's end is the end of all of them."""
-
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
-        self._open: set[asyncio.Task[web.StreamResponse]] = set()
-
-    async def __call__(self, request: web.Request) -> web.StreamResponse:
-        """Serve a page until it is closed, its app ends, or the server does."""
-        page = asyncio.ensure_future(self._handler(request))
-        self._open.add(page)
-        try:
-            return await page
-        finally:
-            self._open.discard(page)
+        self.stdin.close()
+        text = self._said.read_text(encoding="utf-8", errors="replace").strip()
+        self._said.unlink()
+        if text:
+            print(text, file=sys.stderr, flush=True)
+            lines = "\r\n".join([*(printable(line) for line in text.splitlines()), "", REOPEN])
+            with suppress(ConnectionError, RuntimeError):  # the page was closed before
+                await self.remote_write_bytes(f"\r\n{lines}".encode())
 
     async def end(self) -> None:
-        """Have every app end, and wait for that. A server that shuts down reads nothing more of what pages answer: this
-        comes before."""
-        for page in self._open:
-            page.cancel()
-        for tasks in (self._open, _App.ending):
-            if tasks:
-                await asyncio.wait(tasks, timeout=CLOSE_WITHIN)
+        """Have the app end, and its page."""
+        await self.stop()
+        await self.remote_close()
 
 
 async def serve(command: Sequence[str], port: int, ready: Callable[[str], None]) -> None:
@@ -153,12 +101,11 @@ async def serve(command: Sequence[str], port: int, ready: Callable[[str], None])
     token = secrets.token_urlsafe(32)
     server.AppService = _App  # type: ignore[attr-defined]  # it makes them by this name
     guard, apps = Guard(token), server.Server(shlex.join(command), host=LOOPBACK)
-    terminals = Terminals(apps.handle_websocket)
     app = web.Application(middlewares=[web.middleware(guard)])
     app.add_routes(
         [
             web.get("/", _page),
-            web.get("/ws", terminals),
+            web.get("/ws", apps.handle_websocket),
             web.get("/download/{key}", apps.handle_download),
             web.static("/static", apps.statics_path),
         ]
@@ -177,7 +124,9 @@ async def serve(command: Sequence[str], port: int, ready: Callable[[str], None])
         ready(f"http://{LOOPBACK}:{guard.port}/?token={token}")
         await ended.wait()
     finally:
-        await terminals.end()
+        # A server that shuts down reads nothing more of what pages answer: this comes before.
+        if ends := [asyncio.ensure_future(one.end()) for one in _App.opened]:
+            await asyncio.wait(ends, timeout=CLOSE_WITHIN)
         await runner.cleanup()
 
 

@@ -1,15 +1,14 @@
 """From key to paint: alone, beside a cycle, beside a backtest, and beside fifty symbols at ten ticks a second.
 
 The real program on a terminal of 120 x 40; a key goes to another symbol and is answered once the chart names that.
-Beside a load the 95th percentile is at most RATIO times that without it in the same run, and at most LIMIT. The time
-that a cycle's key takes to answer is measured too. What the program waited for a core is printed beside each figure:
-where others work on the machine, that is most of it. Run as `python -m tests.bench.bench_keys`.
+Beside a load the 95th percentile is compared with that without it in the same run. The time that a cycle's key takes to
+answer is measured too. What the program waited for a core is printed beside each figure: where others work on the
+machine, that is most of it. Run as `python -m tests.bench.bench_keys`.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,10 +19,6 @@ from tests.bench.app_in_terminal import AppInTerminal, app, configured
 
 KEYS = 240
 """Keys for each figure."""
-RATIO, LIMIT, GOAL = 1.5, 0.050, 0.025
-ANSWER = 0.1
-"""Seconds in which `r` and `n` answer."""
-
 
 Taken = tuple[float, float]
 """Seconds from a key to its paint, and those in which the program waited for a core."""
@@ -52,6 +47,14 @@ def key_times(opened: AppInTerminal, symbols: Sequence[str], go_on: Callable[[],
     return times
 
 
+def ended(journal: Path) -> int:
+    """The runs of a desk that have ended."""
+    from engine.journal.reader import JournalReader
+
+    with JournalReader(journal) as reader:
+        return sum(run.outcome is not None for run in reader.runs())
+
+
 class Cycles:
     """Cycles of a demo desk, the next session's as soon as the one before has ended."""
 
@@ -61,15 +64,11 @@ class Cycles:
 
     def go_on(self) -> None:
         """Begin the next one unless one is at work."""
-        from engine.journal.reader import JournalReader
-
-        with JournalReader(self._journal) as reader:
-            ended = sum(run.outcome is not None for run in reader.runs())
-        if ended >= self._asked:
+        if (runs := ended(self._journal)) >= self._asked:
             self._opened.rest(0.5)  # it is written down before the desk is ready for the next
             self._opened.press("n")
             self._opened.rest(0.5)
-            self._asked = ended + 1
+            self._asked = runs + 1
 
 
 def on_the_demo() -> dict[str, list[Taken]]:
@@ -85,8 +84,9 @@ def on_the_demo() -> dict[str, list[Taken]]:
         with app(home) as opened:
             opened.until("ORVL 1D")
             opened.rest(2)
+            before = ended(journal)
             found["n, the first cycle"] = [taken(opened, "n", "Cycle")]
-            opened.until("run done")
+            opened.rest(120, lambda: ended(journal) > before)
             opened.rest(2)
             found["r"] = [taken(opened, "r", "Cycle")]
             opened.until("is decided already")
@@ -118,36 +118,29 @@ def on_a_ticking_desk() -> dict[str, list[Taken]]:
     return found
 
 
-def show(found: dict[str, list[Taken]]) -> bool:
-    """Print figures; the first one of them that says `alone` is what those after it are compared with. True where all
-    are within the limits."""
-    alone, good = 0.0, True
+def show(found: dict[str, list[Taken]]) -> None:
+    """Print figures; the first one of them that says `alone` is what those after it are compared with."""
+    alone = 0.0
     for name, times in found.items():
         if len(times) == 1:
             (took, waited), *_ = times
-            good &= took <= ANSWER
-            print(
-                f"  {name:26}{took * 1000:6.1f} ms, {waited * 1000:.1f} of them waiting (at most {ANSWER * 1000:.0f})"
-            )
+            print(f"  {name:26}{took * 1000:6.1f} ms, {waited * 1000:.1f} of them waiting")
             continue
         all_of_it, own = [took for took, _ in times], [took - waited for took, waited in times]
         late = quantiles(all_of_it, n=20)[-1]
         alone = late if name.startswith("alone") else alone
-        good &= late <= LIMIT and late <= RATIO * alone
         print(
             f"  {name:26}p50 {median(all_of_it) * 1000:6.1f}  p95 {late * 1000:6.1f} ms, {late / alone:.2f} times that"
             f" alone; without waiting p50 {median(own) * 1000:5.1f}  p95 {quantiles(own, n=20)[-1] * 1000:5.1f}"
         )
-    return good
 
 
-def main() -> int:
-    """Print all figures; 1 where one is beyond its limit."""
-    limits = f"p95 at most {RATIO} times that alone and {LIMIT * 1000:.0f} ms, goal {GOAL * 1000:.0f}"
-    print(f"\nFrom key to paint ({limits}; load of the machine before: {os.getloadavg()[0]:.1f})", flush=True)
-    good = [show(on_the_demo()), show(on_a_ticking_desk())]
-    return 0 if all(good) else 1
+def main() -> None:
+    """Print all figures."""
+    print(f"\nFrom key to paint (load of the machine before: {os.getloadavg()[0]:.1f})", flush=True)
+    show(on_the_demo())
+    show(on_a_ticking_desk())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

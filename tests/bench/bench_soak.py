@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.bench.app_in_terminal import AppInTerminal, app, configured
-from tui.garbage import QUIET
 
 EVENTS, DAYS = 100_000, 10
 FIRST_EVENTS, FIRST_DAYS = 20_000, 2
@@ -72,7 +71,7 @@ def looked_at(opened: AppInTerminal) -> None:
     for key in f"{KEYS}1":
         opened.press(key)
         opened.rest(0.4)
-    opened.rest(QUIET + 2)  # what was set aside is collected once nobody presses a key
+    opened.rest(2)
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
 """How long a person waits: `--help`, a look at the desk, a finished daily run, the app's first paint, an arena in it.
 
 Each is a fresh process, the median of several. First paint is the time from the start of the process to the first
-frame on a terminal of 120 x 40 that shows the watchlist's frame, at most PAINT seconds; an arena's is from the key to
-its last day. Beside it stands, measured in turns, that of a Textual app of one word: what Python and Textual take on
-this machine now. No heavy library is imported before the first paint: the app that says so notes when it imports what.
+frame on a terminal of 120 x 40 that shows the watchlist's frame; an arena's is from the key to its last day. Beside it
+stands, measured in turns, that of a Textual app of one word: what Python and Textual take on this machine now. No heavy
+library is imported before the first paint: the app that says so notes when it imports what.
 Run as `python -m tests.bench.bench_startup`.
 """
 
@@ -27,7 +27,7 @@ from tests.bench.app_in_terminal import configured
 
 REPO = Path(__file__).resolve().parent.parent.parent
 ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
-REPEATS, PAINT = 7, 0.4
+REPEATS = 7
 HEAVY = ("lancedb", "pyarrow", "pandas", "matplotlib", "openai", "anthropic", "optuna", "numpy", "plotext", "pydantic")
 NOTING = """
 import sys, time
@@ -129,7 +129,7 @@ def _environment(home: str) -> dict[str, str]:
 
 
 def main() -> int:
-    """Prints medians beside what was aimed at."""
+    """Prints medians; 1 where a heavy library is imported before the first paint."""
     print("\nWaiting (median of fresh processes)")
     with tempfile.TemporaryDirectory() as home:
         configured(Path(home))
@@ -137,24 +137,22 @@ def main() -> int:
         process(home, "arena", "--agents", "controls", "--days", "250")
         arena = (b"", b"Watchlist"), (b"8", b"day 250 of 250")
         rows = (
-            ("paperdesk --help", 0.15, lambda: process(home, "--help")),
-            ("paperdesk status", 0.25, lambda: process(home, "status")),
-            ("paperdesk --daily, finished", 0.6, lambda: process(home, "--daily")),
-            ("first paint of the app", PAINT, lambda: first_paint(home)),
-            ("  after a change of its settings", PAINT, lambda: first_paint(changed(home))),
-            ("paperdesk arena --help", 0.25, lambda: process(home, "arena", "--help")),
-            ("an arena of 250 days in it", 1.0, lambda: paints(home, *arena)[1]),
+            ("paperdesk --help", lambda: process(home, "--help")),
+            ("paperdesk status", lambda: process(home, "status")),
+            ("paperdesk --daily, finished", lambda: process(home, "--daily")),
+            ("first paint of the app", lambda: first_paint(home)),
+            ("  after a change of its settings", lambda: first_paint(changed(home))),
+            ("paperdesk arena --help", lambda: process(home, "arena", "--help")),
+            ("an arena of 250 days in it", lambda: paints(home, *arena)[1]),
         )
-        late = False
-        for name, aim, measure in rows:
+        for name, measure in rows:
             times = [measure() for _ in range(REPEATS)]
-            late |= aim == PAINT and median(times) > PAINT
-            print(f"  {name:30}{median(times):7.3f} s   (best {min(times):.3f}, aim {aim})")
+            print(f"  {name:30}{median(times):7.3f} s   (best {min(times):.3f})")
         peer, times = beside_smallest(home)
         print(f"  first paint beside that of a Textual app of one word: {times:.2f} times its {peer:.3f} s")
         loaded = sorted({*loaded_by_then(home), *loaded_by_then(changed(home))})
         print(f"  heavy libraries before the first paint: {', '.join(loaded) or 'none'} (of {', '.join(HEAVY)})")
-    return 1 if loaded or late else 0
+    return 1 if loaded else 0
 
 
 if __name__ == "__main__":

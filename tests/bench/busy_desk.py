@@ -25,8 +25,6 @@ def main(events: int, report: Path) -> None:
     from engine.journal.writer import JournalWriter
     from engine.messages.events import Event
     from tui.app import PaperdeskApp
-    from tui.garbage import keep_collections_short
-    from tui.screen_loop import run_app
 
     class Busy(FakeDesk):
         """A desk of very many cycles in one."""
@@ -47,9 +45,8 @@ def main(events: int, report: Path) -> None:
                     report.write_text(str(sent))
                     await asyncio.sleep(PAUSE)
 
-    garbage = keep_collections_short()
     with TemporaryDirectory() as folder:
-        run_app(PaperdeskApp(lambda: Busy(Path(folder)), short, images=Path(folder), garbage=garbage))
+        PaperdeskApp(lambda: Busy(Path(folder)), short, images=Path(folder)).run()
 
 
 if __name__ == "__main__":

@@ -15,14 +15,11 @@ def main(per_second: int) -> None:
     from fake_desk import FakeDesk
 
     from tui.app import PaperdeskApp
-    from tui.garbage import keep_collections_short
-    from tui.screen_loop import run_app
 
-    garbage = keep_collections_short()
     with TemporaryDirectory() as folder:
         desk = FakeDesk(Path(folder), symbols=SYMBOLS)
         desk.feed = Ticker(per_second)
-        run_app(PaperdeskApp(lambda: desk, short, images=Path(folder), garbage=garbage))
+        PaperdeskApp(lambda: desk, short, images=Path(folder)).run()
 
 
 if __name__ == "__main__":

@@ -24,8 +24,6 @@ async def drawn(pilot: Pilot[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -
     with monkeypatch.context() as patch:
         patch.setattr(Widget, "refresh", noted)
         for _ in range(3):
-            if mode == "desk":
-                pilot.app.screen._at_once = True  # type: ignore[attr-defined]
             pilot.app._refresh_screen()  # type: ignore[attr-defined]
             # As where time goes on, by which a snapshot is another one each time.
             pilot.app.screen.show_view(pilot.app.snapshot())  # type: ignore[attr-defined]

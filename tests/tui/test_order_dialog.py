@@ -10,7 +10,6 @@ import pytest
 from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SOLD, FakeDesk
 from test_live_prices_shown import FakeFeed
-from textual.drivers.headless_driver import HeadlessDriver
 from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -208,12 +207,12 @@ async def test_an_order_that_begins_to_wait_is_announced_once(
     running: Running, asking: FakeDesk, monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     written: list[str] = []
-    monkeypatch.setattr(HeadlessDriver, "write", lambda driver, data: written.append(data))
     asking.notify = wanted
     new = Order(
         id="new", symbol="CCC-USD", side=BOUGHT.side, session=SESSION, notional=Decimal(900), reason="\x1b]0;x\x07"
     )
     async with running(desk=asking) as pilot:
+        pilot.app.tell_terminal = written.append  # type: ignore[attr-defined]
         await until(pilot, lambda: len(stands(pilot)) == 3)
         assert not any("\x1b]9" in text for text in written), "those that wait already are on the screen"
         with JournalWriter(asking.journal) as writer:

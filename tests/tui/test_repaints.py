@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -13,19 +11,13 @@ from typing import Any
 import pytest
 from conftest import Running, shown, until
 from fake_desk import NOW, FakeDesk
-from textual import events
 from textual.content import Content
-from textual.dom import DOMNode
 from textual.pilot import Pilot
-from textual.screen import Screen
 from textual.widgets import Static
 
 from tui.app import PaperdeskApp
 from tui.chart_data import ChartData
-from tui.keys import SCREENS
 from tui.market_view import at_prices
-from tui.screens.desk import DeskScreen
-from tui.screens.frame import FramedScreen
 from tui.screens.reading import ReadingScreen
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
@@ -77,59 +69,6 @@ async def test_only_rows_that_changed_are_drawn_again(
         assert table._natural[1] < len("123,456,789.00"), "for other rows it is fitted anew"
 
 
-async def test_a_refresh_shows_one_part_of_the_desk(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running() as pilot:
-        await shown(pilot)
-        screen = pilot.app.screen
-        assert isinstance(screen, DeskScreen)
-        took: list[str] = []
-        for widget in (Table, CandleChart):
-            show = widget.show
-
-            def noted(one: Any, *what: Any, show: Any = show) -> None:
-                took.append(one.id)
-                show(one, *what)
-
-            monkeypatch.setattr(widget, "show", noted)
-        turns = []
-        for _ in range(3):
-            took.clear()
-            pilot.app._refresh_screen()  # type: ignore[attr-defined]
-            turns.append(tuple(took))
-        assert set(turns) == {("watchlist",), ("chart",), ("positions", "orders")}
-        took.clear()
-        screen.show_at_once()
-        assert took == ["watchlist", "chart", "positions", "orders"]
-
-
-async def test_a_refresh_waits_for_keys_but_not_with_what_they_changed(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running() as pilot:
-        app, shows = pilot.app, list[str]()
-        assert isinstance(app, PaperdeskApp)
-        await pilot.press("z")
-        view = app.bridge.snapshot()
-        monkeypatch.setattr("tui.app.TYPING", 3600.0)
-        monkeypatch.setattr("tui.app.WHILE_TYPING", 3600.0)
-        monkeypatch.setattr(app.bridge, "snapshot", lambda: view)
-        app._refreshed = 0.0
-        app._refresh_screen()
-        monkeypatch.setattr(app.screen, "show_view", lambda view: shows.append("view"))
-        app._refreshed = app._pressed = time.monotonic()
-        app._refresh_screen()
-        assert shows == []
-        view = replace(view, busy=True)
-        app._refresh_screen()
-        assert shows == ["view"], "a cycle that a key asked for is shown at once"
-        app._refreshed -= 2 * 3600.0
-        app._refresh_screen()
-        assert shows == ["view"] * 2, "keys that follow each other do not keep the screen from being refreshed"
-        monkeypatch.setattr("tui.app.WHILE_TYPING", 0.0)
-        app._refresh_screen()
-        assert shows == ["view"] * 3
-
-
 async def test_a_cycle_is_shown_as_begun_by_the_key_itself(
     running: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -178,26 +117,6 @@ async def test_charts_at_live_prices_are_made_when_they_are_shown(
     assert made == [f"{symbols[0]} 1D"]
 
 
-async def test_the_widgets_of_a_screen_that_opens_are_styled_once(
-    running: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    again: list[str] = []
-    update = DOMNode.update_node_styles
-
-    def noted(node: DOMNode, animate: bool = True) -> None:
-        if isinstance(node, Screen) and node.query(".pane"):
-            again.append(type(node).__name__)
-        update(node, animate)
-
-    monkeypatch.setattr(DOMNode, "update_node_styles", noted)
-    async with running() as pilot:
-        for mode, (key, _, _) in SCREENS.items():
-            await pilot.press(key)
-            await until(pilot, lambda wanted=mode: pilot.app.current_mode == wanted)  # type: ignore[misc]
-            await shown(pilot)
-    assert again == []
-
-
 async def test_a_long_text_is_wrapped_a_part_at_a_time(running: Running) -> None:
     def lines(word: str, count: int) -> Content:
         return Content("\n".join(f"{word} {n}" for n in range(count)))
@@ -219,27 +138,3 @@ async def test_a_long_text_is_wrapped_a_part_at_a_time(running: Running) -> None
         assert page.query(Static).first().content.plain.count("\n") == 0, "long lines take long to wrap"  # type: ignore[union-attr]
         page.write(lines("short", 2))
         await until(pilot, lambda: text() == lines("short", 2).plain)
-
-
-class Wanted(events.Event, bubble=False):
-    """An event of the test's own."""
-
-
-@pytest.mark.parametrize("kind", [FramedScreen, ReadingScreen])
-async def test_between_two_events_of_a_screen_others_have_their_turn(
-    running: Running, monkeypatch: pytest.MonkeyPatch, kind: type[Screen[None]]
-) -> None:
-    order: list[str] = []
-
-    def noted(screen: Screen[None]) -> None:
-        order.append("event")
-        asyncio.get_running_loop().call_soon(order.append, "other")
-
-    monkeypatch.setattr(kind, "on_wanted", noted, raising=False)
-    async with running() as pilot:
-        if kind is ReadingScreen:
-            await pilot.app.push_screen(ReadingScreen("Page", Content("text")))
-        for _ in range(2):
-            pilot.app.screen.post_message(Wanted())
-        await until(pilot, lambda: len(order) == 4)
-    assert order == ["event", "other"] * 2

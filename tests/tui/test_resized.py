@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from conftest import Running, shown
+from conftest import Running, shown, until
 
 from tui.screens.desk import DeskScreen
 from tui.widgets.agent_panes import DecisionSummary
@@ -28,4 +28,4 @@ async def test_a_widget_that_is_displayed_gets_its_size(
             screen._compositor._full_map_invalidated = True  # as after scrolling
             assert why in screen._compositor.full_map
         await shown(pilot)
-        assert told == [why.size.width]
+        await until(pilot, lambda: why.size.width in told)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.errors import UsageError
+from engine.errors import InvariantBroken, UsageError
 from tui.commands.options import ABSTAIN_LIMIT
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
-    from tui.garbage import keep_collections_short
-
-    garbage = keep_collections_short()  # before Textual is imported: a tenth of that would be collections
     from tui.checked_configuration import check_beside, checked_settings
 
     checked = check_beside(invocation)
@@ -48,7 +45,6 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     from tui.app import PaperdeskApp
     from tui.leaving import Watchdog
     from tui.pixels import Pixels, ask_terminal
-    from tui.screen_loop import run_app
     from tui.set_up_offer import offered
 
     checked()
@@ -67,15 +63,17 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         link=link,
         settings=settings,
         leaving=watchdog.start,
-        garbage=garbage,
         pixels=Pixels.CELLS if in_browser or plain else ask_terminal(),
     )
     try:
-        remains = run_app(app)
+        remains = app.run()
     finally:
         watchdog.stop()
-    if app.bug is not None:
-        raise app.bug
+    if app.bug:
+        what = app.bug.rpartition("╯")[2].strip()
+        bug = InvariantBroken(f"a bug: {what}; run again with --debug and report what it says")
+        bug.add_note(app.bug)
+        raise bug
     if app.reopening is not None and not in_browser:  # its page is closed, and opens an app of its own
         again = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options, *app.reopening]
         os.execv(sys.executable, again)

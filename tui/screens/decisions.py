@@ -179,8 +179,8 @@ class DecisionsScreen(FramedScreen):
         if self._built:
             listed = self._part == PARTS[0]
             summary, prices = self.query_one("#summary"), self.query_one("#prices")
-            self.query_one("#calibrated").display = not listed
-            self.query_one("#decided-so").display = listed and (summary.display or prices.display)
+            self.set_display(self.query_one("#calibrated"), not listed)
+            self.set_display(self.query_one("#decided-so"), listed and (summary.display or prices.display))
             self.set_class(listed and summary.display and not self.single, "-summary")
             columns = self.query_one("#columns")
             columns.styles.height = None if self.single else self._room_for_columns()

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import ClassVar
 
-from textual import events, on, work
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -22,7 +22,7 @@ from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint, moment_of
+from tui.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint
 from tui.twins import report_action
 from tui.watchlist import DESK as DESK_GROUP
 from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -56,14 +56,6 @@ class DeskScreen(OrderActions):
         """The reason why prices of watched symbols were not fetched that was shown last."""
         self._booked: tuple[object, ...] = ()
         """The part of the snapshot that the books behind the equity were read for."""
-        self._parts = (self._show_watchlist, self._show_chart, self._show_tables)
-        """Parts that are shown in turn, one with each refresh: a key that comes meanwhile waits for one at most."""
-        self._turn = 0
-        self._round = Snapshot()
-        """The snapshot that a round of turns shows, so that all parts say the same."""
-        self._at_once = True
-        self._moment: object = None
-        """The moment that is shown: all parts are shown at once where it changes."""
 
     def compose_body(self) -> ComposeResult:
         """Mount the panes."""
@@ -95,23 +87,11 @@ class DeskScreen(OrderActions):
         return pane.id != "why" or (self.form is Layout.WIDE and not self.has_class("-fresh"))
 
     def show_body(self, view: Snapshot) -> None:
-        """Show streaming text at once, the rest in turn, about three times a second; all of it where the moment has
-        changed."""
+        """Show a snapshot in all panes, which draw what has changed."""
         self.query_one(AgentPanes).show(view.desk, self.symbol)
-        if (moment := moment_of(view)) != self._moment:
-            self._moment, self._at_once = moment, True
-        if self._at_once or self._turn == 0:
-            self._round = view
-        turns = range(len(self._parts)) if self._at_once else (self._turn,)
-        for turn in turns:
-            self._parts[turn](self._round)
-        self._turn = (turns[-1] + 1) % len(self._parts)
-        self._at_once = False
-
-    def on_screen_resume(self, event: events.ScreenResume | None = None) -> None:
-        """Show everything at once."""
-        self._at_once = True
-        super().on_screen_resume(event)
+        self._show_watchlist(view)
+        self._show_chart(view)
+        self._show_tables(view)
 
     def _show_watchlist(self, view: Snapshot) -> None:
         watchlist = self.query_one("#watchlist", Table)
@@ -151,7 +131,7 @@ class DeskScreen(OrderActions):
         self.symbol = symbol
         self.query_one("#watchlist", Table).point_at(symbol)
         self.query_one("#positions", Table).point_at(symbol)
-        self._show_chart(self._round)
+        self._show_chart(self._view)
         # The answers are laid out anew, which takes longer than all the rest: the chart is painted before.
         self.call_after_refresh(self._show_agents)
 
@@ -189,7 +169,6 @@ class DeskScreen(OrderActions):
         """Choose a symbol, with its trail a key away; one that is in no row yet gets one under the group's."""
         if not any(row.key == symbol for row in self.query_one("#watchlist", Table).rows):
             self._group = replace(self._group, searched=symbol)
-            self._at_once = True
             self.show_view(self._view)
         self._choose(symbol)
 
@@ -251,7 +230,6 @@ class DeskScreen(OrderActions):
         keep_group(name)
         watchlist = self.query_one("#watchlist", Table)
         watchlist.entitle("Watchlist" if name == DESK_GROUP else f"Watchlist: {name}")
-        self._at_once = True
         self.show_view(self._view)
         if watchlist.cursor_key:  # keys are about the symbol under the cursor, in this group too
             self._choose(watchlist.cursor_key)
@@ -338,11 +316,6 @@ class DeskScreen(OrderActions):
     def chosen_symbol(self) -> str:
         """The symbol that is shown."""
         return self.symbol
-
-    def show_at_once(self) -> None:
-        """Show the snapshot after a command, all of it."""
-        self._at_once = True
-        super().show_at_once()
 
     def own_circumstances(self) -> frozenset[str]:
         """Those of the symbol, and groups of symbols to go to."""

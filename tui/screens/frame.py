@@ -10,14 +10,12 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Region, Size
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui.screens.control_keys import ControlKeys
-from tui.screens.events_in_turn import EventsInTurn
-from tui.screens.painting import PaintsInParts
 from tui.screens.past_keys import PastKeys
-from tui.screens.resized import ResizesWhatIsShown
 from tui.screens.search_keys import SearchKeys
 from tui.snapshot import Retry, Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
@@ -65,7 +63,7 @@ def layout_of(columns: int, rows: int) -> Layout:
     return Layout.USUAL if columns < 140 else Layout.WIDE
 
 
-class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShown, ControlKeys, PastKeys, SearchKeys):
+class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
     """A screen of the desk. A subclass names its `MODE`, composes its body and shows snapshots in it."""
 
     MODE: ClassVar[str] = ""
@@ -82,6 +80,8 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self._alone = ""
         self._view = Snapshot()
         self._built = self._shows_past = False
+        self._appearing: list[Widget] = []
+        """Widgets that the next layout shows."""
 
     def compose(self) -> ComposeResult:
         """Mount the frame around the body; its layout first, so that nothing is styled twice."""
@@ -104,6 +104,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
     def on_mount(self) -> None:
         """Show the snapshot that came before the widgets. A subclass's own handler has run already."""
         self._built = True
+        self.screen_layout_refresh_signal.subscribe(self, self._tell_sizes)
         self.place_panes()
         self.show_view(self.desk_app.snapshot())
 
@@ -168,10 +169,25 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self._alone = focused or self._alone or self.PANES[0]
         for pane in panes:
             alone = pane.id == self._alone
-            pane.display = alone if self.single else self.has_room_for(pane)
+            self.set_display(pane, alone if self.single else self.has_room_for(pane))
         for column in self.query(".column"):
-            column.display = not self.single or any(pane.display and column in pane.ancestors for pane in panes)
+            self.set_display(
+                column, not self.single or any(pane.display and column in pane.ancestors for pane in panes)
+            )
         self.query_one(Hints).show(self._view, self.own_circumstances())
+
+    def set_display(self, widget: Widget, shown: bool) -> None:
+        """Show a widget or hide it. One that is shown is told its size, and all in it: Textual takes it for one that
+        knows it where somebody asks for a region between that and the next layout, after something was scrolled."""
+        if shown and not widget.display:
+            self._appearing.append(widget)
+        widget.display = shown
+
+    def _tell_sizes(self, _: Screen[None]) -> None:
+        shown, self._appearing = self._appearing, []
+        for top in shown:
+            for widget in top.walk_children(Widget, with_self=True):
+                widget.post_message(events.Resize(widget.size, widget.virtual_size, widget.container_size))
 
     def own_circumstances(self) -> frozenset[str]:
         """Circumstances of what this screen shows that keys depend on, as their table names them."""
@@ -206,7 +222,7 @@ class FramedScreen(ShowsFailures, EventsInTurn, PaintsInParts, ResizesWhatIsShow
         self._alone = name
         pane = self.query_one(f"#{name}")
         if self.single:
-            pane.display = True
+            self.set_display(pane, True)
         self.set_focus(_focusable(pane))
         self.place_panes()
 

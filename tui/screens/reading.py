@@ -13,7 +13,6 @@ from textual.content import Content
 from tui.keys import Key, groups, pane_bindings
 from tui.plain_text import wrapped
 from tui.screens.dialog import Dialog
-from tui.screens.events_in_turn import EventsInTurn
 from tui.state import Line
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.long_text import LongText
@@ -53,7 +52,7 @@ def help_text(table: Sequence[Key], width: int) -> Content:
     return Content.assemble(*parts)
 
 
-class ReadingScreen(ShowsFailures, EventsInTurn, Dialog[None]):
+class ReadingScreen(ShowsFailures, Dialog[None]):
     """A page of text in a frame, over another screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("page")]

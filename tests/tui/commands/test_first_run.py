@@ -372,11 +372,10 @@ def test_only_a_terminal_goes_on_with_the_desk_that_was_set_up(fresh: Path, monk
     started: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda path, arguments: started.append(arguments))
 
-    async def set_up(app: PaperdeskApp) -> None:
+    def set_up(app: PaperdeskApp) -> None:
         app.reopening = ("--cycle",)
 
-    monkeypatch.setattr(PaperdeskApp, "run_async", set_up)
-    monkeypatch.setattr("tui.garbage.keep_collections_short", lambda: None)
+    monkeypatch.setattr(PaperdeskApp, "run", set_up)
     for size in ("COLUMNS", "LINES"):
         monkeypatch.delenv(size, raising=False)
     for stream in (sys.stdin, sys.stderr):

@@ -26,6 +26,8 @@ from tests.conftest import REPO
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 WITHIN = 60.0
 """Seconds after which a wait has failed."""
+OPEN = "next session"
+"""A hint of a demo desk that is open: one that still opens cannot always be left in time."""
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:
@@ -132,13 +134,13 @@ def test_the_app_is_served_to_who_has_the_token_and_from_its_own_address_alone()
                 pass
         with connect(address, additional_headers=cookie, origin=here, max_size=None) as page:
             paint = partial(page.recv, timeout=WITHIN)
-            read_until(lambda text: "Watchlist" in text and "ORVL" in text and "PAPER" in text, paint)
-            page.send(keys("9"))
-            read_until(lambda text: "Checks" in text, paint)
+            read_until(lambda text: "ORVL" in text and "PAPER" in text and OPEN in text, paint)
+            page.send(keys("7"))
+            read_until(lambda text: "Decides" in text, paint)
             page.send(keys("q"))
             closes_well(page)
         page = left_open.enter_context(connect(address, additional_headers=cookie, origin=here, max_size=None))
-        read_until(lambda text: "ORVL" in text, partial(page.recv, timeout=WITHIN))
+        read_until(lambda text: OPEN in text, partial(page.recv, timeout=WITHIN))
         left_open.callback(closes_well, page)  # once the server has ended
 
 
@@ -255,12 +257,12 @@ def test_a_browser_shows_the_desk_and_takes_keys(tmp_path: Path) -> None:
         page.call("Page.navigate", url=str(url.copy_with(params={})))
         until(lambda: page.text().startswith("403"))
         page.call("Page.navigate", url=str(url))
-        read_until(lambda text: "Watchlist" in text and "ORVL" in text and "PAPER" in text, page.painted)
+        read_until(lambda text: "ORVL" in text and "PAPER" in text and OPEN in text, page.painted)
         assert page.value("location.href") == f"http://127.0.0.1:{url.port}/"
         assert page.value("document.cookie") == "", "no script may read the token"
         assert page.value("[...document.fonts].filter(font => font.status == 'loaded').length") >= 1
-        page.press("9")
-        read_until(lambda text: "Checks" in text, page.painted)
+        page.press("7")
+        read_until(lambda text: "Decides" in text, page.painted)
         page.press("q")
         until(lambda: "Open it again" in page.text())
         outside = [one for one in page.requested if not one.startswith((f"http://127.0.0.1:{url.port}/", "data:"))]
