@@ -6,7 +6,7 @@ import re
 from html import unescape
 
 _UNSEEN = re.compile(r"<(script|style)\b.*?</\1\s*>|<!--.*?-->", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_TAG = re.compile(r"<[/!?]?[a-zA-Z][^<>]*>")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|<!--|&(?:#\d+|#x[0-9a-fA-F]+|[a-zA-Z]\w*);")
 
 

@@ -14,12 +14,10 @@ from typing import Any
 
 from connectors.files import foreign_json
 from connectors.files.columns import TEXTS, Names, columns_of, plain_name
-from connectors.files.foreign_json import SYMBOL
+from connectors.files.foreign_json import SYMBOL, Record
 from connectors.files.foreign_tables import Foreign, decoded, is_page, table
 from connectors.text import without_markup
 from engine.errors import MalformedData, MissingData, UsageError
-
-Record = Mapping[str, Any]
 
 _BLANK = ("None", "nan", "NaN", "NaT", "null")
 _TABLES = (".csv", ".tsv", ".txt", ".htm", ".html")

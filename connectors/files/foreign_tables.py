@@ -30,7 +30,6 @@ _QUOTED = 160
 """Characters of a file that is no table that are told."""
 _PAGE = re.compile(r"\s*<(!doctype html|html|head|body|table|\?xml)", re.IGNORECASE)
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_DECLARED = re.compile(r"<[!?][^>]*>")
 _PAID = re.compile(r"([\d.]+)\s+Dividend|([\d.]+\s*[:/]\s*[\d.]+)\s+Stock Splits?", re.IGNORECASE)
 """A row without prices among those of a page of Yahoo."""
 _TICKERS = {"ticker", "price"}
@@ -160,7 +159,7 @@ def _is_data(cells: Sequence[str]) -> bool:
 
 def _no_table(path: Path, text: str, lines: Lines, names: Names) -> MalformedData:
     if is_page(text):
-        return malformed(path, 1, f"this is a page and no table of data: {plain(_DECLARED.sub('', text))[:_QUOTED]!r}")
+        return malformed(path, 1, f"this is a page and no table of data: {plain(text)[:_QUOTED]!r}")
     cells = lines[0][1] if lines else []
     if len(cells) > 2 and _is_data(cells):
         return NoHeader(

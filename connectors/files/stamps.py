@@ -47,7 +47,6 @@ _ZONES = dict.fromkeys(("Z", "UTC", "GMT", "UT"), "Z") | {
     "PDT": "-07:00",
 }
 """Zones that are written as words; CST is that of Chicago or of China, so it is none."""
-_NEW_YORK = "ET"
 _TAIWAN = 1911
 """The year before the first one of three figures."""
 _CENTURY = 70
@@ -165,7 +164,7 @@ def _moment(day: date, found: re.Match[str]) -> str | None:
     clock = f"{day} {hour:02d}:{found[2]}:{found[3] or '00'}{found[4] or ''}"
     if found[6]:
         return f"{clock}{found[6][0]}{int(found[6][1:]):02d}:{found[7] or '00'}"
-    if word == _NEW_YORK:
+    if word == "ET":
         return datetime.fromisoformat(clock).replace(tzinfo=ZoneInfo("America/New_York")).isoformat(" ")
     if not word:
         return clock

@@ -86,6 +86,7 @@ class _Call:
     """One question on its way.
 
     request, images: the question.
+    asked: about its tokens.
     allowance: what its calls may cost; None where nothing limits them.
     on_delta: receives the reply as it streams.
     notes: lines for a person.
@@ -97,6 +98,7 @@ class _Call:
 
     request: ModelRequest
     images: Images
+    asked: int
     on_delta: OnDelta | None
     allowance: Allowance | None = None
     notes: list[str] = field(default_factory=list)
@@ -121,7 +123,7 @@ class _Call:
         """The tokens of a call that failed: those of a stream that was cut are an estimate."""
         if not self.begun:
             return self.spent
-        return self.spent + Usage(_estimated_tokens(self.request, self.images), 0, self.received // _CHARACTERS)
+        return self.spent + Usage(self.asked, 0, self.received // _CHARACTERS)
 
 
 class _ImageRefused(Exception):
@@ -176,9 +178,9 @@ class RemoteModel(ABC):
         digest = request_hash(self._endpoint.provider, self.model, request, painter_version)
         if not self._takes_images and any(message.charts for message in request.messages):
             return without_images(self.spec, digest)
-        call = _Call(request, {}, on_delta, allowance)
+        call = _Call(request, {}, self.estimated_tokens(request), on_delta, allowance)
         call.images = await self._paint(request, call.notes)
-        async with self._endpoint.limiter.slot(_estimated_tokens(request, call.images)):
+        async with self._endpoint.limiter.slot(call.asked):
             started = time.perf_counter()
             try:
                 reply = await self._endpoint.gate.call(partial(self._call, call), request.settings.timeout)
@@ -393,12 +395,6 @@ def _with_larger_limit(request: ModelRequest) -> ModelRequest:
     """The question as it is asked once more where its answer was cut at the limit."""
     limit = _LARGER * request.settings.max_output_tokens
     return replace(request, settings=replace(request.settings, max_output_tokens=limit))
-
-
-def _estimated_tokens(request: ModelRequest, images: Images) -> int:
-    """About the tokens that a request sends: four characters each, and a thousand a picture."""
-    texts = [request.system, *(message.text for message in request.messages)]
-    return sum(map(len, texts)) // _CHARACTERS + 1_000 * len(images)
 
 
 def _check_uncut(parameters: Mapping[str, Any], usage: Usage, call: _Call) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from connectors.text import plain
 from engine.clock import LiveClock
 from engine.domain.model_call import FailureKind
 
@@ -25,7 +26,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _STREAM_LINE = re.compile(r"(data|event|id|retry)?:")
 _PAGE = re.compile(r"\s*<(!doctype|\?xml|!--|[a-z])", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
 _WORDS = (
     *("message", "msg", "error_message", "errormessage", "error_msg", "status_msg", "error_description"),
     *("detail", "faultstring", "error", "raw", "title", "reason"),
@@ -110,7 +110,7 @@ class ErrorReply(Exception):
         if not self._is_html:
             return self.body.strip() or "an empty reply"
         title = _TITLE.search(self.body)
-        shown = one_line(_TAG.sub(" ", title[1] if title else self.body))
+        shown = one_line(plain(title[1] if title else self.body))
         return "a page of HTML, not a model's answer" + (f": {shown}" if shown else "")
 
     @property

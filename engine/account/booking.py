@@ -299,9 +299,7 @@ def _explained_parts(
         yield replace(money, session=last) if abs(money.after - money.before) <= CENTS_LEFT else money
 
 
-def adopt(
-    report: ReconciliationReport, booking: Booking, calendar: Calendar, session: date, reason: str
-) -> tuple[Adoption, ...]:
+def adopt(report: ReconciliationReport, booking: Booking, session: date, reason: str) -> tuple[Adoption, ...]:
     """Take the broker's side in every difference and book what else is new: adoption rows say what was before and
     after. `session` is the last completed one. A desk without books opens them with what the account holds. Raises
     ConfigError without a reason."""
@@ -309,7 +307,7 @@ def adopt(
         raise ConfigError("an adoption needs its reason, for whoever reads the books later")
     booking.orders(report, session)
     booking.lost(report)
-    found = adoptions(report, calendar, session, reason)
+    found = adoptions(report, booking.calendar, session, reason)
     if report.journal.bound is None:
         return booking.opened(report, session, reason)
     booking.book(report, found.booked)

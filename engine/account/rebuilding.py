@@ -16,15 +16,13 @@ from engine.account.reconciliation import ReconciliationReport
 from engine.domain.brokerage import Activity, ActivityKind, BrokerOrder
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, Side
-from engine.domain.order_id import NO_CYCLE, YOU, OrderName, is_own, read_order_id
+from engine.domain.order_id import DAILY, NO_CYCLE, YOU, OrderName, is_own, read_order_id
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio, Position
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import InvariantBroken
 from engine.journal.entries import BoundAccount, OrderEntry, RunEntry
 
 RECOVERED = "recovered from the account"
-DAILY = 1
-"""The number of the cycle after the close."""
 
 
 class NameRun(Protocol):

@@ -25,6 +25,7 @@ from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.market import is_crypto
 from engine.domain.model_call import UnansweredCall
+from engine.domain.order_id import DAILY
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import ConfigError, DataError, DeskHalted, MissingData, PaperdeskError, gravest
@@ -41,7 +42,6 @@ from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, ru
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.recorder import answer_entry
 from engine.session.run import run_after_close, run_within
-from engine.session.schedule import DAILY
 from memory.lancedb_store import load_library
 
 

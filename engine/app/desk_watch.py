@@ -28,6 +28,7 @@ from engine.app.runs import interrupted_cycle, is_decided
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
+from engine.domain.order_id import DAILY
 from engine.errors import (
     NO_DESK_SYMBOLS,
     ConfigError,
@@ -44,7 +45,7 @@ from engine.messages.events import CycleFailed, Noticed, Publish
 from engine.ports import Calendar, Clock
 from engine.services import Services
 from engine.session.context import DeskRunResult
-from engine.session.schedule import DAILY, Schedule, ScheduledRun, next_run
+from engine.session.schedule import Schedule, ScheduledRun, next_run
 
 OnMessage = Callable[[FeedMessage], None]
 TakeTurn = Callable[[Callable[[Gate], Awaitable[None]]], Awaitable[None]]

@@ -69,7 +69,7 @@ async def adopt_account(services: Services, reason: str, *, dry_run: bool = Fals
         if report.journal.bound is None:
             market = await _market(context, tuple(report.account.positions))
         booking = context.booking(account, run_id(desk, context.session), market)
-        taken = adopt(report, booking, context.calendar, context.session, reason)
+        taken = adopt(report, booking, context.session, reason)
         after = await _compared(context, account)
         return Reconciled(desk, after.report, after.error, taken)
 

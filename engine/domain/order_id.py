@@ -49,6 +49,8 @@ def read_order_id(order: str) -> OrderName | None:
 
 YOU = "you"
 """The owner of an order that the operator gives."""
+DAILY = 1
+"""The number of the cycle after the close; those within the next session count on from it."""
 NO_CYCLE = 0
 """The number of the cycle in the id of an order that no cycle has decided."""
 

@@ -12,6 +12,7 @@ from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion
 from engine.domain.market import Symbol
 from engine.domain.order import Fill, Order, OrderState
+from engine.domain.order_id import DAILY
 from engine.domain.portfolio import ZERO
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, RunTrigger
 from engine.domain.trading_mode import TradingMode
@@ -29,7 +30,6 @@ from engine.ports import Calendar, Clock, Pause
 from engine.session.cost_meter import CostMeter
 from engine.session.owner_books import BookSettlement, OwnerBooks
 from engine.session.recorder import Recorder
-from engine.session.schedule import DAILY
 
 Quotes = Callable[[Sequence[Symbol]], Awaitable[Mapping[Symbol, Decimal]]]
 """The prices of this moment, of those symbols that have one."""

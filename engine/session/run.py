@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import date, datetime
 
 from engine.domain.order import Order, OrderState
+from engine.domain.order_id import DAILY
 from engine.domain.run import RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Halted, Paused
@@ -36,7 +37,6 @@ from engine.session.loop import run_session
 from engine.session.owner_books import has_books
 from engine.session.recorded_inputs import Inputs, RecordedVenue, read_inputs
 from engine.session.recorder import begin_run
-from engine.session.schedule import DAILY
 
 TAKEN = (OrderState.ACKNOWLEDGED, OrderState.PARTIALLY_FILLED, OrderState.FILLED)
 FILLS_WITHIN = 1.0

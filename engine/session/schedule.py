@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from engine.domain.order_id import DAILY
 from engine.market.trading_hours import AroundTheClock, session_after
 from engine.ports import Calendar
 
-DAILY = 1
-"""The number of the cycle after the close; those within the next session count on from it."""
 _LOOK_AHEAD = timedelta(days=12)  # no market rests longer
 
 

@@ -363,6 +363,7 @@ def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> Agen
         return row
     known = convention(planned.table.convention)
     repeats = [measured(result, planned.symbol, known.name) for result in results]
+    chosen = median_repeat(repeats)
     notes = (
         f"{planned.backbone.spec}: {planned.backbone.label}",
         text,
@@ -370,12 +371,11 @@ def _row(planned: PlannedRow, ended: Sequence[Played], text: str | None) -> Agen
         _abstained(results),
         None if any(_acted(result, known) for result in results) else "it never traded",
         _without_sharpe(repeats),
-        unmeasured(known, repeats[median_repeat(repeats)]),
+        unmeasured(known, repeats[chosen]),
         *dict.fromkeys(note for result in results for note in result.notes),
         None if planned.variant is None else planned.variant.note,
     )
     spread = spreads(repeats) if len(repeats) > 1 else {}
-    chosen = median_repeat(repeats)
     return replace(
         row,
         metrics=repeats[chosen],

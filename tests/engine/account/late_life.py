@@ -183,7 +183,7 @@ class LateLife:
         with self._booking() as booking:
             report = asyncio.run(self.desk.reconciler(booking.reader).reconcile())
             TALLY["adopted"] += bool(report.differences)
-            adopt(report, booking, XNYS, self.desk.session, "no entry came")
+            adopt(report, booking, self.desk.session, "no entry came")
 
     def _recovers(self) -> None:
         TALLY["recovered"] += 1

@@ -53,7 +53,7 @@ def taken_over(desk: Desk, reason: str = "bought by hand") -> tuple[Reconciliati
         found = asyncio.run(cancel_ended_orders(desk.account, reconciler, found, desk.name))
         run, clock = run_id(desk.name, desk.session), BrokerClockOf(desk.local)
         booking = Booking(journal, reader, run=run, kind="alpaca", market=desk.market, calendar=XNYS, clock=clock)
-        return found, adopt(found, booking, XNYS, desk.session, reason)
+        return found, adopt(found, booking, desk.session, reason)
 
 
 def differences(desk: Desk) -> dict[str, Difference]:
