@@ -23,7 +23,7 @@ from engine.domain.recollection import Recollection, RetrievalType
 from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
-from memory import standing
+from memory import placement
 from memory.in_memory_store import InMemoryStore
 from memory.layer_rank import Hit
 from memory.ports import Embedder, Store
@@ -85,7 +85,7 @@ class TradingMemory:
         copied = self._memory.copy_to(InMemoryStore(self.embedder.dimension), step)
         return TradingMemory(copied, self._calendar)
 
-    def watched(self, record_id: str, noted: list[Asked]) -> TradingMemory:
+    def watched(self, record_id: str, noted: list[WatchedRecall]) -> TradingMemory:
         """The memory itself, which notes the place of a record in everything that is asked of it."""
         return WatchedMemory(self._memory, self._calendar, record_id, noted)
 
@@ -225,9 +225,9 @@ class TradingMemory:
         """The step from which on a memory may be recalled."""
         return self._memory.record(memory.id).available_at
 
-    def _recalled(self, scope: MemoryScope, asked: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
-        """What the queries bring up, restricted as LayeredMemory.recall is."""
-        found = self._memory.recall(scope.symbol, asked, scope.step + ASKED, owner=scope.owner, **how)
+    def _recalled(self, scope: MemoryScope, queries: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
+        """Recollections that the queries bring up, restricted as LayeredMemory.recall is."""
+        found = self._memory.recall(scope.symbol, queries, scope.step + ASKED, owner=scope.owner, **how)
         return tuple(self._recollection(hit) for hits in found.values() for hit in hits)
 
     def _recollection(self, hit: Hit) -> Recollection:
@@ -249,26 +249,28 @@ class TradingMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WatchedRecall:
     """The place of one record in what an owner asked of memory by queries of some types."""
 
     owner: str
     types: tuple[str, ...]
-    standing: standing.Standing
+    placement: placement.Placement
 
 
 class WatchedMemory(TradingMemory):
     """Memory that notes the place of one record in everything that is asked of it."""
 
-    def __init__(self, memory: LayeredMemory, calendar: Calendar, record_id: str, noted: list[Asked]) -> None:
+    def __init__(self, memory: LayeredMemory, calendar: Calendar, record_id: str, noted: list[WatchedRecall]) -> None:
         super().__init__(memory, calendar)
         self._record_id, self._noted = record_id, noted
 
-    def _recalled(self, scope: MemoryScope, asked: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
-        inquiry = standing.Inquiry(symbol=scope.symbol, queries=asked, now=scope.step + ASKED, owner=scope.owner, **how)
-        found = standing.standing_of(self._memory, self._record_id, inquiry)
-        self._noted.append(Asked(scope.owner, tuple(asked), found))
-        return super()._recalled(scope, asked, **how)
+    def _recalled(self, scope: MemoryScope, queries: Mapping[str, str], **how: Any) -> tuple[Recollection, ...]:
+        inquiry = placement.Inquiry(
+            symbol=scope.symbol, queries=queries, now=scope.step + ASKED, owner=scope.owner, **how
+        )
+        found = placement.placement_of(self._memory, self._record_id, inquiry)
+        self._noted.append(WatchedRecall(scope.owner, tuple(queries), found))
+        return super()._recalled(scope, queries, **how)
 
 
 def _key(opinion: Opinion) -> str:

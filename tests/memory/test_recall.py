@@ -14,11 +14,11 @@ from memory import partition, projection, search
 from memory.embedders import HashEmbedder
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.in_memory_store import InMemoryStore
+from memory.placement import Inquiry, Placement, Reason, placement_of
 from memory.presets import PRESETS, MemoryPreset, Relevancy
 from memory.projection import similarity
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
-from memory.standing import Inquiry, Reason, Standing, standing_of
 from tests.bench.bench_memory import texts
 from tests.memory.chosen_vectors import ChosenVectors, memory, news
 
@@ -29,8 +29,10 @@ QUERIES = {"short-term": "query one", "long-term": "query two", "reports": "quer
 BY_COSINE = replace(PRESETS["desk"], name="desk by cosine", relevancy=Relevancy.COSINE)
 
 
-def standing(desk: LayeredMemory, name: str, symbol: str, queries: dict[str, str], now: float, **how: Any) -> Standing:
-    return standing_of(desk, name, Inquiry(symbol=symbol, queries=queries, now=now, **how))
+def placement(
+    desk: LayeredMemory, name: str, symbol: str, queries: dict[str, str], now: float, **how: Any
+) -> Placement:
+    return placement_of(desk, name, Inquiry(symbol=symbol, queries=queries, now=now, **how))
 
 
 def filled(preset: str | MemoryPreset, days: int = 40) -> LayeredMemory:
@@ -122,7 +124,7 @@ def test_the_desk_shows_what_is_alike_once() -> None:
     ids = desk.remember([news("first"), news("again"), news("other")], 1)
 
     hits = desk.recall("MSFT", {"a": "today", "b": "today"}, 1, k=2)[Layer.SHALLOW]
-    places = [standing(desk, name, "MSFT", {"a": "today", "b": "today"}, 1, k=2) for name in ids]
+    places = [placement(desk, name, "MSFT", {"a": "today", "b": "today"}, 1, k=2) for name in ids]
 
     assert [hit.record.text for hit in hits] == ["first", "other"]
     assert [place.reason for place in places] == [Reason.RECALLED, Reason.LIKE_ANOTHER, Reason.RECALLED]
@@ -165,8 +167,8 @@ def test_owners_and_symbols_keep_to_themselves_and_the_market_is_everybodys() ->
     assert texts("HON", "desk") == {"of another symbol", "claims fell"}
     assert texts("JNJ", "nobody") == set()
     mine = next(record.id for record in desk.records() if record.text == "mine")
-    assert standing(desk, mine, "MSFT", {"": "anything"}, 1, owner="cautious").reason is Reason.OTHER_OWNER
-    assert standing(desk, mine, "HON", {"": "anything"}, 1).reason is Reason.OTHER_SYMBOL
+    assert placement(desk, mine, "MSFT", {"": "anything"}, 1, owner="cautious").reason is Reason.OTHER_OWNER
+    assert placement(desk, mine, "HON", {"": "anything"}, 1).reason is Reason.OTHER_SYMBOL
 
 
 def test_kinds_and_labels_narrow_a_recall() -> None:
@@ -183,8 +185,8 @@ def test_kinds_and_labels_narrow_a_recall() -> None:
     assert {layer: [hit.record.text for hit in hits] for layer, hits in debates.items() if hits} == {
         Layer.REFLECTION: ["comment"]
     }
-    assert standing(desk, bull, "MSFT", {"": "x"}, 1, kinds={"debate"}).reason is Reason.OTHER_KIND
-    assert standing(desk, bull, "MSFT", {"bearish": "y"}, 1, labelled=True).reason is Reason.OTHER_TYPES
+    assert placement(desk, bull, "MSFT", {"": "x"}, 1, kinds={"debate"}).reason is Reason.OTHER_KIND
+    assert placement(desk, bull, "MSFT", {"bearish": "y"}, 1, labelled=True).reason is Reason.OTHER_TYPES
 
 
 @pytest.mark.parametrize("rows", [0, 1, 1023, 1024, 1025, 40_000])
@@ -210,7 +212,7 @@ def test_without_a_query_what_is_recent_and_important_comes() -> None:
     alike = memory("finagent")
     alike.remember([news("anything")], 1)
     assert alike.recall("MSFT", {}, 1)[Layer.SHALLOW] == ()
-    assert standing(alike, alike.records()[0].id, "MSFT", {}, 1).reason is Reason.NO_QUERY
+    assert placement(alike, alike.records()[0].id, "MSFT", {}, 1).reason is Reason.NO_QUERY
 
 
 def test_nothing_written_later_is_recalled() -> None:

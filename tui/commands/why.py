@@ -121,9 +121,9 @@ def why_command(
     _refuse(changed | {"--yes": yes or None}, "says how to decide again: give --redecide with it")
     if memory is not None:
         _refuse({**shown, "--memory": None}, "shows the whole decision: leave it out with --memory")
-        from tui.commands.why_memory import show_standing
+        from tui.commands.why_memory import show_placement
 
-        show_standing(invocation, symbol, session, memory, as_json=as_json)
+        show_placement(invocation, symbol, session, memory, as_json=as_json)
         return
     _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts, as_json=as_json)
 

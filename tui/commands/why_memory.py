@@ -20,16 +20,16 @@ _MORE = {
 _HEAD = ("QUERY", "RANK", "OF", "RELEVANCY", "SCORE", "LEAST TAKEN")
 
 
-def show_standing(invocation: Invocation, symbol: str, session: date, wanted: str, *, as_json: bool) -> None:
+def show_placement(invocation: Invocation, symbol: str, session: date, wanted: str, *, as_json: bool) -> None:
     """Print the place of a memory in what a decision asked of memory."""
-    from engine.app.recall_standing import recall_standing
-    from engine.reports.documents.memory import standing_document
+    from engine.app.recall_placement import recall_placement
+    from engine.reports.documents.memory import placement_document
     from engine.reports.documents.trail import decided
 
     with invocation.records(decisions=True) as records:
         made = decided(records, symbol, session)
-        found = recall_standing(invocation.services(), records.required, made, wanted)
-        document = standing_document(records.head, made[0].key, found.record, found.asked, found.calendar)
+        found = recall_placement(invocation.services(), records.required, made, wanted)
+        document = placement_document(records.head, made[0].key, found.record, found.recalls, found.calendar)
         note = records.note
     show_document(document, as_json, lambda: [*([note] if note else []), *_lines(document, standard_output())])
 
@@ -39,9 +39,9 @@ def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
     of = f"{memory['symbol']} {memory['kind']} of {memory['session']}, {memory['owner']}'s"
     yield console.bold(f"{document['symbol']} {document['session']}: {of}  {memory['id']}")
     yield cut(one_line(memory["text"]), width)
-    if not document["asked"]:
+    if not document["recalls"]:
         yield "nothing was asked of memory"
-    for one in document["asked"]:
+    for one in document["recalls"]:
         told = {**memory, **(one["gone"] or {}), "types": ", ".join(memory["types"]), "like": (one["like"] or "")[:8]}
         said = one["reason"] if one["reason"] == "recalled" else f"not recalled, {one['reason']}"
         more = _MORE.get(one["reason"], "").format(**told)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cycle.recall import AFTER, LESSONS, Asked
+from engine.cycle.recall import AFTER, LESSONS, WatchedRecall
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.recollection import FIGURE_DIGITS, REFLECTIONS
 from engine.domain.run import ModelUse
@@ -23,11 +23,11 @@ from engine.reports.documents.row_json import Row
 from memory.lifecycle import importance_at
 from memory.live_index import ScoredRecord
 from memory.marks import Marks
+from memory.placement import Reason
 from memory.presets import PRESETS, MemoryPreset
 from memory.preview import lives
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, MemoryRecord, Touch
-from memory.standing import Reason
 
 CITING = (Cause.CITED, Cause.PAID, Cause.COST)
 """Causes of changes that an opinion brought about: `by` names it."""
@@ -97,38 +97,38 @@ def lifeline_document(head: Row, memory: LayeredMemory, calendar: Calendar, want
     return {**head, **_record(record, calendar), "changes": changes, "values": values}
 
 
-def standing_document(
-    head: Row, key: DecisionKey, record: MemoryRecord, asked: Sequence[Asked], calendar: Calendar
+def placement_document(
+    head: Row, key: DecisionKey, record: MemoryRecord, recalls: Sequence[WatchedRecall], calendar: Calendar
 ) -> Row:
     """The place of a memory in what a decision asked of memory."""
-    lessons = [one for one in asked if one.types == (LESSONS,) and one.standing.ranks]
-    main = [one for one in asked if one.types != (LESSONS,)]
+    lessons = [one for one in recalls if one.types == (LESSONS,) and one.placement.ranks]
+    main = [one for one in recalls if one.types != (LESSONS,)]
     own = [one for one in main if one.owner == record.owner] or main[:1]
     return {
         **head,
         **row_json.fields(key, "run", "symbol", "session"),
         "memory": _record(record, calendar),
-        "recalled": any(one.standing.reason is Reason.RECALLED for one in (*own, *lessons)),
-        "asked": [_asked(one, calendar) for one in (*own, *lessons)],
+        "recalled": any(one.placement.reason is Reason.RECALLED for one in (*own, *lessons)),
+        "recalls": [_watched(one, calendar) for one in (*own, *lessons)],
     }
 
 
-def _asked(one: Asked, calendar: Calendar) -> Row:
-    standing, gone = one.standing, one.standing.gone
-    importance = None if standing.importance is None else standing.importance * 100
+def _watched(one: WatchedRecall, calendar: Calendar) -> Row:
+    placement, gone = one.placement, one.placement.gone
+    importance = None if placement.importance is None else placement.importance * 100
     return {
         "owner": one.owner,
         "question": LESSONS if one.types == (LESSONS,) else "memories",
-        **row_json.fields(standing, "reason", "layer", "measure", "k"),
+        **row_json.fields(placement, "reason", "layer", "measure", "k"),
         "gone": gone and {"session": str(_session(calendar, gone.state.step)), "cause": gone.cause.value},
-        "like": standing.like or None,
-        **_rounded(recency=standing.recency, importance=importance),
+        "like": placement.like or None,
+        **_rounded(recency=placement.recency, importance=importance),
         "types": [
             {
                 **row_json.fields(rank, "query", "rank", "of"),
                 **_rounded(relevancy=rank.relevancy, score=rank.composite, least_taken=rank.least),
             }
-            for rank in standing.ranks
+            for rank in placement.ranks
         ],
     }
 

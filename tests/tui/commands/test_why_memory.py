@@ -69,7 +69,7 @@ def test_every_memory_has_its_place_in_the_recall(
             continue
         document = run("why", "TMBK", DECIDED, "--memory", memory["id"], *of_run, "--json").json
         assert document["memory"]["id"] == memory["id"]
-        asked, *lessons = document["asked"]
+        asked, *lessons = document["recalls"]
         seen.add(asked["reason"])
         assert (asked["question"], {one["question"] for one in lessons} <= {"lessons"}) == ("memories", True)
         assert (asked["reason"] == "recalled") is (memory["id"] in recalled), document

@@ -14,7 +14,7 @@ from engine.app.models import build_models
 from engine.app.recorded_run import RecordedRun
 from engine.app.recorded_turns import RecordedTurns, original_preset
 from engine.app.stored_memory import absence, memory_of_run
-from engine.cycle.recall import Asked, TradingMemory
+from engine.cycle.recall import TradingMemory, WatchedRecall
 from engine.domain.decision import Decision
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
@@ -31,18 +31,18 @@ class Watched:
     """A memory, its place in everything that a decision asked of memory, and the calendar of memory's steps."""
 
     record: MemoryRecord
-    asked: Sequence[Asked]
+    recalls: Sequence[WatchedRecall]
     calendar: Calendar
 
 
-def recall_standing(services: Services, reader: JournalReader, decisions: Sequence[Decision], wanted: str) -> Watched:
+def recall_placement(services: Services, reader: JournalReader, decisions: Sequence[Decision], wanted: str) -> Watched:
     """Decide a symbol's decisions of one session (one per owner) again as they were, and watch the memory that an id,
     or enough of its beginning, names. Nothing is written, and no model is asked.
 
     Raises MissingData where the run has no memory, no memory has the id, or an answer is not recorded; what
     `Decider.decide` raises.
     """
-    key, noted = decisions[0].key, list[Asked]()
+    key, noted = decisions[0].key, list[WatchedRecall]()
     run = reader.run(key.run)
     stored = memory_of_run(services, run)
     if not stored.exists:
@@ -61,4 +61,4 @@ def recall_standing(services: Services, reader: JournalReader, decisions: Sequen
             await decider.decide(recorded, key.symbol)
 
     asyncio.run(decide())
-    return Watched(record=record, asked=noted, calendar=stored.calendar)
+    return Watched(record=record, recalls=noted, calendar=stored.calendar)

@@ -58,7 +58,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Placement:
     """Place of a record in a recall; what no ranking was needed for has a reason alone.
 
     layer: its layer then.
@@ -95,22 +95,22 @@ class Inquiry:
     known_by: float = math.inf
 
     def hits(self, memory: LayeredMemory, layer: Layer, **changed: Any) -> Sequence[Hit]:
-        """What it brings up of a layer, with some arguments changed."""
+        """The hits of a layer, with some arguments changed."""
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         return memory.recall(**{**given, **changed})[layer]
 
 
-def standing_of(memory: LayeredMemory, record_id: str, inquiry: Inquiry) -> Standing:
+def placement_of(memory: LayeredMemory, record_id: str, inquiry: Inquiry) -> Placement:
     """The place of a record in a recall; each query is asked for all records in order."""
     try:
         record, line = memory.record(record_id), memory.lifeline(record_id, inquiry.now)
     except UnknownRecord:
-        return Standing(reason=Reason.NOT_KNOWN)
+        return Placement(reason=Reason.NOT_KNOWN)
     if not line or max(record.written_step, record.available_at) > inquiry.now:
-        return Standing(reason=Reason.NOT_KNOWN)
+        return Placement(reason=Reason.NOT_KNOWN)
     layer = line[-1].state.layer
     if layer is None:
-        return Standing(reason=Reason.GONE, gone=line[-1])
+        return Placement(reason=Reason.GONE, gone=line[-1])
     texts = {name: text for name, text in inquiry.queries.items() if text.strip()} or {"": ""}
     kinds, asked = inquiry.kinds, set(texts)
     hindrances = {
@@ -122,12 +122,12 @@ def standing_of(memory: LayeredMemory, record_id: str, inquiry: Inquiry) -> Stan
         Reason.NO_QUERY: "" in texts and memory.preset.ranking is Ranking.RELEVANCY,
     }
     hindrance = next((reason for reason, holds in hindrances.items() if holds), None)
-    return _ranked(memory, record, layer, inquiry, texts) if hindrance is None else Standing(reason=hindrance)
+    return _ranked(memory, record, layer, inquiry, texts) if hindrance is None else Placement(reason=hindrance)
 
 
 def _ranked(
     memory: LayeredMemory, record: MemoryRecord, layer: Layer, inquiry: Inquiry, texts: Mapping[str, str]
-) -> Standing:
+) -> Placement:
     taken, count = memory.taken(layer, inquiry.k), len(memory.records())
     ranks, own, behind = list[Rank](), None, True
     for name, text in texts.items():
@@ -140,12 +140,12 @@ def _ranked(
             ranks.append(Rank(query=name, rank=own.rank, of=len(every), **scores))
             behind &= len(first) == taken and own.rank > ids.index(last.record.id)
     if own is None:
-        return Standing(reason=Reason.WEAK, layer=layer)
+        return Placement(reason=Reason.WEAK, layer=layer)
     hits = inquiry.hits(memory, layer)
     nearest = max(hits, key=lambda hit: float(hit.record.vector @ record.vector))
     recalled = any(hit.record.id == record.id for hit in hits)
     reason = Reason.RECALLED if recalled else Reason.OUTRANKED if behind else Reason.LIKE_ANOTHER
-    return Standing(
+    return Placement(
         reason=reason,
         layer=layer,
         measure=memory.preset.relevancy,
