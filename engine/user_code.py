@@ -120,8 +120,10 @@ def _installed() -> tuple[Path, ...]:
 
 
 def own_folders() -> tuple[Path, ...]:
-    """The program's own folders that no code of the user's may read: journals, answers, logs, configuration, keys."""
-    return tuple(one.resolve() for one in (places.data_dir(), places.logs_dir(), places.keys_file()))
+    """The program's own folders and files that no code of the user's may read: journals, answers, logs, what was
+    fetched, configuration, keys."""
+    folders = places.data_dir(), places.logs_dir(), places.cache_dir()
+    return tuple(one.resolve() for one in (*folders, places.config_file(), places.keys_file()))
 
 
 @cache

@@ -98,7 +98,8 @@ class Journals:
             lambda path: os.remove(path),
         )
         found = 0
-        for path in (Path(HOME) / "data" / "runs").glob("*.db"):
+        home = Path(HOME)
+        for path in (*(home / "data" / "runs").glob("*.db"), *(home / "cache").glob("*/*"), home / "config.toml"):
             for way in ways:
                 try:
                     way(path)
@@ -227,6 +228,9 @@ def test_files_outside_of_program_and_data_are_listed(folder: Path, run: Run, na
 def test_the_programs_own_home_is_closed_to_user_code(folder: Path, run: Run) -> None:
     played(run, folder, "Plain")
     assert places.run_journal("plain").is_file()
+    for path in (places.config_file(), places.edgar_responses() / "later.html"):  # of another run, which came later
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
     said = played(run, folder, "Journals")
     assert {round(float(t["quantity"]) * float(t["price"]), -4) for t in said.json["trades"][:1]} == {10_000}
     audit = audited(run, folder, "Journals", "--run", "journals")
