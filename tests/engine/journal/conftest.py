@@ -14,8 +14,10 @@ from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult
 from engine.domain.order import Order, Side
 from engine.domain.order_id import order_id
-from engine.domain.run import RunKind
+from engine.domain.run import LookKind, RunKind, WindowLook
 from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
+from engine.journal.looks import add_looks
+from tests.engine.journal import full_journal
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 3, 4)
@@ -24,6 +26,16 @@ SESSION = date(2024, 3, 4)
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "desks" / "demo.db"
+
+
+@pytest.fixture(scope="session")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A journal with a row in every table that is still written."""
+    path, day = tmp_path_factory.mktemp("full") / "full.db", full_journal.DAY
+    full_journal.write_everything(path)
+    look = WindowLook(time=NOW, kind=LookKind.BACKTEST, name="x", symbols=("A",), first=day, last=day, spec_hash="h")
+    add_looks(path, [look])
+    return path
 
 
 @pytest.fixture
