@@ -60,10 +60,6 @@ class MissingData(DataError):
     """A folder, symbol or session that does not exist."""
 
 
-class OutdatedJournal(DataError):
-    """A journal that an older program wrote; it has to be brought up to date first."""
-
-
 class MalformedData(DataError):
     """A row that cannot be read; the message names file and line."""
 

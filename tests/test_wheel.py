@@ -161,7 +161,7 @@ def test_the_installed_app_paints(installed: Installed, tmp_path: Path) -> None:
 
 
 READ = [
-    ("engine/journal/sql/0001_the_books.sql", ("backtest", *WINDOW)),
+    ("engine/journal/schema.sql", ("backtest", *WINDOW)),
     ("engine/agents/prompts/evidence-decision.md", ("--daily",)),
     ("engine/agents/prompts/answer.md", ("backtest", *WINDOW)),
     ("engine/offline/lexicon.toml", ("backtest", *WINDOW)),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from engine import places
 from engine.errors import CredentialsRefused
 from engine.execution import controls
-from engine.journal.database import older_version
-from engine.journal.store import bring_up_to_date
+from engine.journal.database import refuse_unreadable
 from engine.reports.documents.controls import halt_document, pause_document, resume_document
 from engine.reports.documents.row_json import Row
 
@@ -24,14 +23,9 @@ Stop = Literal["halt", "pause"]
 
 
 def controlled_journal(desk: str) -> Path:
-    """The journal of a desk, which need not be there. One of an older program is brought up to date, for which no run
-    may be at work; else nobody waits for a lock. Raises TryAgainLater."""
+    """The journal of a desk, which need not be there. Raises as `refuse_unreadable` does."""
     journal = places.desk_journal(desk)
-    if older_version(journal) is not None:
-        from engine.app.desk_journal import desk_lock
-
-        with desk_lock(desk):
-            bring_up_to_date(journal)
+    refuse_unreadable(journal)
     return journal
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 from engine import places
 from engine.app.lock import one_process
-from engine.errors import MissingData, OutdatedJournal
-from engine.journal.database import refuse_remains
+from engine.errors import MissingData
+from engine.journal.database import refuse_remains, refuse_unreadable
 from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
 
 if TYPE_CHECKING:
     from engine.journal.writer import JournalWriter
@@ -46,15 +45,15 @@ class DeskJournal:
 
     @contextmanager
     def locked(self, *, brief: bool = False) -> Iterator[None]:
-        """Hold the desk's lock until the block ends, the journal brought up to date; who writes in the block needs it.
-        Raises TryAgainLater where another process holds the lock, but for one that does so in `brief`, which is waited
-        for; and as `bring_up_to_date` does."""
+        """Hold the desk's lock until the block ends; who writes in the block needs it. Raises TryAgainLater where
+        another process holds the lock, but for one that does so in `brief`, which is waited for; and as
+        `refuse_unreadable` does."""
         with desk_lock(self.desk, brief=brief):
             if self._reader is not None and self._read_file != self._file():
                 self._reader.close()  # another process has replaced the file since it was opened
                 self._reader = None
             if self._reader is None:
-                bring_up_to_date(self.path)
+                refuse_unreadable(self.path)
             try:
                 yield
             finally:
@@ -62,15 +61,15 @@ class DeskJournal:
 
     @property
     def reader(self) -> JournalReader | None:
-        """The journal to read; None before there is one, and of an older program's until it is `locked`. Raises as
-        `refuse_remains` does, and what JournalReader raises."""
+        """The journal to read; None before there is one. Raises as `refuse_remains` does, and what JournalReader
+        raises."""
         if self._reader is None:
             refuse_remains(self.path)
             if not self.path.exists():
                 return None
             try:
                 self._reader = JournalReader(self.path)
-            except (OutdatedJournal, MissingData):
+            except MissingData:
                 return None
             self._read_file = self._file()
         return self._reader

@@ -1,4 +1,4 @@
-"""The file of a journal: checked and brought up to date."""
+"""The file of a journal, checked."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from engine.app.desk_journal import desk_lock
 from engine.errors import MalformedData, MissingData
 from engine.journal.database import refuse_remains
 from engine.journal.integrity import quick_check, read_chain
-from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
 from engine.journal.verification import ChainState
 from engine.reports.documents.records import latest_backtests
 
@@ -44,20 +42,15 @@ class JournalFile:
         )
 
     def check(self, head: str | None = None) -> JournalCheck:
-        """Bring the journal up to date and look for damage, edits and contradictions; a known `head` has to be in its
-        chain. Raises MissingData, TryAgainLater while a run is at work."""
+        """Look for damage, edits and contradictions; a known `head` has to be in the chain. Raises MissingData,
+        TryAgainLater while a run is at work, and as `open_read_only` does for a journal of another version."""
         self.require()
-        before = None
         with self._locked():
             try:
-                before = bring_up_to_date(self.path)
                 faults = quick_check(self.path, head=head)
-                if faults:
-                    return JournalCheck(faults, before)
-                with JournalReader(self.path) as reader:
-                    return JournalCheck(faults, before, read_chain(self.path), reader.undated_fills())
+                return JournalCheck(faults, None if faults else read_chain(self.path))
             except MalformedData as error:
-                return JournalCheck((str(error),), before)
+                return JournalCheck((str(error),))
 
     def _locked(self) -> AbstractContextManager[None]:
         """The desk's lock; a backtest has none, its journal is its run's alone."""
@@ -66,10 +59,7 @@ class JournalFile:
 
 @dataclass(frozen=True, slots=True)
 class JournalCheck:
-    """The faults of a journal, none where it is sound, the version that it had where it was brought up to date, its
-    chain of hashes where it is sound, and the number of trades without a time, which an older program wrote."""
+    """The faults of a journal, or its chain of hashes where it is sound."""
 
     faults: tuple[str, ...]
-    updated_from: int | None
     chain: ChainState | None = None
-    undated_fills: int = 0

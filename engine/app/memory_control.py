@@ -17,7 +17,6 @@ from engine.domain.printable import printable
 from engine.errors import DataError, MissingData, TryAgainLater
 from engine.execution.controls import PATIENCE
 from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import ChangeMemory, MemoryChange
 from engine.reports.documents.memory import SHORT_ID, change_document, named
@@ -99,7 +98,6 @@ def accept_memory(services: Services, now: datetime) -> Row:
         raise MissingData(f"the desk {services.desk} has no journal that could know a memory: paperdesk --daily")
     head = NOTHING
     with desk_lock(services.desk):
-        bring_up_to_date(journal)
         if stored.exists:
             with stored.opened() as memory:
                 head = memory.head

@@ -19,7 +19,7 @@ from engine.app.cycle_request import CycleRequest, CycleRunner, run_here, unless
 from engine.app.demo_history import is_demo
 from engine.app.demo_time import DemoTime
 from engine.app.desk_context import Finished, desk_clock, desk_context
-from engine.app.desk_journal import DeskJournal, desk_lock
+from engine.app.desk_journal import DeskJournal
 from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
 from engine.app.fills_booking import book_fills
 from engine.app.gated_model import Gate
@@ -45,8 +45,7 @@ from engine.domain.model_spec import ModelKind
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
 from engine.errors import NO_DESK_SYMBOLS, CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError
-from engine.journal.database import older_version, refuse_older
-from engine.journal.store import bring_up_to_date
+from engine.journal.database import refuse_unreadable
 from engine.market.as_of import Market, last_opened
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.commands import (
@@ -113,12 +112,10 @@ class OpenDesk:
         run_cycle: CycleRunner = run_here,
         changed: Callable[[], str] = lambda: "",
     ) -> None:
-        """Bring the journal up to date where an older program wrote it (all that the app shows reads it), and fetch the
-        prices of a new account; a demo desk that was never opened begins with its history. With `read_only` no journal
-        is brought up to date, and no cycle runs on a schedule; `run_cycle` runs every cycle.
-        Raises UsageError or ConfigError for a desk that could not run with any key, TryAgainLater where an older
-        journal is in use, OutdatedJournal for one that is only read, MissingData without prices, and as MarketFetch
-        does."""
+        """Fetch the prices of a new account; a demo desk that was never opened begins with its history. With
+        `read_only` no cycle runs on a schedule; `run_cycle` runs every cycle. Raises UsageError or ConfigError for a
+        desk that could not run with any key, MissingData without prices, and as `refuse_unreadable` and MarketFetch
+        do."""
         if not services.symbols:
             raise UsageError(NO_DESK_SYMBOLS)
         config, preset = services.config, load_preset(services.config.desk.preset)
@@ -131,11 +128,7 @@ class OpenDesk:
         self.knows_prices = all(one.price is not None or one.spec.kind is ModelKind.OFFLINE for one in asked)
         self.steps = preset.questions
         self.journal = places.desk_journal(services.desk)
-        if read_only:
-            refuse_older(self.journal)
-        elif older_version(self.journal) is not None:
-            with desk_lock(self.desk):
-                bring_up_to_date(self.journal)
+        refuse_unreadable(self.journal)
         demo_history.begin(services)
         self.is_demo = is_demo(services)
         self._demo = DemoTime(services) if self.is_demo else None
@@ -156,7 +149,7 @@ class OpenDesk:
         self.default_costs = short_costs(cost_settings(services, self.default_backtest))
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
         self.rehearsal = RehearsalCheck(services)
-        self.backtests = RecordedBacktests(services, read_only=read_only)
+        self.backtests = RecordedBacktests(services)
         self.session_minutes = SessionMinutes(services)
         self.symbol_index = SymbolIndex(services)
         self.benchmark: Symbol | None = None
@@ -383,12 +376,10 @@ class RecordedBacktests:
     """Backtests of any day; every method reads files and takes tens of milliseconds and more."""
 
     services: Services
-    read_only: bool = False
-    """True where journals of an older program stay as they are; each says so in place of its figures."""
 
     def all(self) -> Sequence[StoredRun]:
         """Every backtest, the latest first; one that cannot be read says why."""
-        return stored_runs(_BACKTESTS, read_only=self.read_only)
+        return stored_runs(_BACKTESTS)
 
     def document(self, run: str) -> Mapping[str, Any]:
         """The JSON of `paperdesk backtest --json` of a run. Raises MissingData and MalformedData."""

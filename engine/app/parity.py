@@ -11,7 +11,7 @@ from engine.app.briefings import recorded_briefing
 from engine.app.decider import DecidedAgain, Decider, answers_of
 from engine.app.models import build_models
 from engine.app.recorded_run import RecordedRun
-from engine.app.recorded_turns import original_preset, present_data
+from engine.app.recorded_turns import original_preset, present_data, recorded_inputs
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import DataError, MalformedData, MissingData
 from engine.journal.entries import RunEntry
@@ -42,10 +42,7 @@ def check_parity(services: Services, reader: JournalReader, session: date | None
             "order was sent: nothing can be compared with that"
         )
     cycle = max(run.cycle, 1)
-    parts = reader.inputs(run.id, cycle)
-    if not parts:
-        raise MissingData(f"{run.id} kept no inputs: it ran on an older program, and only later days can be replayed")
-    inputs = read_inputs(parts, services.calendar_for)
+    inputs = read_inputs(recorded_inputs(reader, run.id, cycle), services.calendar_for)
     calendar = services.desk_calendar(inputs.symbols)
     recorded = desk_turn(reader, run, run.session, cycle=cycle, desk=services.desk, inputs=inputs, calendar=calendar)
     preset = briefed(original_preset(services, run), recorded_briefing(reader, run))

@@ -15,12 +15,12 @@ from engine.domain.run import RunSpec
 from engine.errors import MissingData, StaleData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from engine.lab.recorded_turn import RecordedTurn, backtest_turn, close_inputs, desk_turn
+from engine.lab.recorded_turn import RecordedTurn, backtest_turn, desk_turn
 from engine.lab.window import on_convention
 from engine.market.as_of import Market, load_market
 from engine.preset import Preset, load_preset
 from engine.services import Services
-from engine.session.recorded_inputs import read_inputs
+from engine.session.recorded_inputs import Inputs, read_inputs
 
 
 def original_preset(services: Services, run: RunEntry) -> Preset:
@@ -59,20 +59,21 @@ class RecordedTurns:
                 desk=services.desk,
             )
         calendar = services.desk_calendar(run.symbols)
-        if parts := reader.inputs(run.id, key.cycle):
-            inputs = read_inputs(parts, services.calendar_for)
-        else:  # of before inputs were kept: its books are those at the close
-            books = [point.portfolio for point in reader.equity() if point.session == session]
-            if not books:
-                raise MissingData(f"the journal {reader.path} has no books of {session}, with which it was decided")
-            market = await present_data(services, run.symbols, books[-1], session)
-            inputs = close_inputs(run.symbols, books[-1], market, calendar, session)
+        inputs = read_inputs(recorded_inputs(reader, run.id, key.cycle), services.calendar_for)
         return desk_turn(reader, run, session, cycle=key.cycle, desk=services.desk, inputs=inputs, calendar=calendar)
 
     async def _market(self, run: str, spec: RunSpec) -> Market:
         if run not in self._markets:
             self._markets[run] = on_convention(spec, await load_run(self.services, spec))
         return self._markets[run]
+
+
+def recorded_inputs(reader: JournalReader, run: str, cycle: int) -> Inputs:
+    """The inputs of a desk's run in a cycle, as its journal has them. Raises MissingData where it has none."""
+    inputs = reader.inputs(run, cycle)
+    if not inputs:
+        raise MissingData(f"{run} kept no inputs of cycle {cycle}: nothing can be decided again")
+    return inputs
 
 
 async def present_data(services: Services, symbols: Sequence[Symbol], portfolio: Portfolio, session: date) -> Market:

@@ -74,7 +74,7 @@ def import_answers(services: Services, file: Path) -> tuple[int, int]:
 
 def prune_answers(services: Services, before: date | None, run: str | None) -> Pruned:
     """Remove recorded answers from before a day, or those of a run that no other run has, or what is both. Raises
-    MissingData for a run that there is not, OutdatedJournal for a journal that cannot be asked."""
+    MissingData for a run that there is not, and as JournalReader does for a journal that cannot be asked."""
     with services.models.recorded() as recorded:
         known = frozenset(recorded.hashes())
         chosen, shared = known, frozenset[str]()

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 
 from engine import places
 from engine.app.arena_record import load_spec, played_document
-from engine.app.desk_journal import desk_lock
-from engine.app.resumption import run_lock
 from engine.domain.run import RunOutcome
 from engine.errors import MissingData, PaperdeskError
-from engine.journal.database import older_version
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
 from engine.reports.documents.operations import outcomes
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.stored import stored_figures
@@ -45,13 +39,13 @@ class Wanted:
 EVERY = Wanted()
 
 
-def stored_runs(wanted: Wanted = EVERY, *, read_only: bool = False) -> Sequence[StoredRun]:
-    """The runs that fit, the latest first; one that cannot be read says why. Journals of an older program are brought
-    up to date; with `read_only` they cannot be read. Raises ConfigError for a home that is none."""
+def stored_runs(wanted: Wanted = EVERY) -> Sequence[StoredRun]:
+    """The runs that fit, the latest first; one that cannot be read says why. Raises ConfigError for a home that is
+    none."""
     found = [
-        *_own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), partial(_backtest, read_only=read_only)),
+        *_own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), _backtest),
         *_own_files(StoredKind.ARENA, places.arenas_dir().glob("*.json"), _arena),
-        *_of_desks(read_only),
+        *_of_desks(),
     ]
     return sorted(filter(wanted.takes, found), key=lambda run: (run.time, run.id), reverse=True)
 
@@ -88,8 +82,8 @@ def _own_files(kind: StoredKind, files: Iterable[Path], read: Callable[[StoredRu
         yield replace(run, size=sum(map(_bytes, files_of(run))))
 
 
-def _backtest(run: StoredRun, *, read_only: bool) -> StoredRun:
-    with _opened(run.path, run_lock(run.id), read_only) as reader:
+def _backtest(run: StoredRun) -> StoredRun:
+    with JournalReader(run.path) as reader:
         entry = reader.run(run.id)
         figures = stored_figures(reader, run.id)
     spec = entry.spec
@@ -128,11 +122,11 @@ def _arena(run: StoredRun) -> StoredRun:
     )
 
 
-def _of_desks(read_only: bool) -> Iterator[StoredRun]:
+def _of_desks() -> Iterator[StoredRun]:
     for path in places.desks_dir().glob("*.db"):
         desk = path.stem
         try:
-            with _opened(path, desk_lock(desk), read_only) as reader:
+            with JournalReader(path) as reader:
                 entries = reader.runs()
         except PaperdeskError as error:
             changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -144,17 +138,6 @@ def _of_desks(read_only: bool) -> Iterator[StoredRun]:
             run = StoredRun(id=entry.id, kind=StoredKind(entry.kind), time=entry.started, path=path, desk=desk)
             run = replace(_of_entry(run, entry), outcome=ends[entry.id])
             yield replace(run, first=entry.session, last=entry.session, sessions=1)
-
-
-@contextmanager
-def _opened(path: Path, lock: AbstractContextManager[None], read_only: bool) -> Iterator[JournalReader]:
-    """A journal; one of an older program is brought up to date first, held by its lock. Raises TryAgainLater for one of
-    those that is in use, OutdatedJournal with `read_only`."""
-    if not read_only and older_version(path) is not None:
-        with lock:
-            bring_up_to_date(path)
-    with JournalReader(path) as reader:
-        yield reader
 
 
 def _bytes(path: Path) -> int:

@@ -10,19 +10,18 @@ from typing import Any
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import DecisionKey
 from engine.domain.json_text import from_json, to_json
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult, prompt_hash
+from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult
 from engine.journal.database import reading
 from engine.journal.entries import AnswerEntry, StatedAnswer
-from engine.journal.rows import Row, row_of, stored, unpacked, value_of
+from engine.journal.rows import Row, row_of, stored, value_of
 from engine.messages.events import AgentAnswered
 from engine.messages.from_values import agent_answered
 
 SAME = "="
-"""In an answer's row: `raw` is what `text` says as JSON, `answer` is what `raw` says, `prompt_hash` is that of the
-prompt and the messages."""
+"""In an answer's row: `raw` is what `text` says as JSON, in the order of the text; `answer` is what `raw` says."""
 
 CHART_DIGITS = 32
-"""Digits of its fingerprint that name a chart; up to version 13 all of them."""
+"""Digits of its fingerprint that name a chart."""
 
 
 def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
@@ -34,22 +33,19 @@ def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
 def chart_of(row: Mapping[str, Any]) -> ChartSpec:
     """A chart from its row."""
     with reading(row):
-        return from_json(ChartSpec, row["json"] if row.get("packed") is None else unpacked(row["packed"]))
+        return from_json(ChartSpec, row["json"])
 
 
 def answer_row(entry: AnswerEntry, system: str) -> Row:
     """An answer as a row that names its system prompt by hash and its charts by fingerprint."""
     result, failure = entry.result, entry.result.failure
     raw, text = stored(result.answer), stored(result.text)
-    same_prompt = stored(entry.system) == entry.system and prompt_hash(entry.system, entry.messages)
     of_entry = row_of(entry, "result", "answer", "messages", "charts")
     return (
         of_entry
         | row_of(result, "answer", "failed")
-        | request_columns(result.request_hash)
         | {
             "system": system,
-            "prompt_hash": SAME if entry.prompt_hash == same_prompt else entry.prompt_hash,
             "messages": [[message.role, message.text, _names(message.charts)] for message in entry.messages],
             "charts": _names(entry.charts),
             "answer": SAME if raw is not None and stored(entry.answer) == raw else entry.answer,
@@ -61,32 +57,18 @@ def answer_row(entry: AnswerEntry, system: str) -> Row:
     )
 
 
-def request_columns(request_hash: str) -> Row:
-    """The hash of a request as an answer's row has it: its bytes, or as it is where it is not 64 hexadecimal digits."""
-    digits = len(request_hash) == 64 and set(request_hash) <= set("0123456789abcdef")
-    return {"request_hash": "" if digits else request_hash, "request": bytes.fromhex(request_hash) if digits else None}
-
-
-def request_hash_of(row: Mapping[str, Any]) -> str:
-    """The hash of a request from an answer's row; up to version 12 it was a text always."""
-    found: str = row["request_hash"] if row["request"] is None else row["request"].hex()
-    return found
-
-
 def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerEntry:
     """An answer from its row joined with its system prompt; `chart` gives a chart by its name."""
     with reading(row):
         texts = texts_of(row)
         messages = tuple(Message(role, text, tuple(map(chart, shown))) for role, text, shown in texts["messages"])
         shown_first = tuple(map(chart, json.loads(row["charts"])))
-        asked, system = row["prompt_hash"], row["system_text"]
         result = _result_of(row, texts)
     return value_of(
         AnswerEntry,
         row,
-        system=system,
+        system=row["system_text"],
         messages=messages,
-        prompt_hash=prompt_hash(system, messages) if asked == SAME else asked,
         result=result,
         answer=texts["answer"],
         charts=shown_first,
@@ -117,10 +99,7 @@ def event_of_answer(row: Mapping[str, Any], step: str, time: datetime) -> AgentA
 
 
 def texts_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Messages, text, raw and checked answer of an answer's row; those of version 7 to 12 are one compressed object."""
-    if row.get("packed") is not None:
-        found: Mapping[str, Any] = json.loads(unpacked(row["packed"]))
-        return found
+    """Messages, text, raw and checked answer of an answer's row."""
     # The text itself, in which the fields stand in the order that the model gave them.
     raw = row["text"] if row["raw"] == SAME else row["raw"]
     answer = raw if row["answer"] == SAME else row["answer"]
@@ -133,7 +112,6 @@ def _result_of(row: Mapping[str, Any], texts: Mapping[str, Any]) -> ModelResult:
     return value_of(
         ModelResult,
         row,
-        request_hash=request_hash_of(row),
         answer=texts["raw"],
         failure=None if failure is None else ModelFailure(FailureKind(failure), row["failure_detail"]),
         text=texts["text"],

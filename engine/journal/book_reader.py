@@ -112,14 +112,6 @@ class BookReader(RowReader):
         """Trades of before their orders were sent."""
         return tuple(value_of(Fill, row) for row in self._rows(f"SELECT * FROM fills WHERE seq IN ({EARLY_FILLS})"))
 
-    def undated_fills(self) -> int:
-        """The number of a desk's trades without a time, of an older program: whether they came after their orders is
-        not known."""
-        desk = "run IN (SELECT id FROM runs WHERE kind <> 'backtest')"
-        rows = f"SELECT count(*) AS number FROM fills WHERE time IS NULL AND execution IS NULL AND {desk}"
-        number: int = self._rows(rows)[0]["number"]
-        return number
-
     def fills_entered(self, run: str) -> tuple[Fill, ...]:
         """The account's trades of a run but for those that were booked ahead of it."""
         ahead = "SELECT 1 FROM activities WHERE id = fills.execution AND activities.run <> fills.run"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from operator import itemgetter
@@ -21,7 +21,7 @@ GENESIS = bytes(32)
 """The hash before the first row."""
 
 LINK_BYTES = 16
-"""Bytes of a row's hash that its link keeps and the next row's hash covers; up to version 13 all 32."""
+"""Bytes of a row's hash that its link keeps and the next row's hash covers."""
 
 _KEPT = frozenset({str, int, bytes, type(None)})
 """Types of values that SQLite stores as they are, in columns that were made for them."""
@@ -31,7 +31,7 @@ _NUMBER = {table: number for number, table in enumerate(CHAINED)}
 
 def row_hash(before: bytes, table: int, row: int, values: Sequence[Any]) -> bytes:
     """SHA-256 over the hash before, the table's place in CHAINED, the row's number, and its values in the order of the
-    columns. NULLs at the end are left out, so that a migration may add columns that are NULL in earlier rows."""
+    columns. NULLs at the end are left out, so that a later version may add columns that are NULL in earlier rows."""
     end = len(values)
     while end and values[end - 1] is None:
         end -= 1
@@ -55,7 +55,7 @@ class Chain:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._orders: dict[tuple[str, tuple[str, ...]], Callable[[Sequence[Any]], Sequence[Any]] | None] = {}
+        self._orders: dict[tuple[str, tuple[str, ...]], Callable[[Sequence[Any]], Sequence[Any]]] = {}
 
     def extend(self, written: Iterable[Written]) -> None:
         """Add a link for every row. Raises sqlite3.Error."""
@@ -67,7 +67,7 @@ class Chain:
                 source, in_order = _NUMBER[some.table], self._in_order(cursor, some)
                 for number, row in enumerate(some.rows, some.first):
                     # What SQLite may convert is read back: it is hashed as it is stored.
-                    if in_order is None or not _KEPT.issuperset(map(type, row)):
+                    if not _KEPT.issuperset(map(type, row)):
                         cursor.execute(f"SELECT * FROM {some.table} WHERE rowid = ?", (number,))
                         values = cursor.fetchone()
                     else:
@@ -77,18 +77,16 @@ class Chain:
                     links.append((seq, source, number, before))
             cursor.executemany(f"INSERT INTO {CHAIN} (seq, source, row, hash) VALUES (?, ?, ?, ?)", links)
 
-    def _in_order(self, cursor: sqlite3.Cursor, some: Written) -> Callable[[Sequence[Any]], Sequence[Any]] | None:
-        """The way from a row, followed by NULL and its number, to its values in the order of the table's columns; None
-        where the table fills in a default of its own."""
+    def _in_order(self, cursor: sqlite3.Cursor, some: Written) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """The way from a row, followed by NULL and its number, to its values in the order of the table's columns, none
+        of which has a default."""
         key = some.table, some.columns
         if key not in self._orders:
             places = {column: place for place, column in enumerate(some.columns)}
             absent = len(places)
-            found = cursor.execute("SELECT name, dflt_value FROM pragma_table_info(?)", (some.table,)).fetchall()
-            filled = any(default is not None and name not in places for name, default in found)
+            found = cursor.execute("SELECT name FROM pragma_table_info(?)", (some.table,)).fetchall()
             number = {"seq": absent + 1}
-            order = [(number | places).get(name, absent) for name, _ in found]
-            self._orders[key] = None if filled else itemgetter(*order)
+            self._orders[key] = itemgetter(*((number | places).get(name, absent) for (name,) in found))
         return self._orders[key]
 
 
@@ -100,17 +98,10 @@ def last_link(cursor: sqlite3.Cursor) -> tuple[int, bytes]:
 
 
 def note_version(connection: sqlite3.Connection, version: int) -> None:
-    """Write down, at the end of a migration, that the journal has a version with this schema. Where there is no chain
-    yet it begins here, with all rows on record, table by table."""
-    chain = Chain(connection)
-    if not connection.execute(f"SELECT count(*) FROM {CHAIN}").fetchone()[0]:
-        chain.extend(_rows_on_record(connection))
-    earlier = connection.execute(f"SELECT count(*) FROM {CHAIN}").fetchone()[0]
-    row = (version, earlier, schema_hash(connection))
-    columns = ("version", "earlier", "schema")
-    done = connection.execute(f"INSERT INTO {VERSIONS} ({', '.join(columns)}) VALUES (?, ?, ?)", row)
-    assert done.lastrowid is not None
-    chain.extend([Written(VERSIONS, done.lastrowid, columns, [row])])
+    """Write down in a journal without rows that it has a version with this schema: the first row of its chain."""
+    columns, row = ("version", "earlier", "schema"), (version, 0, schema_hash(connection))
+    connection.execute(f"INSERT INTO {VERSIONS} (seq, {', '.join(columns)}) VALUES (1, ?, ?, ?)", row)
+    Chain(connection).extend([Written(VERSIONS, 1, columns, [row])])
 
 
 def schema_hash(connection: sqlite3.Connection) -> bytes:
@@ -119,13 +110,3 @@ def schema_hash(connection: sqlite3.Connection) -> bytes:
         cursor.row_factory = None
         made = cursor.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name").fetchall()
     return row_hash(GENESIS, 0, 0, [value for row in made for value in row])
-
-
-def _rows_on_record(connection: sqlite3.Connection) -> Iterator[Written]:
-    with closing(connection.cursor()) as cursor:
-        cursor.row_factory = None
-        for table in CHAINED:
-            if cursor.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone():
-                rows = cursor.execute(f"SELECT rowid, * FROM {table} ORDER BY rowid")
-                columns = tuple(column[0] for column in rows.description)[1:]
-                yield from (Written(table, number, columns, [values]) for number, *values in rows)

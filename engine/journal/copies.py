@@ -12,16 +12,15 @@ from pathlib import Path
 from engine.errors import DataError, MalformedData
 from engine.journal.database import WAIT, error_of, open_read_only
 from engine.journal.integrity import quick_check
-from engine.journal.store import bring_up_to_date
 
 
 def backup(path: Path, to: Path, wait: float = WAIT) -> None:
-    """Copy a journal, also one of an older program and while it is being written, by SQLite's backup: one file that
-    needs no other (copying the file alone loses what stands in its write-ahead log). Raises DataError where `to` is
+    """Copy a journal, also while it is being written, by SQLite's backup: one file that needs no other (copying the
+    file alone loses what stands in its write-ahead log). Raises as `open_read_only` does, and DataError where `to` is
     taken or cannot be written."""
     if to.exists():
         raise DataError(f"{to} is there already: name a file that is not")
-    source = open_read_only(path, wait, older=True)
+    source = open_read_only(path, wait)
     half = to.with_name(to.name + ".part")
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -43,11 +42,8 @@ def backup(path: Path, to: Path, wait: float = WAIT) -> None:
 
 
 def check(copy: Path, named: Path, wait: float = WAIT) -> None:
-    """Bring a copy of a journal up to date, in one file, and check it; it comes from a backup `named` so. Raises
-    DataError for one that is not sound."""
+    """Check a copy of a journal, which comes from a backup `named` so. Raises DataError for one that is not sound."""
     try:
-        if bring_up_to_date(copy, wait) is not None:
-            _make_one_file(copy)
         faults = quick_check(copy, wait)
     except MalformedData as error:
         raise MalformedData(f"the backup {named} is damaged, or no journal: take an older one") from error

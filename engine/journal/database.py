@@ -1,11 +1,10 @@
-"""Open a journal's file, bring an older one up to date, and turn SQLite's errors into ours; standard library only,
-so that it is quick."""
+"""Open a journal's file, and turn SQLite's errors into ours; standard library only, so that it is quick."""
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import (
@@ -14,12 +13,10 @@ from engine.errors import (
     InvariantBroken,
     MalformedData,
     MissingData,
-    OutdatedJournal,
     PaperdeskError,
     TryAgainLater,
 )
-from engine.journal.migrations import VERSION
-from engine.journal.schema import APPLICATION, VERSIONS
+from engine.journal.schema import APPLICATION, VERSION, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,26 +26,16 @@ WAIT = 5.0
 """Seconds that a reader or writer waits for another process's lock."""
 
 
-def open_read_only(path: Path, wait: float = WAIT, *, older: bool = False) -> sqlite3.Connection:
-    """A connection that cannot write, to a journal of this program's version or, with `older`, of any before it.
-
-    Raises MissingData where there is no file or nothing in it, MalformedData for a file that is damaged or no journal,
-    ConfigError for a journal of a newer program, OutdatedJournal for one of an older program, TryAgainLater for a lock.
-    """
+def open_read_only(path: Path, wait: float = WAIT) -> sqlite3.Connection:
+    """A connection that cannot write. Raises MissingData where there is no file or nothing in it, TryAgainLater for a
+    lock, and as `check_version` does."""
     refuse_remains(path)
     if not path.is_file():
         raise MissingData(f"no journal at {path}: a run writes one (paperdesk --daily, paperdesk backtest)")
     with sqlite_errors(path):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=wait)
     try:
-        version = version_of(connection, path)
-        if version == 0:
-            raise MissingData(f"the journal {path} has nothing in it yet: a run fills it (paperdesk --daily)")
-        if version < VERSION and not older:
-            raise OutdatedJournal(
-                f"the journal {path} has version {version} and this program reads {VERSION}: "
-                "bring it up to date with paperdesk journal check (and its --desk or --run)"
-            )
+        check_version(connection, path)
         connection.row_factory = _row_maker(path)
     except BaseException:
         connection.close()
@@ -82,67 +69,40 @@ def _size(path: Path) -> int | None:
         return None
 
 
-@contextmanager
-def _one_state(connection: sqlite3.Connection) -> Iterator[None]:
-    """Have all that is read be of one state: another process may be making the journal."""
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.rollback()
-
-
-def version_of(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of a journal, 0 for a file with nothing in it. Raises MalformedData for a SQLite file of
-    something else, ConfigError for a version that this program does not know."""
-    with sqlite_errors(path), _one_state(connection):
-        tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+def check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise MalformedData for a file that is damaged or no journal, ConfigError for a journal of a newer program and
+    DataError for one of an older program."""
+    with sqlite_errors(path):
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        noted = _noted_version(connection) if application == APPLICATION and version != VERSION else None
-    if application == 0 and version == 0 and tables == 0:
-        return 0
+        noted = _noted_version(connection) if version != VERSION else version
     if application != APPLICATION:
         raise MalformedData(f"{path} is a SQLite file but no journal of Paperdesk: name another file")
-    if noted not in (None, version):
+    if noted != version:
         raise damaged_file(f"its header says version {version}, its rows {noted}", path)
     if version > VERSION:
         raise ConfigError(
             f"the journal {path} was written by a newer Paperdesk (version {version}, this program knows "
             f"{VERSION}): upgrade the program, or use another desk"
         )
-    return version
+    if version < VERSION:
+        raise DataError(
+            f"the journal {path} was written by an older Paperdesk (version {version}, this program reads {VERSION}): "
+            "export its runs with that one (paperdesk runs export), and begin with a new PAPERDESK_HOME"
+        )
 
 
-def _noted_version(connection: sqlite3.Connection) -> int | None:
-    """The version that the last migration wrote into a table; None before there was one."""
+def _noted_version(connection: sqlite3.Connection) -> int:
+    """The version that a journal's rows say; that of its header where none do, as in the oldest."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS,)).fetchone():
-        return None
-    found = connection.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq DESC LIMIT 1").fetchone()
-    return None if found is None else int(found[0])
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    return int(connection.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq DESC LIMIT 1").fetchone()[0])
 
 
-def refuse_older(path: Path) -> None:
-    """Raise OutdatedJournal for a journal that an older program wrote, and as `open_read_only` does."""
+def refuse_unreadable(path: Path) -> None:
+    """Raise as `open_read_only` does for a journal that is there and cannot be read."""
     with suppress(MissingData):
         open_read_only(path).close()
-
-
-def older_version(path: Path, wait: float = WAIT) -> int | None:
-    """The version of a journal that an older program wrote; None for one of this program, no file, or nothing in it.
-
-    Raises MalformedData for a file that is damaged or no journal, ConfigError for one of a newer program,
-    TryAgainLater where another process holds the file.
-    """
-    try:
-        with closing(open_read_only(path, wait, older=True)) as connection:
-            version: int = connection.execute("PRAGMA user_version").fetchone()["user_version"]
-    except MissingData:
-        return None
-    return version if version < VERSION else None
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
@@ -12,13 +11,11 @@ from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
 from engine.errors import MalformedData
-from engine.journal.answer_rows import answer_of, chart_of, event_of_answer, request_hash_of, stated_answer_of
+from engine.journal.answer_rows import answer_of, chart_of, event_of_answer, stated_answer_of
 from engine.journal.database import reading
 from engine.journal.entries import AgentCall, AnswerEntry, CallCost, Recalled, StatedAnswer, UnansweredEntry
-from engine.journal.recalled_columns import recalled_rows
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import row_of, stored, value_of
-from engine.journal.schema import ALL_INPUTS
 from engine.messages.events import AgentAnswered
 
 
@@ -132,24 +129,22 @@ class DecisionReader(RowReader):
 
     def request_hashes(self, run: str | None = None, *, besides: str | None = None) -> frozenset[str]:
         """The hashes of the recorded answers that a run has, or all runs besides one."""
-        asked = "SELECT DISTINCT run, request_hash, request FROM answers WHERE coalesce(request, request_hash) <> ''"
-        rows = (row for row in self._rows(asked) if row["run"] != besides and run in (None, row["run"]))
-        return frozenset(map(request_hash_of, rows))
+        narrow, values = where({"run": run, "run <>": besides}, "request_hash <> ''")
+        rows = self._rows(f"SELECT DISTINCT request_hash FROM answers{narrow}", *values)
+        return frozenset(row["request_hash"] for row in rows)
 
     def recalled(self, key: DecisionKey) -> tuple[Recalled, ...]:
         """The memories that were recalled for one opinion, layer by layer, best first."""
         together, values = where(row_of(key))
         for row in self._rows(f"SELECT * FROM recalls{together}", *values):
             with reading(row):
-                found = recalled_rows(row["memories"])
+                found = json.loads(row["memories"])
             return tuple(value_of(Recalled, row | one | self._memory(one["memory"])) for one in found)
-        # Each had a row of its own up to version 12.
-        select = "SELECT * FROM recollections JOIN memories ON memories.id = recollections.memory"
-        return self._values(Recalled, select, row_of(key), "recollections.rowid")
+        return ()
 
     def inputs(self, run: str, cycle: int = 1) -> dict[str, tuple[bytes, ...]]:
-        """The data that a run could read in a cycle, by name, in parts; empty for a run of before that was stored.
-        Raises MalformedData where a part is gone."""
+        """The data that a run could read in a cycle, by name, in parts; empty where it kept none. Raises MalformedData
+        where a part is gone."""
         found: dict[str, tuple[bytes, ...]] = {}
         for row in self._rows("SELECT * FROM inputs WHERE run = ? AND cycle = ? ORDER BY rowid", run, cycle):
             for name, chunks in _chunks_in(row).items():
@@ -180,7 +175,8 @@ class DecisionReader(RowReader):
         if not found:
             raise MalformedData(f"the journal {self.path} lacks a part of {name}: restore a backup")
         with reading(found[0]):
-            return _part_of(found[0])
+            part: bytes = found[0]["text"].encode()
+            return part
 
     def _prompt(self, name: str) -> str:
         found = self._rows("SELECT text FROM prompts WHERE hash = ?", name)
@@ -202,14 +198,7 @@ class DecisionReader(RowReader):
         return chart_of(found[0])
 
 
-def _part_of(row: Mapping[str, Any]) -> bytes:
-    """A part of a run's inputs; up to version 12 each was compressed by itself."""
-    part: bytes = zlib.decompress(row["data"]) if row["text"] is None else row["text"].encode()
-    return part
-
-
 def _chunks_in(row: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """The hashes of the parts of inputs, by name, from a row that has one or all of them; in the order they had."""
+    """The hashes of the parts of inputs, by name, in the order they had."""
     with reading(row):
-        chunks = json.loads(row["chunks"])
-        return dict(chunks) if row["name"] == ALL_INPUTS else {row["name"]: chunks}
+        return dict(json.loads(row["chunks"]))

@@ -9,12 +9,10 @@ from engine.domain.debate import Debate
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.json_text import to_json
 from engine.domain.recollection import Recollection
-from engine.journal.answer_rows import answer_row, charts_in, request_columns
+from engine.journal.answer_rows import answer_row, charts_in
 from engine.journal.entries import AnswerEntry, UnansweredEntry
-from engine.journal.packing import THREAD
-from engine.journal.recalled_columns import recalled_columns
-from engine.journal.rows import row_of
-from engine.journal.schema import ALL_INPUTS, DECISION_KEY
+from engine.journal.rows import row_of, stored
+from engine.journal.schema import DECISION_KEY
 from engine.journal.store import RowStore
 
 
@@ -26,15 +24,14 @@ class DecisionWriter(RowStore):
         the answer is a recorded one that the journal has for the same question: its run was killed, and goes on."""
         if entry.result.cached and entry.result.request_hash and not self._batched:
             question = {"agent": entry.agent, "attempt": entry.attempt, "sample": entry.sample}
-            question |= request_columns(entry.result.request_hash)
+            question["request_hash"] = entry.result.request_hash
             if self._find("answers", row_of(entry.key) | question) is not None:
                 return False
         system = hashlib.sha256(entry.system.encode("utf-8", "backslashreplace")).hexdigest()
         self._write_content("prompts", system, {"hash": system, "text": entry.system})
         for name, chart in charts_in(entry).items():
             if name not in self._contents:
-                row = {"fingerprint": name, "json": to_json(chart), "about": f"{chart.symbol} {chart.kind}"}
-                self._write_content("charts", name, row)
+                self._write_content("charts", name, {"fingerprint": name, "json": to_json(chart)})
         self._write(("answers", answer_row(entry, system)))
         return True
 
@@ -61,14 +58,16 @@ class DecisionWriter(RowStore):
         """Memories were recalled for an opinion, or for the decision of a single owner; False where the journal has
         them already."""
         key = row_of(rests.key)
-        if any(self._find(table, key) is not None for table in ("recalls", "recollections")):
+        if self._find("recalls", key) is not None:
             return False
         found = {memory.id: memory for memory in memories}.values()
         for memory in found:
             text = {"id": memory.id, "kind": memory.kind, "written": memory.session, "text": memory.text}
-            self._write_content("memories", memory.id, text | {THREAD: rests.key.symbol})
+            self._write_content("memories", memory.id, text)
+        rows = (row_of(one, "kind", "session", "text", "owner") | {"cited": one.id in rests.evidence} for one in found)
         if found:
-            self._write(("recalls", key | {"memories": recalled_columns(found, frozenset(rests.evidence))}))
+            told = [{name: stored(value) for name, value in row.items()} for row in rows]
+            self._write(("recalls", key | {"memories": told}))
         return True
 
     def inputs(self, run: str, cycle: int, seen: Mapping[str, Sequence[bytes]]) -> None:
@@ -77,8 +76,8 @@ class DecisionWriter(RowStore):
         for name, parts in seen.items():
             names[name] = [hashlib.sha256(part).hexdigest()[:32] for part in parts]
             for chunk, part in zip(names[name], parts, strict=True):
-                self._write_content("chunks", chunk, {"hash": chunk, "data": b"", "name": name, "text": part.decode()})
-        self._write(("inputs", {"run": run, "cycle": cycle, "name": ALL_INPUTS, "chunks": list(names.items())}))
+                self._write_content("chunks", chunk, {"hash": chunk, "text": part.decode()})
+        self._write(("inputs", {"run": run, "cycle": cycle, "chunks": list(names.items())}))
 
     def outcome(self, run: str, outcome: Outcome) -> bool:
         """The outcome of a decision became known; `run` is the run that settled it. False where it is known

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+from engine.journal.chain import note_version
 from engine.journal.database import refuse_remains
-from engine.journal.migrations import migrate
-from engine.journal.sqlite_library import database_class
+from engine.journal.schema import APPEND_ONLY, APPLICATION, VERSION
 from engine.places import make_folder, part_of, parts_of, unusable
+from engine.program_files import program_text
 
 PAGE_BYTES = 2048
 """Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""
@@ -36,15 +38,20 @@ def ensure_file(path: Path) -> None:
 @cache
 def new_journal() -> bytes:
     """The content of the file of a journal without rows."""
-    connection = sqlite3.connect(":memory:")
-    database = database_class()(connection, execute_plugins=False)
-    try:
-        database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-        migrate(database)
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.executescript(program_text(Path(__file__).with_name("schema.sql")))
+        for table in sorted(APPEND_ONLY):
+            for deed, verb in (("UPDATE", "changed"), ("DELETE", "deleted")):
+                refusal = f"SELECT RAISE(ABORT, '{table} are never {verb}')"
+                connection.execute(
+                    f"CREATE TRIGGER {table}_no_{deed.lower()} BEFORE {deed} ON {table} BEGIN {refusal}; END"
+                )
+        note_version(connection, VERSION)
         connection.commit()
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
         return connection.serialize()
-    finally:
-        database.close()
 
 
 def _put_in_place(content: bytes, path: Path) -> None:

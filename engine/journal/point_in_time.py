@@ -16,15 +16,15 @@ from datetime import date
 from engine.journal.schema import MARKED
 
 OF_SESSION = (
-    *("answers", "opinions", "decisions", "recollections", "orders", "fills", "cash_flows", "equity", "positions"),
+    *("answers", "opinions", "decisions", "orders", "fills", "cash_flows", "equity", "positions"),
     *("outcomes", "unanswered", "debates", "recalls"),
 )
 """Tables of a backtest whose rows belong to a session."""
 
-WITH_ANSWERS = ("unanswered", "recollections", "debates", "recalls")
+WITH_ANSWERS = ("unanswered", "debates", "recalls")
 """Those of them that go with the answers about a symbol."""
 
-WITH_DECISIONS = ("opinions", "orders", "recollections", "debates", "recalls")
+WITH_DECISIONS = ("opinions", "orders", "debates", "recalls")
 """Tables of a desk whose rows are written in one transaction with a decision about a symbol."""
 
 SENT = "'intended', 'submitting', 'acknowledged'"

@@ -12,9 +12,8 @@ from typing import Any, Self, TypeVar
 
 from engine.errors import InvariantBroken, MalformedData
 from engine.journal.database import WAIT, damaged, damaged_file, open_read_only, reading, sqlite_errors
-from engine.journal.packing import Unpacker
 from engine.journal.point_in_time import Within, hide_after_event, hide_after_session, hide_within_session
-from engine.journal.rows import value_of
+from engine.journal.rows import unpack, value_of
 from engine.journal.verification import schema_fault
 
 T = TypeVar("T")
@@ -25,11 +24,9 @@ class RowReader:
 
     def __init__(self, path: Path, wait: float = WAIT, *, at: int | date | Within | None = None) -> None:
         """Open a journal; with `at`, a desk's as it was at that event, or a backtest's as it was once that session was
-        settled and decided, or within it. Raises MissingData (no file, an empty one), MalformedData (damaged, or no
-        journal), ConfigError (written by a newer program), DataError (by an older one), TryAgainLater (locked)."""
+        settled and decided, or within it. Raises as `open_read_only` does."""
         self.path = path
         self._connection = open_read_only(path, wait)
-        self._texts = Unpacker(self._connection, path)
         with sqlite_errors(path):
             if isinstance(at, int):
                 hide_after_event(self._connection, at)
@@ -73,7 +70,7 @@ class RowReader:
         for row in found:
             if row.get("packed") is not None:
                 with reading(row):
-                    self._texts.unpack(row)
+                    unpack(row)
         return found
 
     def _find_damaged_text(self, sql: str, values: Sequence[Any]) -> None:

@@ -10,7 +10,7 @@ import json
 import types
 import typing
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import fields
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -36,6 +36,25 @@ Row = dict[str, Any]
 
 FLATTENED = frozenset({DecisionKey, Order, Proposal, Recollection, UnansweredCall, Usage})
 """Classes whose fields are columns of the row that such a value is a part of."""
+
+PACKED: Mapping[str, tuple[str, ...]] = {
+    "answers": (
+        *("messages", "system", "prompt_hash", "prompt_version", "charts", "view", "notes", "reason"),
+        *("failure_detail", "answer", "raw", "text"),
+    ),
+    "charts": ("json",),
+    "opinions": ("reason", "evidence"),
+    "events": ("json",),
+    "recalls": ("memories",),
+    "run_states": ("model",),
+    "documents": ("json",),
+    "chunks": ("text",),
+    "debates": ("advice", "comments"),
+}
+"""Columns of long texts, by table: together they lie in the row's column `packed`, a JSON object compressed by zlib."""
+
+LEAST_PACKED = 200
+"""Texts of a row that have fewer characters, all together, stay in their columns."""
 
 RENAMED: Mapping[type, Mapping[str, str]] = {
     Decision: {"unresolved_figures": "unresolved"},
@@ -93,9 +112,26 @@ def stored(value: Any) -> Any:
     return to_json(value)
 
 
+def pack(table: str, row: Row) -> Row:
+    """A stored row with its long texts together in `packed` and empty in their columns."""
+    if table not in PACKED:
+        return row
+    texts = {name: row[name] for name in PACKED[table] if row.get(name)}
+    if sum(map(len, texts.values())) < LEAST_PACKED:
+        return row | {"packed": None}
+    return row | dict.fromkeys(texts, "") | {"packed": packed(json.dumps(texts, ensure_ascii=False))}
+
+
+def unpack(row: MutableMapping[str, Any]) -> None:
+    """Put the texts of a row back into their columns. Raises ValueError or zlib.error for bytes that `pack` did not
+    write."""
+    if row.get("packed") is not None:
+        row.update(json.loads(unpacked(row.pop("packed"))))
+
+
 def packed(text: str) -> bytes:
     """A text, compressed. Prompts and answers come down to a quarter at little cost."""
-    return zlib.compress(text.encode(), 4)
+    return zlib.compress(text.encode())
 
 
 def unpacked(data: bytes) -> str:

@@ -168,7 +168,7 @@ class RunReader(RowReader):
     def controls(self, *, after: int = 0, event: int = 0) -> tuple[tuple[int, datetime, Command], ...]:
         """The operator controls after the command of a number, and once the event of a number was written, in order;
         each with the number of the last event before it, and its time."""
-        kinds = [kind.__name__ for kind in CONTROLS]  # older programs wrote commands that are not known any more
+        kinds = [kind.__name__ for kind in CONTROLS]
         narrow = f"type IN ({', '.join('?' * len(kinds))}) AND seq > ? AND coalesce(event, 0) >= ?"
         rows = self._rows(f"SELECT * FROM commands WHERE {narrow} ORDER BY seq", *kinds, after, event)
         return tuple((row["event"] or 0, *command_of(row)) for row in rows)

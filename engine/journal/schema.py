@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+VERSION = 16
+"""The version of a journal that this program reads and writes: the number grows with every change of what a row says.
+Those of up to 15 are of version 0.1."""
+
 APPLICATION = 0x50444A31
 """The application id in a journal's header, by which it differs from any other SQLite file."""
 
@@ -9,16 +13,12 @@ DECISION_KEY = ("run", "session", "cycle", "symbol", "owner")
 
 MARKED = (
     *("commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
-    *("answers", "opinions", "decisions", "recollections", "inputs", "orders", "order_states", "fills"),
+    *("answers", "opinions", "decisions", "inputs", "orders", "order_states", "fills"),
     *("cash_flows", "equity", "positions", "outcomes", "accounts", "activities", "broker_orders", "adoptions"),
     *("unanswered", "debates", "recalls"),
 )
 """Tables whose rows name, in the column `event`, the journal's last event when they were written: the journal can be
 read as it was at any event. A backtest's rows name none: it writes in batches, and has sessions to go by."""
-
-ALL_INPUTS = "*"
-"""The name of the row that has the parts of all inputs of a cycle, in pairs with their names; up to version 12 each
-input had a row of its own."""
 
 CONTENT_NAMED = ("prompts", "charts", "memories", "chunks")
 """Tables whose rows are named by a hash of their content: the first is as good as any later one."""
@@ -26,9 +26,12 @@ CONTENT_NAMED = ("prompts", "charts", "memories", "chunks")
 CHAIN, VERSIONS = "chain", "versions"
 """Tables of the chain of hashes: its links, and the versions that the journal has had since it began."""
 
+APPEND_ONLY = (*MARKED, *CONTENT_NAMED, "events", "looks", CHAIN, VERSIONS)
+"""Tables in which the database itself refuses to change or delete a row: every one."""
+
 CHAINED = (
     *("events", "commands", "command_states", "runs", "run_states", "stretches", "documents", "dropped", "notes"),
-    *("prompts", "charts", "answers", "opinions", "decisions", "memories", "recollections", "chunks", "inputs"),
+    *("prompts", "charts", "answers", "opinions", "decisions", "memories", "chunks", "inputs"),
     *("orders", "order_states", "fills", "cash_flows", "equity", "positions", "outcomes", "accounts", "activities"),
     *("broker_orders", "adoptions", "looks", "unanswered", VERSIONS, "debates", "recalls"),
 )

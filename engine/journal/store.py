@@ -19,11 +19,9 @@ from typing import Any, Self
 
 from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.chain import Chain, Written
-from engine.journal.database import WAIT, older_version, reading, sqlite_errors, version_of
-from engine.journal.migrations import VERSION, migrate
+from engine.journal.database import WAIT, check_version, reading, sqlite_errors
 from engine.journal.new_file import ensure_file
-from engine.journal.packing import PACKED, THREAD, Packer
-from engine.journal.rows import Row, stored
+from engine.journal.rows import Row, pack, stored, unpack
 from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
 from engine.journal.sqlite_library import database_class
 
@@ -46,9 +44,8 @@ class RowStore:
     at all, at once or (`batched`) some time later."""
 
     def __init__(self, path: Path, *, batched: bool = False, wait: float = WAIT) -> None:
-        """Open or create a journal and bring it to this program's version; `batched` is for backtests. Raises
-        MissingData for an empty file, MalformedData for one that is damaged or no journal, ConfigError for a journal
-        of a newer program."""
+        """Open or create a journal; `batched` is for backtests. Raises MissingData for an empty file, and as
+        `check_version` does."""
         self.path = path
         self._batched = batched
         self._parts: dict[str, str] = {}
@@ -65,9 +62,11 @@ class RowStore:
             connection.row_factory = sqlite3.Row
             self._db = database_class()(connection, execute_plugins=False)
             self._chain = Chain(connection)
-            self._packer = Packer(connection, path)
             self._written: list[Written] = []
-            self._make_ready()
+            check_version(connection, path)
+            with sqlite_errors(path):
+                self._db.enable_wal()
+                connection.execute(f"PRAGMA synchronous = {'NORMAL' if batched else 'FULL'}")
         except BaseException:
             connection.close()
             raise
@@ -129,20 +128,20 @@ class RowStore:
 
     def _write(self, *rows: tuple[str, Row]) -> None:
         """Add rows (table, row), together with all that waits."""
-        self._rows += ((table, _stored(row)) for table, row in rows)
+        self._rows += ((table, _made(table, row)) for table, row in rows)
         self._waits()
 
     def _write_if(self, table: str, row: Row, condition: Condition) -> None:
         """Add a row whose condition has to hold once all rows that wait are in. The batch is refused with the complaint
         as InvariantBroken where it does not."""
-        self._conditional.append((table, _stored(row), condition))
+        self._conditional.append((table, _made(table, row), condition))
         self._waits()
 
     def _write_content(self, table: str, name: str, row: Row) -> None:
         """Let a row that is named by its content wait, unless it was written before."""
         if name not in self._contents:
             self._contents.add(name)
-            self._rows.append((table, _stored(row)))
+            self._rows.append((table, _made(table, row)))
 
     def _write_once(self, table: str, row: Row, key: Iterable[str]) -> bool:
         """Add a row unless the journal has it (False); raises InvariantBroken where it has another by that key."""
@@ -155,7 +154,7 @@ class RowStore:
     def _same(self, table: str, row: Row, before: Mapping[str, Any]) -> bool:
         """False: a row is there already, and nothing is to be written. Raises InvariantBroken where it is another."""
         for column, value in _stored(row).items():
-            if column != THREAD and before[column] != value:
+            if before[column] != value:
                 raise InvariantBroken(
                     f"the journal {self.path} has another entry under {table}: {column} is {before[column]!r} there "
                     f"and {value!r} now"
@@ -172,18 +171,18 @@ class RowStore:
                 return None
             row = dict(found)
             with reading(row):
-                self._packer.unpack(row)
+                unpack(row)
         return row
 
     def _insert_numbered(self, table: str, row: Row) -> int:
         """Add a row at once and return its number."""
         with self._transaction():
-            return self._insert(table, tuple(row), [_stored(row)])
+            return self._insert(table, tuple(row), [_made(table, row)])
 
     def _insert_now_if(self, table: str, row: Row, condition: Condition) -> int:
         """Add a row at once where its condition holds, and return its number; 0 where it does not hold."""
         with self._transaction():
-            return self._insert_if(table, _stored(row), condition)
+            return self._insert_if(table, _made(table, row), condition)
 
     def _part(self, run: str) -> str:
         """The part of a run that its rows belong to now."""
@@ -195,22 +194,10 @@ class RowStore:
         if not self._held and (not self._batched or waiting >= BATCH_ROWS or late):
             self.flush()
 
-    def _make_ready(self) -> None:
-        version = version_of(self._db.conn, self.path)
-        with sqlite_errors(self.path):
-            self._db.enable_wal()
-            self._db.execute(f"PRAGMA synchronous = {'NORMAL' if self._batched else 'FULL'}")
-        if version < VERSION:
-            with self._transaction():
-                if version_of(self._db.conn, self.path) < VERSION:  # another process may have been quicker
-                    migrate(self._db)
-
     def _insert(self, table: str, columns: tuple[str, ...], rows: list[Row]) -> int:
         """Add rows that have the same columns, and return the number of the last; rows that are named by their content
         and are there already stay away."""
         # Straight to SQLite: a library that looks at every value of every row takes longer than the writing.
-        if table in PACKED:
-            return self._insert_packed(table, rows)
         mark = self._mark(table)
         columns += tuple(mark)
         values = [(*row.values(), *mark.values()) for row in rows]
@@ -222,17 +209,6 @@ class RowStore:
         self._written.append(Written(table, last + 1, columns, values))
         return last + len(values)
 
-    def _insert_packed(self, table: str, rows: list[Row]) -> int:
-        """The same for rows with texts, each of which is packed with the help of those before it."""
-        mark, last, connection = self._mark(table), self._last(table), self._db.conn
-        for plain in rows:
-            row = self._packer.packed(table, plain, last + 1) | mark
-            if connection.execute(_insertion(table, tuple(row)), tuple(row.values())).rowcount == 1:
-                self._packer.inserted()
-                last += 1
-                self._written.append(Written(table, last, tuple(row), [tuple(row.values())]))
-        return last
-
     def _last(self, table: str) -> int:
         """The number of a table's last row."""
         number: int = self._db.conn.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
@@ -240,13 +216,10 @@ class RowStore:
 
     def _insert_if(self, table: str, row: Row, condition: Condition) -> int:
         """Add a row and return its number; 0 where its condition does not hold."""
-        if table in PACKED:
-            row = self._packer.packed(table, row, self._last(table) + 1)
         row = {**row, **self._mark(table)}
         sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_places(row)} WHERE {condition.sql}"
         done = self._db.conn.execute(sql, (*row.values(), *condition.values))
         if done.rowcount == 1 and done.lastrowid is not None:
-            self._packer.inserted()
             self._written.append(Written(table, done.lastrowid, tuple(row), [tuple(row.values())]))
             return done.lastrowid
         return 0
@@ -272,7 +245,6 @@ class RowStore:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                    self._packer.forget()
 
 
 def _kind(row: tuple[str, Row]) -> tuple[str, tuple[str, ...]]:
@@ -289,15 +261,10 @@ def _places(columns: Iterable[str]) -> str:
     return ", ".join("?" for _ in columns)
 
 
+def _made(table: str, row: Row) -> Row:
+    return pack(table, _stored(row))
+
+
 def _stored(row: Row) -> Row:
     # Texts are most values; the call takes longer than the look.
     return {column: value if type(value) is str and value.isascii() else stored(value) for column, value in row.items()}
-
-
-def bring_up_to_date(path: Path, wait: float = WAIT) -> int | None:
-    """Migrate a journal that `older_version` finds, all or nothing, and return the version that it had. The caller
-    holds the desk's lock. Raises as `older_version` does, and DataError where the disk refuses."""
-    version = older_version(path, wait)
-    if version is not None:
-        RowStore(path, wait=wait).close()
-    return version

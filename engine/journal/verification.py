@@ -14,8 +14,6 @@ from engine.journal.database import row_name
 from engine.journal.schema import CHAIN, CHAINED, VERSIONS
 
 _SOURCES = range(len(CHAINED))
-_LENGTHS = (LINK_BYTES, len(GENESIS))
-"""Bytes of a link: those of now, and of version 11 to 13."""
 SHOWN = 20
 """Number of faults that are listed."""
 
@@ -26,8 +24,8 @@ class ChainState:
 
     links: number of hashed rows.
     head: the last link's hash in hex. A known head is the proof that nothing before it was changed or cut off.
-    since: the program's journal version with which the chain began.
-    earlier: number of rows that were there before; they are as they were then.
+    since: the journal's version when the chain began.
+    earlier: number of rows that were there before.
     """
 
     links: int
@@ -90,7 +88,7 @@ def _faults(connection: sqlite3.Connection) -> Iterator[str]:
             yield from of_table.unlinked(number)
             if of_table.number != number:
                 yield f"row {number} of {of_table.table} (link {seq}) was deleted"
-            elif row_hash(before, source, number, of_table.values)[: len(link)] != link:
+            elif row_hash(before, source, number, of_table.values)[:LINK_BYTES] != link:
                 yield f"{of_table.name} (link {seq}) is not as it was written, or was not written there"
             before = link
     for of_table in rows.values():
@@ -98,7 +96,7 @@ def _faults(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _is_hash(link: object) -> bool:
-    return isinstance(link, bytes) and len(link) in _LENGTHS
+    return isinstance(link, bytes) and len(link) == LINK_BYTES
 
 
 class _Rows:

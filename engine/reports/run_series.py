@@ -55,8 +55,8 @@ def rolling_window(count: int) -> int:
 def rolling(document: Document, window: int) -> tuple[Series, Series]:
     """Sharpe ratio without a risk-free rate and volatility, both a year, over the last `window` sessions at each close;
     None before that, and a Sharpe ratio of what did not move."""
-    # Runs of before do not tell their sessions in a year.
-    returns, periods = returns_of(document), document.get("periods_per_year", 252)
+    # A backtest has it among its settings.
+    returns, periods = returns_of(document), {**document["settings"], **document}["periods_per_year"]
     sharpes: Series = [None] * len(returns)
     volatilities: Series = [None] * len(returns)
     for last in range(window, len(returns) + 1):
@@ -68,12 +68,8 @@ def rolling(document: Document, window: int) -> tuple[Series, Series]:
 
 
 def closes_of(document: Document, symbol: str) -> Series:
-    """Closes of a symbol as traded; of a run of before those at which it was held."""
-    kept = document.get("closes")
-    if kept is not None:
-        return [None if close is None else float(close) for close in kept[symbol]]
-    held = (point["positions"].get(symbol) for point in document["equity"])
-    return [None if one is None or one["price"] is None else float(one["price"]) for one in held]
+    """Closes of a symbol as traded."""
+    return [None if close is None else float(close) for close in document["closes"][symbol]]
 
 
 def trades_of(document: Document, symbol: str) -> Iterator[tuple[int, Mapping[str, Any]]]:

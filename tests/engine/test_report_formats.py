@@ -37,7 +37,7 @@ def a_document(**changes: Any) -> dict[str, Any]:
         "run": "r1",
         "preset": "finvision",
         "label": "rules, not a language model",
-        "settings": {"data": "folder", "seed": 0, "params": {}, "without": []},
+        "settings": {"data": "folder", "seed": 0, "params": {}, "without": [], "periods_per_year": 252},
         "symbols": ["AAA"],
         "sessions": 3,
         "first_session": SESSIONS[0],
@@ -65,6 +65,7 @@ def a_document(**changes: Any) -> dict[str, Any]:
             decision | {"action": "HOLD", "reason": "=1+1"},
             decision | {"action": "ABSTAIN", "reason": "timed out", "abstained": True},
         ],
+        "closes": {"AAA": ["21.00", "19.50", None]},
         "warm_up": None,
         "model": {"spec": "offline", "calls": 12, "cached_calls": 3, "abstentions": 1}
         | {"input_tokens": 1000, "output_tokens": 20, "cost": None},
@@ -126,6 +127,7 @@ def test_the_page_stands_alone_and_takes_no_markup_from_a_model() -> None:
 
 def test_a_page_of_a_run_that_never_reached_a_session() -> None:
     empty = {"sessions": 0, "first_session": None, "last_session": None, "equity": [], "decisions": [], "trades": []}
+    empty["closes"] = {"AAA": []}
     baselines = {"cash": {"metrics": metrics(), "equity": []}}
     page = _Page(html(a_document(**empty, baselines=baselines, interrupted=True)))
     assert "svg" not in page.tags

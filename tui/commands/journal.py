@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.domain.text import counted
 from engine.errors import MalformedData
 from tui.commands.options import json_option
 from tui.console import show_document
@@ -17,7 +16,7 @@ from tui.invocation import Invocation, desk_options
 if TYPE_CHECKING:
     from engine.app.journal_file import JournalFile
 
-HASH = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
+HASH = re.compile(r"[0-9a-f]{32}")
 CHECK = "check"
 
 
@@ -30,11 +29,10 @@ CHECK = "check"
 def journal_command(invocation: Invocation, action: str, *, verify: bool, head: str | None, as_json: bool) -> int:
     """Checks the desk's journal; with --run a backtest's.
 
-    check brings a journal of an older Paperdesk up to date and looks for damage, edits and contradictions; the exit
-    code is 65 where it finds any. Every row carries a hash over its values and the hash before it: a row that was
-    edited, deleted, inserted or moved is found and named. --verify prints the chain and its last hash, the head. Keep
-    that elsewhere: rows that were cut off the end are found by --head HASH alone. While a run of the desk is at work
-    it ends with 75.
+    check looks for damage, edits and contradictions; the exit code is 65 where it finds any. Every row carries a hash
+    over its values and the hash before it: a row that was edited, deleted, inserted or moved is found and named.
+    --verify prints the chain and its last hash, the head. Keep that elsewhere: rows that were cut off the end are found
+    by --head HASH alone. While a run of the desk is at work it ends with 75.
 
     \b
     Examples:
@@ -47,9 +45,7 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
     named = invocation.desk_name if invocation.run else invocation.begun_desk()
     journal = JournalFile.of(named, invocation.run)
     if head is not None and not HASH.fullmatch(head):
-        raise click.UsageError(
-            f"--head {head}: a head has 32 or 64 hexadecimal digits; journal check --verify prints it"
-        )
+        raise click.UsageError(f"--head {head}: a head has 32 hexadecimal digits; journal check --verify prints it")
     return _check(journal, head, verify or head is not None, as_json)
 
 
@@ -59,22 +55,14 @@ def _check(journal: JournalFile, head: str | None, verify: bool, as_json: bool) 
     done = journal.check(head)
 
     def lines() -> Iterator[str]:
-        if done.updated_from is not None:
-            yield f"{journal.path}: brought up to date, it had version {done.updated_from}"
         yield from (f"{journal.path}: {fault}" for fault in done.faults or ("sound",))
         if done.faults:
             yield "put a backup in its place: paperdesk restore FILE"
-        if done.undated_fills:
-            count = counted(done.undated_fills, "trade")
-            yield f"{count} of an older Paperdesk without a time: not checked against when the orders were sent"
         if chain := document.get("chain"):
-            earlier = f", where {chain['earlier']:,} rows were there already" if chain["earlier"] else ""
-            yield f"{chain['links']:,} rows are chained since version {chain['since']}{earlier}: none was changed"
+            yield f"{chain['links']:,} rows are chained since version {chain['since']}: none was changed"
             yield f"head {chain['head']}"
 
-    document = checked_document(
-        _head(journal), done.faults, done.updated_from, done.chain, undated_fills=done.undated_fills, verify=verify
-    )
+    document = checked_document(_head(journal), done.faults, done.chain, verify=verify)
     show_document(document, as_json, lines)
     return MalformedData.exit_code if done.faults else 0
 

@@ -14,19 +14,10 @@ from engine.reports.documents.row_json import Row
 SCHEMA = 1
 
 
-def checked_document(
-    head: Row,
-    faults: Sequence[str],
-    updated_from: int | None,
-    chain: ChainState | None,
-    *,
-    undated_fills: int = 0,
-    verify: bool,
-) -> Row:
-    """A check: its faults, the version that the journal had where it was brought up to date, and the number of trades
-    without a time; with `verify` the chain of hashes, null where it is not sound."""
-    checked = {**head, "sound": not faults, "faults": list(faults), "updated_from": updated_from}
-    checked["undated_fills"] = undated_fills
+def checked_document(head: Row, faults: Sequence[str], chain: ChainState | None, *, verify: bool) -> Row:
+    """A check: its faults, and with `verify` the chain of hashes, null where it is not sound. `updated_from` is for the
+    version of a journal that was brought up to date: there is none yet that can be."""
+    checked = {**head, "sound": not faults, "faults": list(faults), "updated_from": None}
     if not verify:
         return checked
     names = ("links", "head", "since", "earlier")

@@ -18,12 +18,10 @@ from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
 from engine.lab.parity import Parity
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import RulesExcept
-from tests.engine.old_journals import as_version
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
 
@@ -136,13 +134,8 @@ def test_answers_that_were_not_the_rules_are_found_out() -> None:
     assert str(order.then).startswith("BUY TMBK for ")
 
 
-def test_what_was_not_kept_or_not_decided_is_missing_data() -> None:
+def test_what_was_not_decided_is_missing_data() -> None:
     day = DAYS[0]
     asyncio.run(run_daily(services(desk(), Wall(day)), day))
     with pytest.raises(MissingData, match=r"decided nothing for 2024-02-13: the latest sessions are 2024-02-12"):
         parity(desk(), DAYS[1])
-    journal = places.desk_journal("mine")
-    as_version(5, journal, journal)
-    bring_up_to_date(journal)
-    with pytest.raises(MissingData, match="kept no inputs"):
-        parity(desk(), day)

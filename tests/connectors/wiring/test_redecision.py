@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -30,12 +32,10 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.errors import CredentialsRefused, MissingData, UsageError
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
-from engine.journal.store import bring_up_to_date
 from engine.market.as_of import Market
 from engine.ports import LanguageModel
 from engine.services import Services
 from engine.session.cost_meter import use_of
-from tests.engine.old_journals import as_version
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")
 BACKTEST = RunSpec(
@@ -329,17 +329,15 @@ def test_a_key_is_needed_only_for_a_question_that_is_new() -> None:
 
 
 @pytest.mark.usefixtures("loaded_once")
-def test_a_desk_needs_its_data_only_where_it_kept_no_inputs(
-    lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "older"
+def test_a_desk_does_not_need_its_data_again(lived: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "again"
     shutil.copytree(lived.parents[2], home)
     monkeypatch.setenv(places.HOME, str(home))
     gone, journal = desk(folder=str(tmp_path / "nowhere")), places.desk_journal("mine")
     with JournalReader(journal) as reader:
         assert again(reader, reader.decisions()[-1], gone).comparisons[0].same_throughout
-    as_version(5, journal, journal)
-    bring_up_to_date(journal)
-    assert assert_all_the_same(journal, desk())["cited"]
-    with JournalReader(journal) as reader, pytest.raises(MissingData, match="nowhere"):
+    with closing(sqlite3.connect(journal)) as kept, kept:
+        kept.execute("DROP TRIGGER inputs_no_delete")
+        kept.execute("DELETE FROM inputs")
+    with JournalReader(journal) as reader, pytest.raises(MissingData, match="kept no inputs"):
         again(reader, reader.decisions()[-1], gone)

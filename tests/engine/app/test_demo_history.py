@@ -17,7 +17,6 @@ from engine.app import demo_history
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.errors import InvariantBroken
-from engine.journal.database import older_version
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
@@ -26,7 +25,7 @@ from engine.services import Services
 from tests.demo_history import SESSIONS, decide, demo_services, most_ordinary, window
 
 AGAIN = "record the history anew: python -m tests.demo_history"
-MOST_BYTES = 3_000_000
+MOST_BYTES = 6_000_000
 
 
 def configured(**environ: str) -> Services:
@@ -69,7 +68,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paperdesk_home: Pat
 
 def test_it_is_sound_of_this_program_and_sixty_sessions_long(shipped: Path) -> None:
     assert demo_history.ARCHIVE.stat().st_size <= MOST_BYTES
-    assert quick_check(shipped) == () and older_version(shipped) is None, AGAIN
+    assert quick_check(shipped) == (), AGAIN
     with JournalReader(shipped) as reader:
         sessions = [run.session for run in reader.runs()]
         found = demo_services()

@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A journal with a row in every table that is still written."""
+    """A journal with a row in every table."""
     path, day = tmp_path_factory.mktemp("full") / "full.db", full_journal.DAY
     full_journal.write_everything(path)
     look = WindowLook(time=NOW, kind=LookKind.BACKTEST, name="x", symbols=("A",), first=day, last=day, spec_hash="h")

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.run import RunOutcome
-from engine.journal.migrations import APPEND_ONLY
 from engine.journal.reader import JournalReader
+from engine.journal.schema import APPEND_ONLY
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Shutdown
 from engine.messages.events import Event, Noticed, OrderFilled, RunFinished, SessionSettled
@@ -99,7 +99,7 @@ def test_no_table_is_left_out(full: Path) -> None:
     assert sorted(name for (name,) in tables) == sorted(APPEND_ONLY)
 
 
-@pytest.mark.parametrize("table", sorted({*APPEND_ONLY} - {"recollections"}))  # which nothing writes any more
+@pytest.mark.parametrize("table", APPEND_ONLY)
 def test_the_database_itself_refuses_to_rewrite(table: str, full: Path) -> None:
     with closing(sqlite3.connect(full)) as connection:
         column = connection.execute(f"SELECT name FROM pragma_table_info('{table}') LIMIT 1").fetchone()[0]

@@ -17,16 +17,15 @@ from random import Random
 
 import pytest
 
-from engine.errors import ConfigError, DataError, InvariantBroken, MalformedData, MissingData
-from engine.journal import migrations
-from engine.journal.copies import backup
+from engine.errors import ConfigError, DataError, MalformedData, MissingData
+from engine.journal.copies import backup, check, replace
 from engine.journal.database import refuse_remains
-from engine.journal.entries import OrderEntry
+from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.journal.schema import VERSION
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Noticed
-from tests.engine.old_journals import restore
 
 REPO = Path(__file__).parents[3]
 
@@ -47,6 +46,17 @@ def set_version(path: Path, version: int) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"PRAGMA user_version = {version}")
         connection.execute("INSERT INTO versions (version, earlier, schema) VALUES (?, 0, x'00')", (version,))
+
+
+def restore(copy: Path, path: Path, now: datetime) -> Path | None:
+    """Put a backup of a journal in its place, checked, as `paperdesk restore` does; the file that keeps what was."""
+    incoming = path.with_name(f"{path.name}.restored")
+    try:
+        backup(copy, incoming)
+        check(incoming, copy)
+        return replace(incoming, path, now)
+    finally:
+        incoming.unlink(missing_ok=True)
 
 
 def test_no_file(tmp_path: Path) -> None:
@@ -143,50 +153,44 @@ def test_a_damaged_page_is_found_by_the_check(path: Path, now: datetime) -> None
     assert quick_check(path) != ()
 
 
-def test_a_newer_journal_is_refused_and_left_alone(path: Path, now: datetime) -> None:
+@pytest.mark.parametrize(
+    ("version", "error", "words"),
+    [
+        (VERSION + 1, ConfigError, r"written by a newer Paperdesk .* upgrade the program"),
+        (VERSION - 1, DataError, r"written by an older Paperdesk .* runs export.* a new PAPERDESK_HOME"),
+    ],
+)
+def test_a_journal_of_another_version_is_refused_and_left_alone(
+    path: Path, now: datetime, version: int, error: type[Exception], words: str
+) -> None:
     filled(path, now, 1)
-    set_version(path, migrations.VERSION + 1)
+    set_version(path, version)
     for opener in (JournalReader, JournalWriter):
-        with pytest.raises(ConfigError, match=r"written by a newer Paperdesk .* upgrade the program"):
+        with pytest.raises(error, match=words):
             opener(path)
-    set_version(path, migrations.VERSION)
+    set_version(path, VERSION)
     assert count(path) == 1
 
 
-def test_an_older_journal_is_brought_up_to_date_by_its_writer(
-    path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
+def test_what_was_replaced_is_kept_with_its_log_under_the_time(
+    path: Path, tmp_path: Path, now: datetime, a_run: Callable[..., RunEntry]
 ) -> None:
-    filled(path, now, 3)
-    steps = (*migrations.MIGRATIONS, lambda db: db.table("events").add_column("place", str))
-    monkeypatch.setattr("engine.journal.migrations.MIGRATIONS", steps)
-    for module in ("migrations", "database", "store"):
-        monkeypatch.setattr(f"engine.journal.{module}.VERSION", len(steps))
-    with pytest.raises(DataError, match="paperdesk journal check"):
-        JournalReader(path)
     JournalWriter(path).close()
-    assert count(path) == 3
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(place) FROM events").fetchone() == (0,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (len(steps),)
-
-
-def test_a_migration_that_fails_leaves_the_journal_as_it_was(
-    path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(path, now, 3)
-
-    def breaks(db: object) -> None:
-        db.execute("DROP TABLE notes")  # type: ignore[attr-defined]
-        db.execute("SELECT * FROM nowhere")  # type: ignore[attr-defined]
-
-    with monkeypatch.context() as patch:
-        patch.setattr("engine.journal.migrations.MIGRATIONS", (*migrations.MIGRATIONS, breaks))
-        for module in ("migrations", "database", "store"):
-            patch.setattr(f"engine.journal.{module}.VERSION", migrations.VERSION + 1)
-        with pytest.raises(InvariantBroken, match="nowhere"):
-            JournalWriter(path)
+    copy = tmp_path / "empty-desk.db"
+    backup(path, copy)
+    with JournalWriter(path) as journal:
+        journal.run_started(a_run())
+        # Still in the write-ahead log alone, as a killed run leaves it.
+        assert path.with_name(path.name + "-wal").stat().st_size > 0
+        kept = restore(copy, path, now)
+    assert kept == path.with_name("demo.db.replaced-20240304-210001")
     with JournalReader(path) as reader:
-        assert reader.counts()["notes"] == 0
+        assert reader.runs() == ()
+    with JournalReader(kept) as reader:
+        assert [run.id for run in reader.runs()] == [a_run().id]
+    assert restore(kept, path, now) == path.with_name("demo.db.replaced-20240304-210001-2")
+    with JournalReader(path) as reader:
+        assert [run.id for run in reader.runs()] == [a_run().id]
 
 
 def test_every_table_is_strict_and_its_money_text(path: Path) -> None:
@@ -289,6 +293,7 @@ def test_reading_loads_nothing_heavy(path: Path, now: datetime) -> None:
     code = """
 import sys
 from engine.journal.reader import JournalReader
+from engine.journal.schema import VERSION
 imported = set(sys.modules)
 from datetime import date
 from pathlib import Path

@@ -13,7 +13,6 @@ from engine.journal.entries import RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from tests.engine.old_journals import as_version
 
 JANUARY, FEBRUARY, MARCH = b"bars of January" * 40, b"bars of February" * 40, b"bars of March" * 40
 
@@ -32,7 +31,7 @@ def test_inputs_are_read_as_they_were_written_and_equal_parts_are_kept_once(
         assert reader.inputs("tuesday") == tuesday
         assert reader.inputs("tuesday", 2) == {}
     kept = sqlite3.connect(path)
-    assert kept.execute("SELECT count(*), max(length(data)) < 100 FROM chunks").fetchone() == (3, 1)
+    assert kept.execute("SELECT count(*), max(length(packed)) < 100 FROM chunks").fetchone() == (3, 1)
     for table in ("chunks", "inputs"):
         with pytest.raises(sqlite3.IntegrityError, match="never changed"):
             kept.execute(f"UPDATE {table} SET rowid = 9")
@@ -56,14 +55,3 @@ def test_a_part_that_is_gone_is_found_out(path: Path, a_run: Callable[..., RunEn
     assert promise == "not true that the inputs of a run are there: bars AAA"
     with JournalReader(path) as reader, pytest.raises(MalformedData, match="lacks a part of bars AAA"):
         reader.inputs("monday")
-
-
-def test_a_run_of_before_inputs_were_kept_has_none(path: Path, a_run: Callable[..., RunEntry]) -> None:
-    with JournalWriter(path) as journal:
-        journal.run_started(a_run("monday"))
-    as_version(5, path, path)
-    with JournalWriter(path) as journal:
-        journal.inputs("tuesday", 1, {"bars AAA": (JANUARY,)})
-    with JournalReader(path) as reader:
-        assert reader.inputs("monday") == {}
-        assert reader.inputs("tuesday") == {"bars AAA": (JANUARY,)}

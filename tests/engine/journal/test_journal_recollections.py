@@ -16,7 +16,6 @@ from engine.journal.entries import Recalled, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.journal.writer import JournalWriter
-from tests.engine.old_journals import as_version
 
 THIRD = 0.333333
 """A figure of a memory as it is kept."""
@@ -75,17 +74,3 @@ def test_memories_are_read_as_they_were_written_and_say_what_was_cited(
         with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
             kept.execute(f"DELETE FROM {table}")
     kept.close()
-
-
-def test_decisions_from_before_there_were_recollections_have_none(
-    path: Path, a_run: Callable[..., RunEntry], a_decision: Callable[..., Decision]
-) -> None:
-    with JournalWriter(path) as journal:
-        journal.run_started(a_run())
-        journal.decision(a_decision())
-    as_version(3, path, path)
-    with JournalWriter(path) as journal:
-        assert journal.recalled(a_decision(), (NEWS,))
-    with JournalReader(path) as reader:
-        kept = replace(NEWS, relevancy=THIRD)
-        assert trail(reader, a_decision().key).recalled == (Recalled(kept, False, "default"),)

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from engine import places
 from engine.execution.controls import halted
 from engine.journal.reader import JournalReader
@@ -90,15 +88,6 @@ def test_a_halt_from_another_process_holds_while_a_writer_and_the_desks_lock_are
         for arguments, holds in ((("halt", "--reason", "now"), True), (("resume",), False)):
             subprocess.run([*program, *arguments], cwd=REPO, env={**os.environ}, check=True, capture_output=True)
             assert (halted(reader) is not None) is holds
-
-
-@pytest.mark.parametrize("command", ["halt", "resume"])
-def test_a_journal_of_an_older_program_is_brought_up_to_date_first(run: Run, fresh: Path, command: str) -> None:
-    from tests.engine.old_journals import as_version
-
-    as_version(1, places.desk_journal("demo"))
-    assert run(command).code == 0
-    assert run("status").code == 0
 
 
 def test_a_reason_is_one_line_without_what_steers_a_terminal(run: Run, desk: Path) -> None:

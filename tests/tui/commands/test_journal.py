@@ -1,38 +1,22 @@
-"""`paperdesk journal`, and what a desk whose journal an older program wrote does after an update."""
+"""`paperdesk journal`, and a journal of an older program."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from connectors.wiring.services import services
 from engine.app.desk_journal import desk_lock
-from engine.app.open_desk import OpenDesk
-from engine.app.run_inventory import stored_runs
-from engine.clock import BacktestClock
-from engine.config import load_config
-from engine.errors import TryAgainLater
-from engine.journal.integrity import quick_check
-from engine.journal.migrations import VERSION
-from engine.journal.reader import JournalReader
-from engine.messages.events import Event, Noticed, RunFinished
-from engine.reports.documents.opening import opening_of
-from engine.reports.documents.records import records_in
-from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import until
 from tui.app import PaperdeskApp
 from tui.checked_configuration import checked_settings
 from tui.commands.app import open_desk
 from tui.invocation import Invocation
-
-HELD = "another run of the desk demo is at work"
 
 
 @pytest.fixture
@@ -43,14 +27,11 @@ def journal(desk: Path) -> Path:
 
 @pytest.fixture
 def old(journal: Path) -> Path:
-    """The same, as a program of version 1 would have written it."""
-    as_version(1, journal, journal)
+    """The same, of the last version of Paperdesk 0.1 by its header and its table of versions."""
+    with closing(sqlite3.connect(journal)) as connection, connection:
+        connection.execute("PRAGMA user_version = 15")
+        connection.execute("INSERT INTO versions (version, earlier, schema) VALUES (15, 0, x'00')")
     return journal
-
-
-def decisions(path: Path) -> list[tuple[str, str, str]]:
-    with JournalReader(path) as reader:
-        return [(str(d.key.session), d.key.symbol, d.action.value) for d in reader.decisions()]
 
 
 @contextmanager
@@ -62,50 +43,29 @@ def broken(path: Path) -> Iterator[bytes]:
     yield whole
 
 
-def test_a_daily_run_simply_works_after_an_update(run: Run, old: Path, desk_home: Path) -> None:
-    looked = run("status")
-    assert looked.code == 65
-    assert looked.err.count("\n") == 1 and "paperdesk journal check" in looked.err
-    again = run("--daily", "--session", "2025-03-14", "--json")
-    assert (again.code, again.json["outcome"]) == (0, "nothing to do")
-    assert version_of(old) == VERSION
-    new = run("--daily", "--session", "2025-03-17", "--json")
-    assert (new.code, new.json["outcome"]) == (0, "done")
-    before = decisions(desk_home / "data" / "desks" / "demo.db")
-    assert decisions(old)[: len(before)] == before
-    assert {session for session, _, _ in decisions(old)[len(before) :]} == {"2025-03-17"}
-    assert quick_check(old) == ()
-    assert run("status").code == 0
+def test_a_journal_of_an_older_program_is_refused_by_whoever_meets_it(run: Run, old: Path, tmp_path: Path) -> None:
+    before = old.read_bytes()
+    copy = str(tmp_path / "copy.zip")
+    looks = [(name,) for name in ("status", "--daily", "halt", "orders", "cancel")]
+    for words in (*looks, ("journal", "check"), ("backup", copy)):
+        said = run(*words)
+        assert (said.code, said.err.count("\n")) == (65, 1), words
+        assert "version 15" in said.err and "runs export" in said.err and "PAPERDESK_HOME" in said.err, words
+    listed = run("runs", "list", "--json")
+    assert listed.code == 65 and [bool(one["problem"]) for one in listed.json["runs"]] == [True]
+    assert old.read_bytes() == before
 
 
-def test_an_old_journal_is_not_touched_while_the_desk_is_at_work(run: Run, old: Path) -> None:
-    with desk_lock("demo"):
-        for arguments in (("--daily", "--session", "2025-03-14"), ("journal", "check")):
-            ended = run(*arguments)
-            assert ended.code == 75
-            assert HELD in ended.err and ended.err.count("\n") == 1
-    assert version_of(old) == 1
-
-
-def test_the_check_brings_up_to_date_once(run: Run, old: Path) -> None:
-    first = run("journal", "check")
-    assert first.code == 0
-    lines = first.out.splitlines()
-    assert lines[:2] == [f"{old}: brought up to date, it had version 1", f"{old}: sound"]
-    checked = run("journal", "check", "--json").json
-    undated = checked["undated_fills"]
-    assert undated > 0 and f"{undated} trades" in lines[2], "listed, and not refused"
-    assert checked == {
+def test_a_sound_journal(run: Run, journal: Path) -> None:
+    assert run("journal", "check", "--json").json == {
         "schema": 1,
         "desk": "demo",
         "run": None,
-        "journal": str(old),
+        "journal": str(journal),
         "sound": True,
         "faults": [],
         "updated_from": None,
-        "undated_fills": undated,
     }
-    assert run("decisions").code == 0
 
 
 def test_the_check_lists_what_it_finds(run: Run, journal: Path) -> None:
@@ -141,14 +101,9 @@ def test_what_is_left_of_a_journal_is_not_a_desk_that_never_ran(run: Run, journa
 
 
 def test_a_backtests_journal(run: Run, backtested: Path) -> None:
-    path = backtested / "data" / "runs" / f"{BACKTEST}.db"
-    as_version(2, path, path)
-    assert "paperdesk journal check" in run("decisions", "--run", BACKTEST).err
     with desk_lock("demo"):
-        assert run("journal", "check", "--run", BACKTEST, "--json").json["updated_from"] == 2
-    shown = run("decisions", "--run", BACKTEST, "--json")
-    assert shown.code == 0
-    path.unlink()
+        assert run("journal", "check", "--run", BACKTEST, "--json").json["sound"]
+    (backtested / "data" / "runs" / f"{BACKTEST}.db").unlink()
     assert "no backtest" in run("journal", "check", "--run", BACKTEST).err
 
 
@@ -168,54 +123,16 @@ def test_what_cannot_be_meant(run: Run, fresh: Path, arguments: tuple[str, ...],
     assert said in ended.err and ended.err.count("\n") == 1
 
 
-async def test_the_app_opens_on_an_old_journal_and_runs_its_cycle(old: Path) -> None:
-    config = load_config(None, environ={}).config
-    with desk_lock("demo"), pytest.raises(TryAgainLater, match=HELD):
-        OpenDesk(services(config))
-    assert version_of(old) == 1
-    app = OpenDesk(services(config))
-    app.clock = BacktestClock(datetime(2025, 3, 18, 1, tzinfo=UTC))
-    with records_in(app.journal, app.desk) as records:
-        books = opening_of(records).books
-    assert books is not None and str(books.session) == "2025-03-14"
-    assert set(app.symbols) <= set((await app.market()).histories)
-    events: list[Event] = []
-
-    async def gate() -> None:
-        pass
-
-    await app.run_cycle(events.append, gate)
-    assert [event.outcome for event in events if isinstance(event, RunFinished)] == ["done"]
-
-
-async def test_an_app_that_is_read_only_leaves_an_old_journal_as_it_is(old: Path) -> None:
-    before, settings = old.read_bytes(), checked_settings(Invocation(), read_only=True)
-    app = PaperdeskApp(partial(open_desk, Invocation(), read_only=True), lambda *_: None, images=old, settings=settings)
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_the_app_says_what_to_do_about_an_older_journal(old: Path, read_only: bool) -> None:
+    settings = checked_settings(Invocation(), read_only=read_only)
+    opens = partial(open_desk, Invocation(), read_only=read_only)
+    app = PaperdeskApp(opens, lambda *_: None, images=old, settings=settings)
     async with app.run_test() as pilot:
         shows = app.bridge.snapshot
         await until(pilot, lambda: bool(shows().trouble))
-        assert "has version 1" in shows().trouble and "paperdesk journal check" in shows().trouble
+        assert "version 15" in shows().trouble and "PAPERDESK_HOME" in shows().trouble
         assert app.bridge.wait(60)
-    (found,) = [one for one in stored_runs(read_only=True) if one.problem]
-    assert "paperdesk journal check" in found.problem and old.read_bytes() == before
-
-
-async def test_the_apps_cycle_brings_a_journal_up_to_date_that_was_put_there_since(
-    old: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 14))
-    config = load_config(None, environ={}).config
-    app = OpenDesk(services(config))
-    as_version(1, old, old)
-    app.clock = BacktestClock(datetime(2025, 3, 15, 1, tzinfo=UTC))
-    events: list[Event] = []
-
-    async def gate() -> None:
-        pass
-
-    await app.run_cycle(events.append, gate)
-    assert [type(event) for event in events] == [Noticed]
-    assert version_of(old) == VERSION
 
 
 @pytest.mark.parametrize(

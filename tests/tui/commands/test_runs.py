@@ -26,7 +26,6 @@ from engine.domain.run import RunKind
 from engine.journal.reader import JournalReader
 from engine.reports.documents.runs import StoredKind
 from tests.engine.look_reader import looks_in
-from tests.engine.old_journals import as_version, version_of
 from tests.tui.commands.conftest import BACKTEST, Run, contents
 from tui.cli import main
 from tui.commands.runs import KINDS
@@ -129,24 +128,6 @@ def test_a_journal_that_cannot_be_read_is_named_and_the_others_are_listed(run: R
         "fast": False,
         "idle": True,
     }
-
-
-def test_runs_of_an_older_program_are_listed_with_their_figures(run: Run, runs: Path) -> None:
-    before = run("runs", "list", "--json").json
-    for name in ("slow", "fast"):
-        journal = places.run_journal(name)
-        as_version(10, journal.with_name("older"), journal)
-        journal.with_name("older").replace(journal)
-        assert version_of(journal) == 10
-    with run_lock("fast"):  # while it is being played, it stays as it is
-        listed = run("runs", "list", "--json")
-    assert listed.code == 65 and "being played by another process" in listed.err
-    assert (version_of(places.run_journal("slow")) > 10, version_of(places.run_journal("fast"))) == (True, 10)
-    known = ("id", "metrics", "sessions", "first", "last", "outcome", "problem")
-    after = run("runs", "list", "--json").json
-    assert [[row[name] for name in known] for row in after["runs"]] == [
-        [row[name] for name in known] for row in before["runs"]
-    ]
 
 
 def test_a_result_that_cannot_be_read_is_named(run: Run, runs: Path) -> None:
