@@ -133,7 +133,7 @@ def test_late_trades_take_back_what_was_adopted(run: Run, sound: Sound, world: W
     assert run("journal", "check").code == 0
 
 
-@pytest.mark.parametrize("lost", ["journal", "backup"])
+@pytest.mark.parametrize("lost", ["journal", pytest.param("backup", marks=pytest.mark.slow)])
 def test_a_journal_is_recovered_from_its_account(
     run: Run, sound: Sound, world: World, tmp_path: Path, lost: str
 ) -> None:

@@ -25,8 +25,6 @@ def test_every_ranking_is_measured_on_the_same_questions(run: Run, few: str) -> 
     assert methods["hash-384"]["r20"] < 0.7, "the questions are in other words"
     assert methods["bm25"]["r20"] > methods["hash-384"]["r20"]
     assert methods[document["default"]]["superseded_first"] == 0
-    again = run("bench", "recall", "--symbols", few, "--json").json
-    assert again == document
 
 
 @pytest.mark.parametrize(

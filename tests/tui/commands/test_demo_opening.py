@@ -70,7 +70,7 @@ async def test_the_end_stands_then_the_film_stops_twice_and_hands_over_the_same_
         assert stands_at_the_end(pilot) and not is_asked(pilot), "once"
 
 
-@pytest.mark.parametrize("key", ["tab", "n", "5"])
+@pytest.mark.parametrize("key", ["tab", *(pytest.param(key, marks=pytest.mark.slow) for key in "n5")])
 async def test_any_key_takes_over(short: None, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setattr("tui.playback.READ", 60.0)
     async with opened(plays=True) as pilot:

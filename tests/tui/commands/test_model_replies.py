@@ -61,7 +61,7 @@ class Answering(Service):
         return Say(text=self.says, tokens_in=min(sent, 300) if self.cut else None)
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+@pytest.fixture(params=["openai", pytest.param("anthropic", marks=pytest.mark.slow)])
 def service(
     request: pytest.FixtureRequest, fresh: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Answering]:

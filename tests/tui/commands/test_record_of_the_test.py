@@ -19,7 +19,14 @@ FIRST = date(2025, 2, 28)
 """The session whose close the first decision of the test reads."""
 
 
-@pytest.mark.parametrize("preset", ["desk", "finvision", "finagent", "finmem", "tradinggpt-single"])
+@pytest.mark.parametrize(
+    "preset",
+    [
+        "desk",
+        "finagent",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("finvision", "finmem", "tradinggpt-single")),
+    ],
+)
 def test_what_training_earned_is_no_record_of_the_test(fresh: Path, run: Run, preset: str) -> None:
     assert run("backtest", "--preset", preset, *WINDOW, "--run", "mine", "--json").code == 0
     with JournalReader(places.run_journal("mine")) as journal:
