@@ -41,7 +41,7 @@ TABLES = ("baselines", "presets", "strategies", "params", "ablations_from", "wit
 """Those of tables of real prices, which the arena's bench does not take."""
 TEXTS = ("models", "presets", *OWN, *OTHERS)
 """Those that the bench of recall does not take."""
-PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep", "out")
+PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep", *RECORDED)
 """Those that the arena's bench does not take on real prices."""
 
 
