@@ -12,7 +12,7 @@ from engine.app.arena_record import load_document
 from engine.errors import DataError, MissingData
 from engine.journal import copies
 from engine.journal.reader import JournalReader
-from engine.reports.arena_report import arena_html, arena_markdown
+from engine.reports.arena_report import arena_html
 from engine.reports.csv_tables import TABLES, csv_table
 from engine.reports.day_markdown import day_markdown
 from engine.reports.documents.backtest import as_text
@@ -20,7 +20,6 @@ from engine.reports.documents.desk_performance import desk_performance
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.documents.session import session_document
 from engine.reports.html import html
-from engine.reports.markdown import markdown
 from engine.reports.stored import stored_document
 from engine.services import Services
 
@@ -57,12 +56,12 @@ def export_run(services: Services, run: StoredRun, folder: Path) -> tuple[str, .
 def _backtest(services: Services, run: StoredRun) -> Texts:
     document = stored_document(run.id)
     tables = {f"{name}.csv": csv_table(document, name) for name in TABLES}
-    return {"result.json": _json(document), "report.md": markdown(document), "report.html": html(document), **tables}
+    return {"result.json": _json(document), "report.html": html(document), **tables}
 
 
 def _arena(services: Services, run: StoredRun) -> Texts:
     document = load_document(run.id)
-    texts = {"result.json": _json(document), "report.md": arena_markdown(document)}
+    texts = {"result.json": _json(document)}
     return texts if "repeats" in document else {**texts, "report.html": arena_html(document)}
 
 

@@ -1,4 +1,4 @@
-"""An arena's document as Markdown and as one HTML file: all that the Arena screen shows, of every day."""
+"""An arena's document as one HTML file: all that the Arena screen shows, of every day."""
 
 from __future__ import annotations
 
@@ -8,17 +8,10 @@ from typing import Any
 from engine.domain.decision import DESK
 from engine.domain.text import cut_between_words
 from engine.reports.html import rendered
-from engine.reports.markdown import cell, sparkline, table
 from engine.reports.summary import DISCLAIMER, NOTHING, amount
 from engine.reports.svg_charts import Curve, svg
 
 Document = Mapping[str, Any]
-
-
-def arena_markdown(document: Document) -> str:
-    """The whole report as Markdown; of repeats, their table alone."""
-    lines = _repeats(document) if "repeats" in document else _lines(document)
-    return "\n".join(lines) + "\n"
 
 
 def arena_html(document: Document) -> str:
@@ -45,65 +38,6 @@ def arena_html(document: Document) -> str:
     )
 
 
-def _lines(document: Document) -> Iterator[str]:
-    yield f"# Arena {cell(document['run'])}"
-    yield from (
-        "",
-        f"*{DISCLAIMER}* Market {cell(document['preset'])}, {document['days']} days, seed {document['seed']}.",
-    )
-    yield from ("", "## Agents", "")
-    yield from table(
-        ["Agent", "Kind", "Wealth", "Return", "To the trend", "Sharpe", "Days won", "Course"],
-        [[cell(text) for text in row[:7]] + [f"`{row[7]}`"] for row in _agent_rows(document)],
-        numbers=frozenset({2, 3, 4, 5, 6}),
-    )
-    yield from ("", "## Market", "")
-    yield from (f"- {title}: {cell(value)}" for title, value in _figures(document))
-    yield from ("", "## Prices, values and volume", "")
-    yield from table(["Day", *_price_heading(document)], list(_price_rows(document)))
-    for title, heading, rows in _tables(document):
-        yield from ("", f"## {title}", "")
-        right = frozenset(index for index, text in enumerate(heading) if text not in TEXTS)
-        yield from table(
-            [cell(text) for text in heading], [[cell(text) for text in row] for row in rows], numbers=right
-        )
-    if document["messages"]:
-        yield from ("", "## Chat", "")
-        for one in document["messages"]:
-            yield f"- {cell(one['id'])}{' (invented)' if one['truth'] is False else ''}: {cell(one['text'])}"
-    strategies = list(_strategy_rows(document))
-    if strategies:
-        yield from ("", "## Strategies", "")
-        rows = [[cell(text) for text in row] for row in strategies]
-        yield from table(["Agent", "After day", "From day", "Score", "Strategy"], rows, numbers=frozenset({1, 2, 3}))
-    decisions = list(_decision_rows(document))
-    if decisions:
-        yield from ("", "## Decisions of presets and strategies", "", DECISIONS_NOTE, "")
-        rows = [[cell(text) for text in row] for row in decisions]
-        yield from table(["Day", "Agent", "Stock", "Shares", "Size", "Reason"], rows, numbers=frozenset({0, 3, 4}))
-    yield from ("", f"Fingerprint `{document['fingerprint']}` (SHA-256 over trades, flows, prices and messages).")
-
-
-def _repeats(document: Document) -> Iterator[str]:
-    yield f"# Arena {cell(document['run'])}, {len(document['runs'])} of {document['repeats']} repeats"
-    yield from ("", f"*{DISCLAIMER}* Market {cell(document['preset'])}, {document['days']} days, seats rotated.", "")
-    ranked = sorted(document["agents"], key=lambda one: -(one["mean_return"] or 0.0))
-    rows = [
-        [
-            cell(one["name"]),
-            cell(one["kind"]),
-            _percent(one["mean_return"]),
-            _ratio(one["mean_sharpe"]),
-            f"{one['mean_rank']:.1f}",
-            _percent(one["difference"]["mean"]),
-            f"{_percent(one['difference']['low'])} to {_percent(one['difference']['high'])}",
-        ]
-        for one in ranked
-    ]
-    heading = ["Agent", "Kind", "Return", "Sharpe", "Rank", "To the others", "95 % interval"]
-    yield from table(heading, rows, numbers=frozenset({2, 3, 4, 5, 6}))
-
-
 def _agent_rows(document: Document) -> Iterator[Sequence[str]]:
     for one in _ranked(document):
         figures = one["metrics"]
@@ -115,7 +49,6 @@ def _agent_rows(document: Document) -> Iterator[Sequence[str]]:
             _percent(figures["difference"]),
             _ratio(figures["sharpe"]),
             _portion(figures["win_rate"]),
-            sparkline([float(value) for value in one["equity"]]),
         )
 
 
@@ -181,24 +114,6 @@ def _decision_rows(document: Document) -> Iterator[Sequence[str]]:
             yield str(one["day"]), name, one["stock"], f"{one['shares']:+d}", f"{one['size']} %", reason + cut
 
 
-def _price_heading(document: Document) -> Sequence[str]:
-    valued = any(one["fundamental"] for one in document["prices"])
-    parts = ("", " value", " volume") if valued else ("", " volume")
-    return [f"{cell(stock['name'])}{part}" for stock in document["stocks"] for part in parts]
-
-
-def _price_rows(document: Document) -> Iterator[Sequence[str]]:
-    prices = {(one["day"], one["stock"]): one for one in document["prices"]}
-    volumes, valued = _volumes(document), any(one["fundamental"] for one in document["prices"])
-    for day in range(1, document["days"] + 1):
-        row = [str(day)]
-        for stock in document["stocks"]:
-            one = prices[day, stock["name"]]
-            row += [amount(one["close"]), *([_value(one["fundamental"])] if valued else [])]
-            row.append(str(volumes[stock["name"]][day - 1]))
-        yield row
-
-
 def _price_charts(document: Document) -> Iterator[tuple[str, str, Sequence[Curve]]]:
     for stock in document["stocks"]:
         rows = [one for one in document["prices"] if one["stock"] == stock["name"]]
@@ -240,10 +155,6 @@ def _ranked(document: Document) -> Sequence[Document]:
 
 def _days(document: Document) -> Sequence[str]:
     return [f"day {day}" for day in range(1, document["days"] + 1)]
-
-
-def _value(value: str | None) -> str:
-    return NOTHING if value is None else amount(value)
 
 
 def _percent(figure: float | None) -> str:

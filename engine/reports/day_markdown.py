@@ -9,14 +9,15 @@ from typing import Any
 
 from engine.domain.order_id import YOU
 from engine.domain.portfolio import ZERO
+from engine.domain.printable import printable
 from engine.domain.text import counted, listed
 from engine.reports.documents.row_json import cutoff_words
-from engine.reports.markdown import cell, table
 from engine.reports.settings_text import as_of_text, changed_text, costs_text, version_text
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, figures_text, model_text
 
 Document = Mapping[str, Any]
 _SIDES = ("journal", "broker", "difference")
+_SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~$"})
 
 
 def day_markdown(document: Document) -> str:
@@ -26,13 +27,13 @@ def day_markdown(document: Document) -> str:
 
 def _lines(document: Document) -> Iterator[str]:
     within = f", cycle {document['cycle']} within the next" if document["cycle"] > 1 else ""
-    within += f", {cell(document['symbol'])} alone" if document["symbol"] else ""
-    yield f"# Desk {cell(document['desk'])}, session {document['session']}{within}"
+    within += f", {_cell(document['symbol'])} alone" if document["symbol"] else ""
+    yield f"# Desk {_cell(document['desk'])}, session {document['session']}{within}"
     yield from ("", f"*{DISCLAIMER}* Run `{document['run']}`.", "")
-    yield from table(["", ""], [[name, cell(value)] for name, value in _facts(document) if value])
+    yield from _table(["", ""], [[name, _cell(value)] for name, value in _facts(document) if value])
     for title, lines in (
         ("Differences", _differences(document["differences"])),
-        ("Notes", [f"- {one['level']}: {cell(one['text'])}" for one in document["notes"]]),
+        ("Notes", [f"- {one['level']}: {_cell(one['text'])}" for one in document["notes"]]),
         ("Decisions", _decisions(document["decisions"])),
         ("Orders", _orders(document["orders"])),
         ("Since the run before", [*_fills(document["fills"]), *_flows(document["cash_flows"])]),
@@ -90,9 +91,10 @@ def _change(document: Document) -> str:
 
 def _differences(differences: Sequence[Document]) -> Iterator[str]:
     rows = [
-        [cell(one["what"]), *(one[side] or NOTHING for side in _SIDES), cell(one["note"] or "")] for one in differences
+        [_cell(row["what"]), *(row[side] or NOTHING for side in _SIDES), _cell(row["note"] or "")]
+        for row in differences
     ]
-    return table(["", *(side.capitalize() for side in _SIDES), "Note"], rows, frozenset({1, 2, 3}))
+    return _table(["", *(side.capitalize() for side in _SIDES), "Note"], rows, frozenset({1, 2, 3}))
 
 
 def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
@@ -100,24 +102,24 @@ def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
         if number:
             yield ""
         size = f" {Decimal(str(made['size'])).normalize():f} %" if made["size"] else ""
-        yield f"### {cell(made['symbol'])}: {made['action']}{size}"
+        yield f"### {_cell(made['symbol'])}: {made['action']}{size}"
         yield ""
         first, *more = [line for line in made["reason"].splitlines() if line.strip()] or [""]
-        yield cell(first)
+        yield _cell(first)
         if made["cut"]:
-            yield from ("", f"**Cut by the limits**: {cell(made['cut'])}")
+            yield from ("", f"**Cut by the limits**: {_cell(made['cut'])}")
         if more:
             yield ""
-            yield from (f"- {cell(line)}" for line in more)
+            yield from (f"- {_cell(line)}" for line in more)
 
 
 def _orders(orders: Sequence[Document]) -> Iterator[str]:
     rows = [
-        [cell(one["symbol"]), one["side"], _amount_of(one), one["state"], cell(one["detail"] or "")] for one in orders
+        [_cell(one["symbol"]), one["side"], _amount_of(one), one["state"], _cell(one["detail"] or "")] for one in orders
     ]
     columns = 5 if any(one["detail"] for one in orders) else 4
     heading = ["", "Side", "Asked", "State", "Why"]
-    return table(heading[:columns], [row[:columns] for row in rows], frozenset({2}))
+    return _table(heading[:columns], [row[:columns] for row in rows], frozenset({2}))
 
 
 def _amount_of(order: Document) -> str:
@@ -126,37 +128,37 @@ def _amount_of(order: Document) -> str:
 
 def _fills(fills: Sequence[Document]) -> Iterator[str]:
     columns = ("session", "symbol", "side", "quantity", "price", "fee")
-    rows = [[*(cell(fill[column]) for column in columns), "yours" if fill["owner"] == YOU else ""] for fill in fills]
+    rows = [[*(_cell(fill[column]) for column in columns), "yours" if fill["owner"] == YOU else ""] for fill in fills]
     heading, width = [*(column.capitalize() for column in columns), ""], 7 if any(row[-1] for row in rows) else 6
-    return table(heading[:width], [row[:width] for row in rows], frozenset({3, 4, 5}))
+    return _table(heading[:width], [row[:width] for row in rows], frozenset({3, 4, 5}))
 
 
 def _flows(flows: Sequence[Document]) -> Iterator[str]:
     rows = [
         [
             flow["session"],
-            cell(flow["symbol"]),
-            cell(flow["kind"]),
+            _cell(flow["symbol"]),
+            _cell(flow["kind"]),
             _signed(flow["amount"]),
             NOTHING if Decimal(flow["quantity"]) == ZERO else flow["quantity"],
-            cell(flow["words"] or ""),
+            _cell(flow["words"] or ""),
         ]
         for flow in flows
     ]
     if rows:
         yield ""
-    yield from table(["Session", "Symbol", "Kind", "Amount", "Shares", "Words"], rows, frozenset({3, 4}))
+    yield from _table(["Session", "Symbol", "Kind", "Amount", "Shares", "Words"], rows, frozenset({3, 4}))
 
 
 def _adoptions(adoptions: Sequence[Document]) -> Iterator[str]:
     for one in adoptions:
-        yield f"- {cell(one['what'])}: {one['before']} became {one['after']}, {cell(one['reason'])}"
+        yield f"- {_cell(one['what'])}: {one['before']} became {one['after']}, {_cell(one['reason'])}"
 
 
 def _positions(document: Document) -> Iterator[str]:
     rows = [
         [
-            cell(symbol),
+            _cell(symbol),
             held["quantity"],
             _rounded(held["average_cost"]),
             _rounded(held["price"]),
@@ -165,7 +167,7 @@ def _positions(document: Document) -> Iterator[str]:
         ]
         for symbol, held in document["positions"].items()
     ]
-    return table(["", "Shares", "Cost", "Price", "Value", "Gain"], rows)
+    return _table(["", "Shares", "Cost", "Price", "Value", "Gain"], rows)
 
 
 def _rounded(text: str | None) -> str:
@@ -181,3 +183,25 @@ def _signed(text: str) -> str:
 
 def _moment(text: str | None) -> str:
     return "now" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
+
+
+def _table(
+    heading: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int] | None = None
+) -> Iterator[str]:
+    """A table with numbers to the right: in the columns named, else in all but the first; nothing without rows."""
+    if not rows:
+        return
+    right = frozenset(range(1, len(heading))) if numbers is None and any(heading) else numbers or frozenset()
+    cells = [list(heading), *map(list, rows)]
+    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(heading))]
+    for number, row in enumerate(cells):
+        aligned = (text.rjust(widths[n]) if n in right else text.ljust(widths[n]) for n, text in enumerate(row))
+        yield f"| {' | '.join(aligned)} |"
+        if number == 0:
+            rules = ("-" * (width - 1) + (":" if n in right else "-") for n, width in enumerate(widths))
+            yield f"| {' | '.join(rules)} |"
+
+
+def _cell(text: str) -> str:
+    """Text as a cell: on one line, nothing in it is markup and nothing steers a terminal."""
+    return " ".join(printable(text).split()).translate(_SPECIAL) or NOTHING

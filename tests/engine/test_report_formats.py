@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from engine.errors import UsageError
 from engine.reports.csv_tables import TABLES, csv_table
 from engine.reports.html import html
-from engine.reports.markdown import markdown
 from engine.reports.summary import figure, metric_rows
 from engine.reports.svg_charts import Curve, svg, ticks
 
@@ -132,20 +130,6 @@ def test_a_page_of_a_run_that_never_reached_a_session() -> None:
     page = _Page(html(a_document(**empty, baselines=baselines, interrupted=True)))
     assert "svg" not in page.tags
     assert "no session" in page.texts
-
-
-def test_markdown_has_whole_tables_in_which_nothing_is_markup() -> None:
-    text = markdown(a_document())
-    blocks = [block.split("\n") for block in text.split("\n\n") if block.startswith("|")]
-    assert len(blocks) >= 4
-    for block in blocks:
-        counts = {len(re.findall(r"(?<!\\)\|", line)) for line in block if line.startswith("|")}
-        assert len(counts) == 1, block
-    assert "<script>" not in text.replace("\\<", "")
-    assert "**1,000.00 to 1,100.00 (+10.00 %)**" in text
-    assert "1 BUY, 0 SELL, 1 HOLD, 1 abstained; 1 cut by the limits" in text
-    sharpe = next(line for line in text.splitlines() if line.startswith("| Sharpe ratio"))
-    assert [cell.strip() for cell in sharpe.split("|")[2:6]] == ["**1.50**", "-0.25 to 3.00", "1.50", "–"]
 
 
 def read_csv(table: str) -> list[dict[str, str]]:

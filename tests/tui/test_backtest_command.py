@@ -107,7 +107,7 @@ def test_agents_leave_a_journal_that_reports_can_be_made_of(
     rows = list(csv.DictReader(io.StringIO((tables / "equity.csv").read_text())))
     assert [row["value"] for row in rows] == [point["value"] for point in made["equity"]]
     assert run("report", "--run", "mine") == 0
-    assert made["fingerprint"] in capsys.readouterr().out
+    assert "Backtest mine" in capsys.readouterr().out
 
 
 def test_the_same_run_has_the_same_fingerprint_and_an_ablation_another_name(
@@ -205,6 +205,8 @@ def test_a_run_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[s
         (["--format", "html", "--table", "trades"], 2, "--table"),
         (["--json", "--format", "csv"], 2, "--json"),
         (["--out", "report.pdf"], 2, ".pdf"),
+        (["--out", "report"], 2, "html or json or csv"),
+        (["--format", "md"], 2, "html or json or csv"),
     ],
 )
 def test_what_cannot_be_reported(
@@ -218,7 +220,7 @@ def test_what_cannot_be_reported(
 
 def test_a_report_that_cannot_be_written(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert backtest(folder, "--symbols", "UP", *WINDOW, "--strategy", "cash") == 0
-    assert run("report", "--out", str(tmp_path / "no" / "such" / "x.md")) == 65
+    assert run("report", "--out", str(tmp_path / "no" / "such" / "x.html")) == 65
     assert "--out" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ from tui.commands.options import Parsed
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from engine.reports.documents.records import Records
 
@@ -20,9 +20,7 @@ FORMATS = {"md": ".md", "html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
 
 
-OF_A_SESSION = frozenset({"md", "html", "json"})
-"""Those of a session of the desk."""
-
+OF_A_SESSION, OF_A_BACKTEST, OF_AN_ARENA = ("md", "html", "json"), ("html", "json", "csv"), ("html", "json")
 
 LATEST = "latest"
 
@@ -40,7 +38,7 @@ def _session_named(text: str) -> date | str:
     metavar="[DATE]",
     help="The desk's run of a session instead of a backtest; without a date the latest.",
 )
-@click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the ending of FILE, else md.")
+@click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the ending of FILE.")
 @click.option("--table", metavar="NAME", help="With csv: equity (the default), metrics, trades, cash-flows, ...")
 @click.option("--out", metavar="FILE", help="File to write instead of standard output; a folder for all csv tables.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -54,14 +52,15 @@ def report_command(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Writes the result of a backtest as its journal has it: the run and its data are not needed again.
+    """Writes the result of a backtest as its journal has it, in html, json or csv: the run and its data are not needed
+    again. Without a format it prints the summary.
 
     With --run of an arena it is the arena's: prices against the fundamental value, wealth by agent, volume, chat and
-    strategies, in md, html or json.
+    strategies, in html or json.
 
     Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
-    in md or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the same beside the
-    journal when it ends. In html it is the whole desk up to that session, as a backtest is shown.
+    in md (the default) or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the
+    same beside the journal when it ends. In html it is the whole desk up to that session, as a backtest is shown.
 
     \b
     Examples:
@@ -79,14 +78,15 @@ def report_command(
         raise click.UsageError("--session and --run both name a run: give one of them")
     chosen = _format(chosen, as_json, table, target)
     if session is not None or _is_of_the_desk(invocation.run):
-        if chosen not in OF_A_SESSION:
-            raise click.UsageError(f"a session of the desk is written as md, html or json, not as {chosen}")
+        chosen = chosen or "md"
+        _check(chosen, OF_A_SESSION, "a session of the desk", target)
         text = _session(invocation, session, chosen)
     elif _is_of_an_arena(invocation.run):
-        text = _arena(str(invocation.run), chosen)
+        text = _arena(str(invocation.run), chosen, target)
     else:
         from engine.reports.stored import stored_document
 
+        _check(chosen, OF_A_BACKTEST, "a backtest", target)
         document = stored_document(invocation.run)
         if target is not None and chosen == "csv" and table is None and target.suffix != ".csv":
             _write_tables(document, target)
@@ -98,8 +98,17 @@ def report_command(
         write_file(target, text)
 
 
-def _format(chosen: str | None, as_json: bool, table: str | None, target: Path | None) -> str:
-    """The format that is named, or that the file's ending means."""
+def _check(chosen: str | None, known: Sequence[str], what: str, target: Path | None) -> None:
+    """Refuse a format in which something is not written, and a file without a format."""
+    formats = " or ".join(known)
+    if chosen is None and target is not None:
+        raise click.UsageError(f"--out {target} names no format: {what} is written as {formats}")
+    if chosen is not None and chosen not in known:
+        raise click.UsageError(f"{what} is written as {formats}, not as {chosen}")
+
+
+def _format(chosen: str | None, as_json: bool, table: str | None, target: Path | None) -> str | None:
+    """The format that is named, or that the file's ending means; None for neither."""
     if as_json and chosen not in (None, "json"):
         raise click.UsageError(f"--json and --format {chosen} say different things: give one of them")
     if as_json:
@@ -109,7 +118,8 @@ def _format(chosen: str | None, as_json: bool, table: str | None, target: Path |
         chosen = next((name for name, known in FORMATS.items() if known == ending), None)
         if chosen is None and ending:
             raise click.UsageError(f"--out {target}: {ending} is no format; give --format md, html, json or csv")
-    chosen = chosen or ("md" if table is None else "csv")
+    if chosen is None and table is not None:
+        return "csv"
     if table is not None and chosen != "csv":
         raise click.UsageError(f"--table belongs to --format csv, not to {chosen}")
     return chosen
@@ -129,22 +139,20 @@ def _is_of_an_arena(run: str | None) -> bool:
     return run is not None and not places.run_journal(run).is_file() and places.arena_file(run).is_file()
 
 
-def _arena(run: str, chosen: str) -> str:
-    """The report of an arena, or of its repeats."""
+def _arena(run: str, chosen: str | None, target: Path | None) -> str:
+    """The report of an arena, or of its repeats, of which there is no page."""
     from engine.app.arena_record import load_document
-    from engine.reports.arena_report import arena_html, arena_markdown
+    from engine.reports.arena_report import arena_html
     from engine.reports.documents.backtest import as_text
+    from tui.arena_text import arena_lines
     from tui.plain_text import printable
 
     document = load_document(run)
-    if chosen == "json":
-        return as_text(document) + "\n"
-    if chosen == "csv" or (chosen == "html" and "repeats" in document):
-        kind = "repeats of an arena are" if "repeats" in document else "an arena is"
-        raise click.UsageError(
-            f"{kind} written as md{'' if 'repeats' in document else ', html'} or json, not as {chosen}"
-        )
-    return printable(arena_html(document) if chosen == "html" else arena_markdown(document))
+    repeats = "repeats" in document
+    _check(chosen, ("json",) if repeats else OF_AN_ARENA, "each of the repeats" if repeats else "an arena", target)
+    if chosen is None:
+        return "\n".join(arena_lines(document))
+    return as_text(document) + "\n" if chosen == "json" else printable(arena_html(document))
 
 
 def _session(invocation: Invocation, session: date | str | None, chosen: str) -> str:
@@ -173,7 +181,7 @@ def _desk_page(invocation: Invocation, records: Records, run: str) -> str:
     return printable(html(document))
 
 
-def _rendered(document: Mapping[str, Any], chosen: str, table: str | None) -> str:
+def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None) -> str:
     if chosen == "json":
         from engine.reports.documents.backtest import as_text
 
@@ -188,9 +196,11 @@ def _rendered(document: Mapping[str, Any], chosen: str, table: str | None) -> st
         from engine.reports.csv_tables import csv_table
 
         return printable(csv_table(document, table or "equity"))
-    from engine.reports.markdown import markdown
+    from engine import places
+    from tui.backtest_text import summary_text
+    from tui.console import standard_output
 
-    return printable(markdown(document))
+    return summary_text(document, str(places.run_journal(document["run"])), standard_output())
 
 
 def _write_tables(document: Mapping[str, Any], folder: Path) -> None:

@@ -19,7 +19,6 @@ from engine.domain.decision import Action
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, RunSpec
 from engine.reports.documents.backtest import document
-from engine.reports.markdown import markdown
 from engine.reports.summary import totals
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
@@ -119,7 +118,7 @@ def test_what_is_made_up_is_flagged_every_day(
     assert counts[DECIDING[preset]] >= 2 * len(made)
     assert {own["model"] for name, own in printed["model"]["agents"].items() if counts[name]} == {"near:small"}
     (told,) = [text for name, text in totals(printed) if name == "Figures"]
-    assert f"of {DECIDING[preset]} (near:small)" in told and told.replace(":", "") in markdown(printed).replace(":", "")
+    assert f"of {DECIDING[preset]} (near:small)" in told
 
 
 def test_a_target_and_a_stop_stand_on_their_side_of_the_close(

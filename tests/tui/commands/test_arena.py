@@ -322,45 +322,21 @@ def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: 
     document = run("arena", "--preset", "constant", "--agents", "controls", "--run", "arena-v", "--json").json
     assert {one["fundamental"] for one in document["prices"]} == {"14.00"}
     text = run("report", "--run", "arena-v").out
-    head, *rows = text.split("## Prices, values and volume\n\n")[1].split("\n\n")[0].splitlines()
-    assert [one.strip() for one in head.split("|")[1:-1]] == ["Day", "X", "X value", "X volume"] and len(rows) == 21
-    shown = sum(int(row.split("|")[4]) for row in rows[1:])
-    assert shown == sum(one["quantity"] for one in document["trades"]) > 0
-    assert document["messages"][0]["text"].split()[0] in text.split("## Chat")[1]
-    assert all(one["name"] in text for one in document["agents"]) and "## Strategies" in text
+    assert all(one["name"] in text for one in document["agents"]) and f"{len(document['messages'])}, of them" in text
     page = tmp_path / "arena.html"
     assert run("report", "--run", "arena-v", "--out", str(page)).code == 0
     html = page.read_text()
     for title in ("Price of X", "fundamental value", "Wealth by agent", "Shares traded", "Chat:", "Strategies"):
         assert title in html
-    # All that the Arena screen shows is text: the tape, what was open at each close, wealth on each day.
-    for title, rows in (("Trades", len(document["trades"])), ("Orders open at the close", len(document["books"]))):
-        part = text.split(f"## {title}\n\n")[1].split("\n\n")[0].splitlines()
-        assert len(part) == rows + 2 > 2 and f"<summary>{title}: {rows} rows" in html
-    last = document["trades"][-1]
-    told = [
-        last["day"],
-        last["round"],
-        "X",
-        last["buyer"],
-        last["seller"],
-        last["quantity"],
-        last["price"],
-        last["maker"],
-    ]
-    part = text.split("## Trades\n\n")[1].split("\n\n")[0].splitlines()[-1]
-    assert [one.strip() for one in part.split("|")[1:-1]] == [*map(str, told)]
-    wealth = text.split("## Wealth by day\n\n")[1].split("\n\n")[0].splitlines()
-    assert len(wealth) == 23 and [one.strip() for one in wealth[0].split("|")[2:-1]] == [
-        one["name"] for one in document["agents"]
-    ]
-    assert [Decimal(one.strip().replace(",", "")) for one in wealth[-1].split("|")[2:-1]] == [
-        Decimal(one["wealth"]) for one in document["agents"]
-    ]
+    # All that the Arena screen shows: the tape, what was open at each close, wealth on each day.
+    rows = {"Trades": document["trades"], "Orders open at the close": document["books"], "Wealth by day": range(21)}
+    for title, of in rows.items():
+        assert f"<summary>{title}: {len(of)} row" in html and len(of) > 0
+    assert document["messages"][0]["text"].split()[0] in html.split("Chat:")[1]
     assert html.count("<svg") == 3 and "--own: #0b62a8" in html
     assert json.loads(run("report", "--run", "arena-v", "--json").out) == document
     refused = run("report", "--run", "arena-v", "--format", "csv")
-    assert refused.code == 2 and "an arena is written as md, html or json" in refused.err
+    assert refused.code == 2 and "an arena is written as html or json" in refused.err
     run("arena", "--agents", "controls", "--days", "2", "--repeats", "2", "--run", "arena-w")
     assert "2 of 2 repeats" in run("report", "--run", "arena-w").out
 
@@ -373,8 +349,6 @@ def test_returns_have_a_sign_and_shares_have_none(run: Run, fresh: Path) -> None
     row = next(line.split() for line in said.splitlines() if line.startswith(wealthiest["name"]))
     assert row[2] == f"{metrics['total_return']:+.2%}" and row[4] == f"{metrics['win_rate']:.2%}"
     assert f"volatility {volatility:.2%}\n" in said
-    text = run("report", "--run", "arena-s").out
-    assert f"{metrics['win_rate'] * 100:.2f} %" in text and f"volatility a day {volatility * 100:.2f} %" in text
 
 
 def test_what_a_model_writes_is_no_markup_in_a_report(run: Run, traders: Traders, tmp_path: Path) -> None:
@@ -384,9 +358,8 @@ def test_what_a_model_writes_is_no_markup_in_a_report(run: Run, traders: Traders
     )
     run(*ARENA, "--run", "arena-m")
     run("report", "--run", "arena-m", "--out", str(tmp_path / "m.html"))
-    page, text = (tmp_path / "m.html").read_text(), run("report", "--run", "arena-m").out
+    page = (tmp_path / "m.html").read_text()
     assert "<script>" not in page and "&lt;script&gt;" in page and "invented" in page
-    assert "\\<script\\>" in text and "(invented)" in text
 
 
 KEYS = {

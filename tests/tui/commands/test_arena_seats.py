@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -120,11 +121,12 @@ def test_presets_and_strategies_trade_what_they_decide(run: Run) -> None:
     ]
     swapped = run(*arena, "--swap-seats", "--json").json
     assert swapped["trades"] == document["trades"]
-    text = run("report", "--run", "seats").out
-    assert "Books: an arena has no filings" in text and "## Decisions of presets and strategies" in text
-    rows = [[one.strip() for one in line.split("|")[1:5]] for line in text.split("## Decisions")[1].splitlines()]
+    run("report", "--run", "seats", "--out", "seats.html")
+    notes, page = Path("seats.html").read_text().split("Decisions of presets and strategies")
+    assert "Books: an arena has no filings" in notes
     half = decided["Half", 1, "A"]
-    assert ["1", "Half", "A", f"{half['shares']:+d}"] in rows
+    cells = [re.findall("<td[^>]*>([^<]*)", row)[:4] for row in page.split("<tr>")]
+    assert ["1", "Half", "A", f"{half['shares']:+d}"] in cells
 
 
 TABLE = """

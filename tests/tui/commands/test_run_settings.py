@@ -72,8 +72,8 @@ def test_every_effective_setting_is_in_header_json_report_and_journal(fresh: Pat
     assert (settings["cash"], settings["cash_floor"], settings["seed"]) == ("25000", "0.10", 4)
     assert settings["version"] == version("paperdesk") and len(settings["data_fingerprint"]) == 64
     assert recorded_preset(settings["preset_text"]) == load_preset("finvision")
-    report = run("report", "--run", "one").out
-    assert costs in report.replace("\\", "") and settings["data_fingerprint"][:12] in report
+    report = " ".join(run("report", "--run", "one").out.split())
+    assert costs in report and settings["data_fingerprint"][:12] in report
     with JournalReader(places.run_journal("one")) as reader:
         spec = reader.run("one").spec
         asked = {answer.agent: [answer.prompt_version] for answer in reader.answers(run="one")}

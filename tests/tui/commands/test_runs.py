@@ -224,7 +224,6 @@ def test_a_run_is_exported_as_a_folder_of_its_own(
     equity = list(csv.DictReader(io.StringIO((folder / "equity.csv").read_text())))
     assert [row["value"] for row in equity] == [point["value"] for point in document["equity"]]
     assert (folder / "trades.csv").exists() and (folder / "decisions.csv").exists()
-    assert (folder / "report.md").read_text().startswith("# Backtest: macd")
     assert (folder / "report.html").read_text().startswith("<!doctype html>")
     with JournalReader(folder / "journal.db") as reader:
         assert reader.run("fast").name == "macd"
@@ -235,7 +234,7 @@ def test_a_run_is_exported_as_a_folder_of_its_own(
     assert blocked.code == 65 and "cannot be written" in blocked.err
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
     ring = run("runs", "export", "ring", "--to", str(tmp_path / "ring"), "--json").json
-    assert ring["files"] == ["record.json", "report.html", "report.md", "result.json"]
+    assert ring["files"] == ["record.json", "report.html", "result.json"]
     assert (tmp_path / "ring" / "record.json").read_bytes() == places.arena_file("ring").read_bytes()
 
 
