@@ -82,10 +82,10 @@ class FormPane(ShowsFailures, VerticalScroll, can_focus=False):
     def step(self, by: int) -> bool:
         """Go to the next field, or the one before; False where the focus is in none, or there is no other."""
         boxes = list(self.query(Input))
-        place = next((n for n, box in enumerate(boxes) if box.has_focus), None)
+        place = next((n for n, box in enumerate(boxes) if box is self.screen.focused), None)
         if place is None or not 0 <= place + by < len(boxes):
             return False
-        boxes[place + by].focus()
+        self.screen.set_focus(boxes[place + by])
         return True
 
     @on(Input.Changed)
