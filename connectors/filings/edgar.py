@@ -190,7 +190,7 @@ def key_figures(facts: Mapping[str, Any], accession: str, *, annual: bool) -> Se
 
 @cache
 def _figures() -> list[dict[str, Any]]:
-    text = program_text(Path(__file__).with_suffix(".toml"))
+    text = program_text(Path(__file__).with_name("key_figures.toml"))
     figures: list[dict[str, Any]] = tomllib.loads(text)["figure"]
     return figures
 
