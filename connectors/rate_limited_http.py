@@ -23,6 +23,7 @@ from engine.errors import ConfigError, NetworkError, TryAgainLater
 
 if TYPE_CHECKING:
     import httpx
+    from aiolimiter import AsyncLimiter
 
 T = TypeVar("T")
 
@@ -129,14 +130,15 @@ class RateLimitedClient:
     first_pause: float = 0.5
     longest_wait: float = 60.0
     direct: bool = False
-    _resumes: float = field(default=0.0, init=False)  # the next start, by the event loop's clock
+    _resumes: float = field(default=0.0, init=False)  # the next minute's start, by the event loop's clock
     _client: httpx.AsyncClient | None = field(default=None, init=False)
+    _pace: AsyncLimiter | None = field(default=None, init=False)
 
     async def aclose(self) -> None:
         """Close connections; a later request opens new ones."""
         if self._client is not None:
             await self._client.aclose()
-            self._client = None
+            self._client = self._pace = None
 
     async def get(
         self,
@@ -211,14 +213,15 @@ class RateLimitedClient:
     async def _send(self, url: str, params: Mapping[str, str] | None, cached: CachedResponse | None) -> httpx.Response:
         """Send one request within the rate limit. Raises ConfigError for an invalid address."""
         import httpx
+        from aiolimiter import AsyncLimiter
 
-        if self._client is None:
+        if self._client is None or self._pace is None:
             self._client = httpx.AsyncClient(headers=self.headers, timeout=self.timeout, trust_env=not self.direct)
+            self._pace = AsyncLimiter(1, self.seconds_between)
         headers = {} if cached is None else cached.conditions
         loop = asyncio.get_running_loop()
-        starts = max(self._resumes, loop.time())
-        self._resumes = starts + self.seconds_between
-        await asyncio.sleep(starts - loop.time())
+        await asyncio.sleep(self._resumes - loop.time())
+        await self._pace.acquire()
         try:
             async with asyncio.timeout(self.timeout):
                 response = await self._client.get(url, params=params, headers=headers)
@@ -235,7 +238,7 @@ class RateLimitedClient:
             raise _Fault(str(error)) from None
         if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
             wait = min(until_reset(response.headers) or 0.0, self.longest_wait)
-            self._resumes = max(self._resumes, loop.time() + wait)
+            self._resumes = loop.time() + wait
         return response
 
 

@@ -247,7 +247,7 @@ def no_waiting_for_a_service() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.account.reconciliation.PAUSES", (0.0, 0.0))
         patch.setattr("engine.session.run.FILLS_WITHIN", 0.0)
-        patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0)
+        patch.setattr("connectors.alpaca.market_data.SECONDS_BETWEEN", 0.0005)
         patch.setattr("engine.execution.submission.LOOKUPS", (0.0, 0.0, 0.0))
         patch.setattr("connectors.llm.gate.PACE", 0.001)
         for asked in (AlpacaBroker, AlpacaData):
