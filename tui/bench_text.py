@@ -180,7 +180,7 @@ def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
 
 
 def _summary(cells: Sequence[Cell]) -> Iterator[str]:
-    """How close the printed cells were come to; nothing where there are none."""
+    """Counts of printed cells by closeness; nothing where there are none."""
     words = [closeness(cell) for cell in cells if cell.paper is not None]
     if not words:
         return

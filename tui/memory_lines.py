@@ -107,7 +107,7 @@ def map_lines(title: str, document: Document) -> Iterator[str]:
 
 
 def map_note(document: Document) -> str:
-    """How much of the difference of vectors a map shows."""
+    """The share of the vectors' variance that a map shows."""
     share = document["explained"]
     shown = "no difference" if share is None else f"{share:.1%} of their variance"
     return f"{counted(document['count'], 'memory', 'memories')}; the two principal components hold {shown}"

@@ -86,7 +86,7 @@ class _Call:
     """One question on its way.
 
     request, images: the question.
-    asked: about its tokens.
+    requested: about its tokens.
     allowance: what its calls may cost; None where nothing limits them.
     on_delta: receives the reply as it streams.
     notes: lines for a person.
@@ -98,7 +98,7 @@ class _Call:
 
     request: ModelRequest
     images: Images
-    asked: int
+    requested: int
     on_delta: OnDelta | None
     allowance: Allowance | None = None
     notes: list[str] = field(default_factory=list)
@@ -123,7 +123,7 @@ class _Call:
         """The tokens of a call that failed: those of a stream that was cut are an estimate."""
         if not self.begun:
             return self.spent
-        return self.spent + Usage(self.asked, 0, self.received // _CHARACTERS)
+        return self.spent + Usage(self.requested, 0, self.received // _CHARACTERS)
 
 
 class _ImageRefused(Exception):
@@ -180,7 +180,7 @@ class RemoteModel(ABC):
             return without_images(self.spec, digest)
         call = _Call(request, {}, self.estimated_tokens(request), on_delta, allowance)
         call.images = await self._paint(request, call.notes)
-        async with self._endpoint.limiter.slot(call.asked):
+        async with self._endpoint.limiter.slot(call.requested):
             started = time.perf_counter()
             try:
                 reply = await self._endpoint.gate.call(partial(self._call, call), request.settings.timeout)

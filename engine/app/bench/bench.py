@@ -178,7 +178,7 @@ def _curves(
 
 
 def _unprinted_notes(prepared: PreparedBench) -> Iterator[str]:
-    """What is to be known of a bench whose paper prints no results."""
+    """Notes on a bench whose paper prints no results."""
     if prepared.request.name == UNPRINTED:
         table = prepared.tables[0]
         training = "no training" if table.warm_up_from == table.first else f"training from {table.warm_up_from}"

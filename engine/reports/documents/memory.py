@@ -139,7 +139,7 @@ def _rounded(**figures: float | None) -> Row:
 
 
 def map_document(head: Row, memory: LayeredMemory, calendar: Calendar, symbol: str | None) -> Row:
-    """What came in and has retrieval types, the same text of the same types once, at two coordinates: the principal
+    """Documents with retrieval types, the same text of the same types once, at two coordinates: the principal
     components of the vectors, in which they differ most, signed so that the greatest part of each is positive.
     `explained` is their share of the variance, None where nothing differs. Raises MissingData where there is none.
     Source: FinAgent figure 5b [A2], which draws t-SNE; components are the same every time."""
