@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.text import counted
+from engine.reports.amounts import cost, money, number, percent, portion, ratio
 from engine.reports.documents.row_json import cutoff_words, price_words
-from tui.amounts import cost, money, number, percent, portion, ratio
 from tui.console import standard_output
 from tui.plain_text import table, wrapped
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.domain.text import counted
-from tui import amounts
+from engine.reports import amounts
 from tui.plain_text import Line, facts, paragraph, section, table
 from tui.run_text import action_words
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui import amounts
+from engine.reports import amounts
 from tui.plain_text import cut, one_line
 from tui.state import Signal
 from tui.symbol_chart import COMPARE, from_hundred

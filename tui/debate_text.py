@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from engine.domain.text import counted
-from tui import amounts
+from engine.reports import amounts
 from tui.plain_text import Line, one_line, paragraph, section
 
 Row = Mapping[str, Any]

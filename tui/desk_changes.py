@@ -12,7 +12,7 @@ from engine.domain.run import RunKind, RunOutcome
 from engine.domain.text import first_few
 from engine.messages import events
 from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event, OpinionFormed, RunStarted, StepStarted
-from tui import amounts
+from engine.reports import amounts
 from tui.partial_answer import streamed_text
 from tui.plain_text import one_line, printable
 from tui.state import Books, DeskState, Held, Line, Pane, Progress, Signal, with_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tui import amounts
+from engine.reports import amounts
 from tui.console import Console
 
 ROWS = 12

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.domain.model_spec import replays
 from engine.messages.answer_text import answer_text
-from tui import amounts
+from engine.reports import amounts
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, first_line, opinion_words
 from tui.trail_summary import WIDEST

@@ -10,8 +10,8 @@ from typing import Any
 
 from engine.domain.order_id import YOU
 from engine.domain.text import counted
+from engine.reports import amounts
 from engine.reports.documents.row_json import failed_words, minute, price_words
-from tui import amounts
 from tui.plain_text import one_line
 
 Row = Mapping[str, Any]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
-from tui.amounts import UNKNOWN, cost, gain, money, number, percent, ratio
+from engine.reports.amounts import UNKNOWN, cost, gain, money, number, percent, ratio, stored
 from tui.console import standard_output
 from tui.plain_text import beginning, cut, of_all, one_line, table
 
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
 Document = Mapping[str, Any]
 NO_NAMES: Mapping[str, str] = {}
-_UNITS = ("bytes", "kB", "MB", "GB")
-
-
-def size(count: int) -> str:
-    """A number of bytes: `512 bytes`, `1.2 MB`."""
-    shown, unit = float(count), 0
-    while shown >= 1000 and unit < len(_UNITS) - 1:
-        shown, unit = shown / 1000, unit + 1
-    return f"{shown:.1f} {_UNITS[unit]}" if unit else counted(count, "byte")
 
 
 def list_lines(document: Document) -> Iterator[str]:
@@ -35,7 +26,7 @@ def list_lines(document: Document) -> Iterator[str]:
     rows = [_row(run) for run in document["runs"]]
     yield from table(columns, rows, right=("RETURN", "SHARPE", "COST", "SIZE"), width=max(standard_output().room, 160))
     yield from of_all(len(rows), document["count"])
-    own = f", {size(document['bytes'])} in files of their own" if document["bytes"] else ""
+    own = f", {stored(document['bytes'])} in files of their own" if document["bytes"] else ""
     yield f"{counted(document['count'], 'run')}{own}"
 
 
@@ -51,7 +42,7 @@ def _row(run: Document) -> tuple[str, ...]:
         percent(metrics["total_return"]) if metrics.get("total_return") is not None else "",
         ratio(metrics["sharpe"]) if metrics.get("sharpe") is not None else "",
         cost(number(run["cost"])),
-        size(run["bytes"]) if run["bytes"] else "",
+        stored(run["bytes"]) if run["bytes"] else "",
         "cannot be read" if run["problem"] else run["outcome"] or "not finished",
     )
 
@@ -153,13 +144,13 @@ def _short(value: object) -> str:
 def candidate_lines(runs: Sequence[StoredRun]) -> Iterator[str]:
     """Runs that a pruning would remove, and their bytes."""
     for run in runs:
-        yield f"  {run.id}  {one_line(run.name)}  {run.time:%Y-%m-%d}  {size(run.size)}"
-    yield f"{counted(len(runs), 'run')}, {size(sum(run.size for run in runs))}"
+        yield f"  {run.id}  {one_line(run.name)}  {run.time:%Y-%m-%d}  {stored(run.size)}"
+    yield f"{counted(len(runs), 'run')}, {stored(sum(run.size for run in runs))}"
 
 
 def pruned_lines(document: Document) -> Iterator[str]:
     """Runs that were removed, and those that were left."""
     count = len(document["removed"])
-    yield f"{counted(count, 'run')} removed, {size(document['bytes'])}; {document['retained']:,} stay"
+    yield f"{counted(count, 'run')} removed, {stored(document['bytes'])}; {document['retained']:,} stay"
     for run in document["at_work"]:
         yield f"  {run} stays: a process is playing it"

@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from tui import amounts
+from engine.reports import amounts
 from tui.plain_text import one_line, printable
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.domain.text import counted
+from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS
 from engine.reports.settings_text import changed_text
-from tui import amounts
 from tui.plain_text import Line, beginning, one_line, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
 

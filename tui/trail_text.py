@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from engine.domain.text import counted
 from engine.messages.answer_text import answer_text
+from engine.reports import amounts
 from engine.reports.settings_text import changed_text
-from tui import amounts
 from tui.debate_text import debate_lines
 from tui.plain_text import Line, beginning, facts, one_line, paragraph, section, wrapped
 from tui.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words

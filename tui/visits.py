@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.domain.text import counted
-from tui import amounts, app_state
+from engine.reports import amounts
+from tui import app_state
 
 if TYPE_CHECKING:
     from engine.reports.documents.changes import Changes

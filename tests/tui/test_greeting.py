@@ -17,7 +17,7 @@ from engine import places
 from engine.app.open_desk import OpenDesk
 from engine.config import Config
 from engine.journal.reader import JournalReader
-from tui.amounts import percent
+from engine.reports.amounts import percent
 
 THIRD = date(2025, 3, 13)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.market.trading_hours import AroundTheClock
-from tui import amounts
+from engine.reports import amounts
 from tui.keys import SCREENS, bindings, groups, hints
 from tui.market_view import MarketView, Quote
 from tui.plain_text import one_line, printable

@@ -154,7 +154,7 @@ def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
 def _value_lines(values: BrokerValues) -> Iterator[str]:
     """The number of closes that are not compared, and of those whose values differ with the furthest; nothing where
     all agree."""
-    from tui import amounts
+    from engine.reports import amounts
 
     texts, count = [values.note], len(values.by_session)
     if crypto := sum(one.crypto for one in values.by_session.values()):
@@ -174,7 +174,7 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
 
 
 def _equity_lines(title: str, document: Document, values: BrokerValues, filtered: bool) -> Iterator[str]:
-    from tui import amounts
+    from engine.reports import amounts
     from tui.equity_curves import equity_curves
 
     shown = document["equity"]
@@ -192,7 +192,7 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
 
 
 def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[str]:
-    from tui import amounts
+    from engine.reports import amounts
 
     differing = {str(one.session) for one in values.differing}
 
@@ -250,7 +250,7 @@ def _reconciliation_lines(document: Document) -> Iterator[str]:
 
 
 def _amount(text: str | None) -> str:
-    from tui import amounts
+    from engine.reports import amounts
 
     amount = amounts.number(text)
     if amount is None:

@@ -187,7 +187,7 @@ def _halted_line(document: Document) -> Iterator[str]:
 
 
 def _order_lines(order: Document, now: datetime | None) -> Iterator[str]:
-    from tui import amounts
+    from engine.reports import amounts
     from tui.plain_text import facts, one_line
 
     stays = ""

@@ -17,10 +17,10 @@ from engine.app.desk_journal import DeskJournal
 from engine.domain.order_id import YOU
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, PaperdeskError, TryAgainLater, UsageError
+from engine.reports import amounts
 from engine.reports.documents.row_json import cutoff_words
 from engine.reports.documents.session import raise_frozen, session_document
 from engine.reports.settings_text import as_of_text
-from tui import amounts
 from tui.commands.due import due_session
 from tui.commands.options import DAY
 from tui.console import show_document, show_json, standard_output

@@ -106,8 +106,8 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_j
 
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
+    from engine.reports import amounts
     from engine.reports.settings_text import changed_text
-    from tui import amounts
     from tui.plain_text import table, wrapped
     from tui.run_text import first_line, opinions_line, reason_words
 
@@ -178,7 +178,7 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     from engine.domain.order_id import YOU
-    from tui import amounts
+    from engine.reports import amounts
     from tui.plain_text import table, wrapped
     from tui.run_text import order_words
 

@@ -11,7 +11,7 @@ import click
 
 from engine.domain.text import counted
 from engine.errors import MissingData
-from tui import amounts
+from engine.reports import amounts
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
 from tui.commands.report import write_file
 from tui.console import show_document, standard_output

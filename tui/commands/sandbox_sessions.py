@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ConfigError, DeskHalted, MissingData
-from tui import amounts
+from engine.reports import amounts
 from tui.commands.daily import NOTHING_TO_DO
 from tui.console import show, show_json, standard_output
 from tui.invocation import Invocation

@@ -212,7 +212,7 @@ def _waiting(document: Document, answers: Mapping[str, bool], late: Container[st
 
 
 def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> Iterator[tuple[str, str]]:
-    from tui import amounts
+    from engine.reports import amounts
     from tui.run_text import order_words
 
     if document["session"] is not None:
@@ -229,7 +229,7 @@ def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> I
 
 
 def _value(document: Document) -> str:
-    from tui import amounts
+    from engine.reports import amounts
 
     change, whole, deposits = document["change"], document["total_return"], Decimal(document["brought_in"])
     value = f"{amounts.money(Decimal(document['value']))} at {document['session']}{_since_words(document)}"
@@ -259,7 +259,7 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
 
 def _position_table(document: Document) -> Iterator[str]:
     """A table of what a document's `positions` hold, with its `cash` and `value`, and the owners' books, below."""
-    from tui import amounts
+    from engine.reports import amounts
     from tui.plain_text import table
 
     value, cash = Decimal(document["value"]), Decimal(document["cash"])

@@ -10,8 +10,9 @@ from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
+from engine.reports import amounts
 from engine.reports.documents.book import Book
-from tui import amounts, book_curves
+from tui import book_curves
 from tui.keys import BOOK, bindings
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import newest_reading

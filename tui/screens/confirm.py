@@ -14,9 +14,9 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.domain.text import counted
+from engine.reports import amounts
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState, Waiting
-from tui import amounts
 from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
 from tui.snapshot import Snapshot

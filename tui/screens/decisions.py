@@ -16,9 +16,9 @@ from textual.widget import Widget
 from engine.domain.decision import Action, DecisionKey
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
+from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
-from tui import amounts
 from tui.chart_data import NO_CHART
 from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line

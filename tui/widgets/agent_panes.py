@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from tui import amounts
+from engine.reports import amounts
 from tui.keys import pane_bindings
 from tui.partial_answer import streamed_text
 from tui.plain_text import one_line, printable

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from textual.content import Content
 
-from tui import amounts
+from engine.reports import amounts
 from tui.arena_day import AgentAtClose, ArenaDay, Document
 from tui.plain_text import one_line, printable
 from tui.widgets.agent_panes import MUTED

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from engine.domain.order import Fill
+from engine.reports import amounts
 from engine.reports.documents.book import Book, Position
-from tui import amounts
 from tui.plain_text import one_line
 from tui.widgets.desk_tables import ACTION_INKS, signed
 from tui.widgets.table import Cell, Column, Row

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.domain.order_id import is_own
+from engine.reports import amounts
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
-from tui import amounts
 from tui.plain_text import cut
 from tui.state import DeskState, Held, Progress
 from tui.watchlist import DESK

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 
+from engine.reports import amounts
 from engine.reports.documents.operations import DeskRun, ModelCalls, ModelRate, Operations
 from engine.reports.documents.set_up import Finding
-from tui import amounts
 from tui.plain_text import one_line
 from tui.widgets.table import Cell, Column, Row
 

@@ -7,8 +7,8 @@ from datetime import date
 
 from textual.content import Content
 
+from engine.reports import amounts
 from engine.reports.documents.questions import Question, Questions
-from tui import amounts
 from tui.plain_text import one_line, printable
 from tui.state import DeskState, Pane, Progress
 from tui.widgets.agent_panes import FAINT, MUTED, STYLES, facts

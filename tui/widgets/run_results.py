@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from engine.domain.text import counted
-from tui import amounts
+from engine.reports import amounts
 from tui.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
 from tui.widgets.desk_tables import signed
 from tui.widgets.table import Cell, Column, Row

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from tui import amounts
+from engine.reports import amounts
 from tui.plain_text import one_line
 from tui.widgets.desk_tables import ACTION_INKS
 from tui.widgets.table import Cell, Column, Row

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from engine.domain.trading_mode import TradingMode
-from tui import amounts
+from engine.reports import amounts
 from tui.live_view import feed_text
 from tui.plain_text import cut, one_line
 from tui.snapshot import OPENING

@@ -21,13 +21,13 @@ from engine.domain.live import FeedMessage
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.run import RunKind
 from engine.messages.events import AgentSaid, Event, RunStarted, StepStarted
+from engine.reports import amounts
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, opened, until
 from tests.tui.fake_desk import NOW, SESSION, SYMBOLS, FakeDesk
-from tui import amounts
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
 

@@ -23,10 +23,10 @@ from engine.domain.run import RunKind, RunOutcome
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.amounts import price, quantity
 from tests.tui.commands.conftest import SESSIONS, OpenBroker
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, opened, until
-from tui.amounts import price, quantity
 from tui.chart_data import CUT, ChartData
 from tui.commands.app import open_desk
 from tui.invocation import Invocation

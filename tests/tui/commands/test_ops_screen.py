@@ -17,12 +17,12 @@ from textual.pilot import Pilot
 from engine import places
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
+from engine.reports import amounts
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui import amounts
 from tui.market_view import MarketView
 from tui.screens.ops import schedule_text
 from tui.screens.reading import ReadingScreen

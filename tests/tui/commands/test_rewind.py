@@ -16,11 +16,11 @@ from engine import places
 from engine.app.runs import run_daily
 from engine.config import load_config
 from engine.market.trading_hours import exchange_calendar
+from engine.reports import amounts
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui import amounts
 from tui.screens.newest_reading import is_reading
 from tui.widgets.screen_bars import StatusBar
 

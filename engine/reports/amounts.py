@@ -1,4 +1,4 @@
-"""Money, shares, percentages, times and costs as the screens write them: one form each, so that columns align."""
+"""Money, shares, percentages, times and costs as people read them: one form each, so that columns align."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from engine.domain.text import counted
+
 if TYPE_CHECKING:
     from engine.ports import Calendar
 
 UNKNOWN = "-"
 WEEK = timedelta(days=7)
+_UNITS = ("bytes", "kB", "MB", "GB")
 
 
 def money(amount: Decimal | float | None, digits: int = 2) -> str:
@@ -78,6 +81,14 @@ def cost(dollars: Decimal | None) -> str:
     if not dollars:
         return "free"
     return f"${dollars:,.2f}" if dollars >= Decimal("0.01") else "<$0.01"
+
+
+def stored(count: int) -> str:
+    """A number of bytes: `512 bytes`, `1.2 MB`."""
+    shown, unit = float(count), 0
+    while shown >= 1000 and unit < len(_UNITS) - 1:
+        shown, unit = shown / 1000, unit + 1
+    return f"{shown:.1f} {_UNITS[unit]}" if unit else counted(count, "byte")
 
 
 def minutes(seconds: float) -> str:
