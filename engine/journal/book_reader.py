@@ -71,7 +71,6 @@ class BookReader(RowReader):
     def order_commands(self, order_ids: Collection[str] | None = None) -> tuple[tuple[datetime, OrderCommand], ...]:
         """Every command about an order, in the order in which they were given, each with its time; `order_ids` narrows
         to these orders."""
-        # Older programs wrote commands that are not known any more; none of them is about an order.
         kinds, ids = [kind.__name__ for kind in OrderCommand.__subclasses__()], tuple(order_ids or ())
         narrow = f"type IN ({', '.join('?' * len(kinds))})"
         if order_ids is not None:

@@ -91,24 +91,3 @@ def test_money_is_text_on_the_way() -> None:
         "price": "1E+3",
         "fee": "0.00",
     }
-
-
-def test_an_event_of_before_a_field_was_known_is_read_without_it() -> None:
-    now = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
-    begun = events.RunStarted(
-        run="r",
-        time=now,
-        kind=RunKind.DAILY,
-        name="desk",
-        label="rules",
-        symbols=("AAA",),
-        first=date(2024, 3, 1),
-        last=date(2024, 3, 1),
-        sessions=1,
-    )
-    plain = to_plain(begun)
-    del plain["steps"]
-    assert from_plain(plain) == begun
-    del plain["label"]
-    with pytest.raises(TypeError, match="label"):
-        from_plain(plain)
