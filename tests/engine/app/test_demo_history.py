@@ -25,7 +25,7 @@ from engine.services import Services
 from tests.demo_history import SESSIONS, decide, demo_services, most_ordinary, window
 
 AGAIN = "record the history anew: python -m tests.demo_history"
-MOST_BYTES = 6_000_000
+MOST_BYTES = 7_000_000
 
 
 def configured(**environ: str) -> Services:

@@ -17,7 +17,7 @@ from tests.tui.commands.conftest import Run
 
 SEED = 20261123
 SYMBOLS = 4
-SESSION_BYTES = 200_000
+SESSION_BYTES = 300_000
 """Growth of the journal in a session of four symbols, hashes included."""
 
 
