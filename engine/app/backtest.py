@@ -19,6 +19,7 @@ from engine.app.run_spec import check_spec, preset_of, settled, user_code, with_
 from engine.conventions.catalog import convention
 from engine.domain.run import LookKind, ModelUse, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
+from engine.journal.database import refuse_unreadable
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -66,6 +67,7 @@ def run_backtest(
     run, before anything is kept.
     """
     check_spec(spec, services.clock.now())
+    refuse_unreadable(places.looks_index())  # before anything is paid for
     prepared = _prepared(services, spec, market)
     spec = prepared.spec
     beside = _baselines(services, prepared, baselines, on_baseline)

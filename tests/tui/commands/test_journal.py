@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import places
 from engine.app.desk_journal import desk_lock
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import until
@@ -27,11 +28,16 @@ def journal(desk: Path) -> Path:
 
 @pytest.fixture
 def old(journal: Path) -> Path:
-    """The same, of the last version of Paperdesk 0.1 by its header and its table of versions."""
-    with closing(sqlite3.connect(journal)) as connection, connection:
+    """The same, of the last version of Paperdesk 0.1."""
+    return of_version_15(journal)
+
+
+def of_version_15(path: Path) -> Path:
+    """A journal that says so in its header and its table of versions."""
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA user_version = 15")
         connection.execute("INSERT INTO versions (version, earlier, schema) VALUES (15, 0, x'00')")
-    return journal
+    return path
 
 
 @contextmanager
@@ -54,6 +60,14 @@ def test_a_journal_of_an_older_program_is_refused_by_whoever_meets_it(run: Run, 
     listed = run("runs", "list", "--json")
     assert listed.code == 65 and [bool(one["problem"]) for one in listed.json["runs"]] == [True]
     assert old.read_bytes() == before
+
+
+def test_an_older_index_of_looks_is_refused_before_a_backtest_is_paid_for(run: Run, backtested: Path) -> None:
+    of_version_15(places.looks_index())
+    before = sorted(places.runs_dir().iterdir())
+    said = run("backtest", "--strategy", "cash", "--from", "2025-03-03", "--to", "2025-03-07")
+    assert said.code == 65 and "looks.db was written by an older Paperdesk" in said.err
+    assert sorted(places.runs_dir().iterdir()) == before
 
 
 def test_a_sound_journal(run: Run, journal: Path) -> None:
