@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,8 @@ Document = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class AgentAtClose:
-    """One agent at the close of a day: money in the arena's currency, shares by stock, the return since the start."""
+    """One agent at the close of a day: money in the arena's currency, shares by stock, the return since the start,
+    the place by wealth."""
 
     name: str
     kind: str
@@ -20,6 +21,7 @@ class AgentAtClose:
     shares: Mapping[str, int]
     wealth: Decimal
     growth: float
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class ArenaDay:
             now = Decimal(equity[min(self.closed, len(equity) - 1)])
             grown = float(now / Decimal(equity[0]) - 1) if Decimal(equity[0]) else 0.0
             found.append(AgentAtClose(name, agent["kind"], cash[name], shares[name], now, grown))
-        return sorted(found, key=lambda one: -one.wealth)
+        return [replace(one, place=n) for n, one in enumerate(sorted(found, key=lambda one: -one.wealth), 1)]
 
     def trades(self) -> Sequence[Document]:
         """The trades of the day so far, the latest first; at the beginning none."""

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import cost, money, number, percent, portion, ratio
+from engine.reports.amounts import cost, held, money, number, percent, portion, ratio
 from engine.reports.documents.row_json import cutoff_words, price_words
 from tui.console import standard_output
 from tui.plain_text import table, wrapped
@@ -71,7 +71,7 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
             ratio(agent["metrics"]["sharpe"]),
             portion(agent["metrics"]["win_rate"]),
             ratio(agent["relative"]["return"]) if agent["relative"] else "",
-            " ".join(f"{name} {count}" for name, count in agent["holdings"].items() if count) or "-",
+            held(agent["holdings"]) or "-",
             agent["kind"],
         )
         for agent in ranked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from engine.domain.printable import printable
+from engine.domain.printable import one_line, printable
 
 __all__ = [
     "Line",
@@ -26,11 +26,6 @@ FREE = 16
 
 Line = tuple[str, str]
 """The text, and its ink: `strong`, `heading`, `quiet`, `warn`, `up`, `down`, or empty."""
-
-
-def one_line(text: str) -> str:
-    """The text on one line, safe to show."""
-    return " ".join(printable(text).split())
 
 
 def beginning(text: str, most: int) -> str:

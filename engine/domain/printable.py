@@ -19,3 +19,8 @@ def printable(text: str) -> str:
     if text.replace("\n", "").isprintable():
         return text
     return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, safe to show."""
+    return " ".join(printable(text).split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -55,6 +56,11 @@ def quantity(shares: Decimal) -> str:
         return UNKNOWN
     whole = shares == shares.to_integral_value()
     return f"{shares:,.0f}" if whole else f"{shares:,.{2 if abs(shares) >= 100 else 4}f}".rstrip("0").rstrip(".")
+
+
+def held(shares: Mapping[str, int]) -> str:
+    """Shares by name, those of which there are none left out: `A 12  B 1,200`; empty for none at all."""
+    return "  ".join(f"{name} {count:,}" for name, count in shares.items() if count)
 
 
 def requested(notional: Decimal | None, shares: Decimal | None) -> str:

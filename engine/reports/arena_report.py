@@ -7,9 +7,12 @@ from typing import Any
 
 from engine.domain.decision import DESK
 from engine.domain.text import cut_between_words
+from engine.reports.amounts import percent, portion, ratio
 from engine.reports.html import rendered
-from engine.reports.summary import DISCLAIMER, NOTHING, amount
+from engine.reports.summary import DISCLAIMER, amount
 from engine.reports.svg_charts import Curve, svg
+from engine.reports.table import Cell, Column, texts
+from engine.reports.tables import ARENA_AGENTS, ARENA_ORDERS, DAY, STOCK, TAPE
 
 Document = Mapping[str, Any]
 
@@ -28,38 +31,27 @@ def arena_html(document: Document) -> str:
         d=document,
         disclaimer=DISCLAIMER,
         charts=charts,
-        agents=list(_agent_rows(document)),
+        columns=[column for column in ARENA_AGENTS if column.title != "OF 100"],
+        agents=_ranked(document),
         figures=list(_figures(document)),
-        strategies=list(_strategy_rows(document)),
-        decisions=list(_decision_rows(document)),
-        decisions_note=DECISIONS_NOTE,
         tables=list(_tables(document)),
-        texts=TEXTS,
     )
-
-
-def _agent_rows(document: Document) -> Iterator[Sequence[str]]:
-    for one in _ranked(document):
-        figures = one["metrics"]
-        yield (
-            one["name"],
-            one["kind"],
-            amount(one["wealth"]),
-            _percent(figures["total_return"]),
-            _percent(figures["difference"]),
-            _ratio(figures["sharpe"]),
-            _portion(figures["win_rate"]),
-        )
 
 
 def _figures(document: Document) -> Iterator[tuple[str, str]]:
     market = document["market"]
     yield "Trades", f"{len(document['trades'])}, turnover {market['turnover']:.2f}"
-    yield "Average trend", f"{_percent(market['average_trend'])}; agents beyond it {_percent(market['difference'])}"
-    yield "Index", f"Sharpe {_ratio(market['index_sharpe'])}, volatility a day {_portion(market['volatility'])}"
+    yield (
+        "Average trend",
+        f"{percent(market['average_trend'])}; agents beyond it {percent(market['difference'])}",
+    )
+    yield (
+        "Index",
+        f"Sharpe {ratio(market['index_sharpe'])}, volatility a day {portion(market['volatility'])}",
+    )
     if market["most_volatile"]:
         stock = market["most_volatile"]
-        yield "Most volatile stock", f"{stock['stock']}, {_percent(stock['trend'])}"
+        yield "Most volatile stock", f"{stock['stock']}, {percent(stock['trend'])}"
     if market["deviation"] is not None:
         signed = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
         yield "Distance from the fundamental value", signed
@@ -69,49 +61,48 @@ def _figures(document: Document) -> Iterator[tuple[str, str]]:
     yield "Questions without an answer", str(sum(sum(one["abstentions"].values()) for one in document["agents"]))
 
 
-TEXTS = ("Stock", "Buyer", "Seller", "Resting", "Side", "Agent")
-"""Headings of columns that hold no figures."""
-
-
-def _tables(document: Document) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
-    """Titles, headings and rows of the tables that have a row for everything that happened."""
-    agents = document["agents"]
-    wealth = [[str(day), *(amount(one["equity"][day]) for one in agents)] for day in range(document["days"] + 1)]
-    yield "Wealth by day", ["Day", *(one["name"] for one in agents)], wealth
-    trades = [
-        [
-            *(str(one[name]) for name in ("day", "round", "stock", "buyer", "seller", "quantity")),
-            amount(one["price"]),
-            one["maker"],
-        ]
-        for one in document["trades"]
-    ]
-    yield "Trades", ["Day", "Round", "Stock", "Buyer", "Seller", "Shares", "Price", "Resting"], trades
-    books = [
-        [str(one["day"]), one["stock"], one["side"], one["agent"], str(one["quantity"]), amount(one["price"])]
-        for one in document["books"]
-    ]
-    yield "Orders open at the close", ["Day", "Stock", "Side", "Agent", "Shares", "Price"], books
-
-
-def _strategy_rows(document: Document) -> Iterator[Sequence[str]]:
-    for agent in document["agents"]:
-        for one in agent["strategies"]:
-            parent = NOTHING if one["parent"] is None else str(one["parent"])
-            score = NOTHING if one["score"] is None else f"{one['score']:+.2f}"
-            yield agent["name"], str(one["day"]), parent, score, one["text"]
-
-
+TRUTHS = {True: "true", False: "invented", None: "unknown"}
+MESSAGES = (
+    DAY,
+    Column("FROM", "agent"),
+    Column("ITS AUTHOR KNOWS IT TO BE", lambda one: TRUTHS[one["truth"]]),
+    Column("MESSAGE", lambda one: Cell(one["text"], "reason")),
+)
+STRATEGIES = (
+    Column("AGENT", "agent"),
+    Column("AFTER DAY", "day", str),
+    Column("FROM DAY", "parent", str),
+    Column("SCORE", "score", "{:+.2f}".format),
+    Column("STRATEGY", lambda one: Cell(one["text"], "reason")),
+)
+DECISIONS = (
+    DAY,
+    Column("AGENT", lambda one: one["agent"] + (f" ({one['owner']})" if one["owner"] not in ("", DESK) else "")),
+    STOCK,
+    Column("SHARES", "shares", "{:+d}".format),
+    Column("SIZE", "size", "{} %".format),
+    Column("REASON", lambda one: Cell(_reason(one), "reason")),
+)
 DECISIONS_NOTE = "Those that trade or abstain; the JSON has all of them, each with the answers that it rests on."
 
 
-def _decision_rows(document: Document) -> Iterator[Sequence[str]]:
-    for one in document.get("decisions", ()):
-        if one["shares"] or one["action"] == "ABSTAIN":
-            reason = cut_between_words(one["reason"].partition("\n")[0], 240)
-            cut = f" ({one['cut']})" if one["cut"] else ""
-            name = one["agent"] if one["owner"] in ("", DESK) else f"{one['agent']} ({one['owner']})"
-            yield str(one["day"]), name, one["stock"], f"{one['shares']:+d}", f"{one['size']} %", reason + cut
+def _tables(document: Document) -> Iterator[tuple[str, Sequence[Column], Sequence[Any], str]]:
+    """Titles, columns, rows and notes of the tables that have a row for everything that happened."""
+    agents, traded = document["agents"], document.get("decisions", ())
+    wealth = [[str(day), *(amount(one["equity"][day]) for one in agents)] for day in range(document["days"] + 1)]
+    yield "Wealth by day", texts("DAY", *(one["name"] for one in agents)), wealth, ""
+    yield "Trades", (DAY, *TAPE, Column("RESTING", "maker")), document["trades"], ""
+    yield "Orders open at the close", (DAY, *ARENA_ORDERS), document["books"], ""
+    yield "Chat", MESSAGES, document["messages"], ""
+    strategies = [{**one, "agent": agent["name"]} for agent in agents for one in agent["strategies"]]
+    yield "Strategies and what came of them", STRATEGIES, strategies, ""
+    decided = [one for one in traded if one["shares"] or one["action"] == "ABSTAIN"]
+    yield "Decisions of presets and strategies", DECISIONS, decided, DECISIONS_NOTE
+
+
+def _reason(one: Document) -> str:
+    cut = f" ({one['cut']})" if one["cut"] else ""
+    return cut_between_words(one["reason"].partition("\n")[0], 240) + cut
 
 
 def _price_charts(document: Document) -> Iterator[tuple[str, str, Sequence[Curve]]]:
@@ -155,15 +146,3 @@ def _ranked(document: Document) -> Sequence[Document]:
 
 def _days(document: Document) -> Sequence[str]:
     return [f"day {day}" for day in range(1, document["days"] + 1)]
-
-
-def _percent(figure: float | None) -> str:
-    return NOTHING if figure is None else f"{figure * 100:+.2f} %"
-
-
-def _portion(figure: float | None) -> str:
-    return NOTHING if figure is None else f"{figure * 100:.2f} %"
-
-
-def _ratio(figure: float | None) -> str:
-    return NOTHING if figure is None else f"{figure:.2f}"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.domain.decision import Action
 from engine.program_files import program_text
+from engine.reports import amounts
 from engine.reports.documents.links import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
 from engine.reports.html_charts import Chart, charts
@@ -25,7 +26,31 @@ from engine.reports.summary import (
     symbol_rows,
     totals,
 )
+from engine.reports.table import Cell, Column, action_ink, count, texts
+from engine.reports.tables import FLOWS, SESSION, SYMBOL, TRADES
 
+COSTS = (
+    Column("", 0),
+    Column("Trades", 1, count),
+    Column("Traded", 2, amounts.money),
+    Column("Fees", 3, amounts.money),
+    Column("Slippage, about", 4, amounts.money),
+)
+AGENTS = (
+    Column("Agent", "agent"),
+    Column("Calls", "calls", count),
+    Column("Tokens in", "input_tokens", count),
+    Column("Tokens out", "output_tokens", count),
+    Column("USD", "cost", str),
+)
+ACTIONS = texts("", *(action.value for action in Action), "Cut by the limits")
+DECISIONS = (
+    SESSION,
+    SYMBOL,
+    Column("ACTION", "action", ink=action_ink),
+    Column("SIZE", "size", "{:g} %".format),
+    Column("REASON", lambda one: Cell(one["reason"] + (f"\n\nCut: {one['cut']}" if one["cut"] else ""), "reason")),
+)
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -33,7 +58,7 @@ def html(document: Mapping[str, Any]) -> str:
     """The whole page. Every text of a model or a source is escaped."""
     from markupsafe import Markup
 
-    metrics = metric_rows(document)
+    metrics, place = metric_rows(document), partial(open_command, **_record(document))
     return rendered(
         "report.html.j2",
         d=document,
@@ -42,18 +67,20 @@ def html(document: Mapping[str, Any]) -> str:
         disclaimer=DISCLAIMER,
         facts=list(facts(document)),
         tiles=_tiles(document),
-        metrics=metrics,
+        metrics=[(row.title, row.own, row.interval, *row.beside) for row in metrics],
+        metric_columns=texts("", name_of(document), "95 % interval", *document["baselines"]),
         symbols=list(symbol_rows(document, metrics)),
+        symbol_columns=texts("", "Profit", "Final quantity", *(row.short for row in metrics)),
         actions=action_rows(document),
+        decided=[one for one in document["decisions"] if one["action"] != "HOLD" or one["cut"]],
+        decision_columns=(*DECISIONS, Column("In the app", place, ink="code")),
         totals=list(totals(document)),
         remarks=list(remarks(document)),
         charts=[(chart, Markup(chart.drawing)) for chart in charts(document)],
         costs=list(symbol_costs(document)),
         settings=list(flat_settings(run_settings(document))),
-        amount=amount,
-        shares=_shares,
-        unbroken=_unbroken,
-        place=partial(open_command, **_record(document)),
+        agents=[{"agent": name, **used} for name, used in (document["model"] or {}).get("agents", {}).items()],
+        **{"COSTS": COSTS, "AGENTS": AGENTS, "ACTIONS": ACTIONS, "TRADES": TRADES, "FLOWS": FLOWS},
     )
 
 
@@ -96,14 +123,3 @@ def _tiles(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 def _record(document: Mapping[str, Any]) -> dict[str, Any]:
     """The desk, or the backtest, in whose record a place lies."""
     return {"desk": document["desk"]} if "desk" in document else {"run": document["run"]}
-
-
-def _shares(text: str) -> str:
-    """A number of shares for a person: four decimals at most."""
-    shown = f"{Decimal(text):,.4f}"
-    return shown.rstrip("0").rstrip(".")
-
-
-def _unbroken(text: str) -> str:
-    """A figure whose sign of percent does not go to a line of its own."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")

@@ -13,6 +13,7 @@ from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
 from engine.domain.text import counted
+from engine.reports.amounts import quantity
 from engine.reports.documents.row_json import cutoff_words, failed_words, price_words
 from engine.reports.settings_text import costs_text, version_text
 
@@ -132,19 +133,19 @@ def metric_rows(document: Mapping[str, Any]) -> list[MetricRow]:
     return rows
 
 
-def symbol_rows(document: Mapping[str, Any], metrics: Sequence[MetricRow]) -> Iterator[tuple[str, str, str, list[str]]]:
+def symbol_rows(document: Mapping[str, Any], metrics: Sequence[MetricRow]) -> Iterator[Sequence[str]]:
     """By symbol: profit, final quantity, and its figures in the order of the metrics."""
     named = document["convention"]
     for symbol, part in document["per_symbol"].items():
-        figures = [figure(named, row.name, part["metrics"].get(row.name)) for row in metrics]
-        yield symbol, amount(part["profit"]), part["final_quantity"], figures
+        figures = (figure(named, row.name, part["metrics"].get(row.name)) for row in metrics)
+        yield symbol, amount(part["profit"]), quantity(Decimal(part["final_quantity"])), *figures
 
 
-def action_rows(document: Mapping[str, Any]) -> list[tuple[str, dict[str, int], int]]:
+def action_rows(document: Mapping[str, Any]) -> list[Sequence[object]]:
     """By symbol: the number of decisions by action, and of those that the limits changed; none without decisions."""
     decisions = document["decisions"]
     by_symbol = {symbol: [one for one in decisions if one["symbol"] == symbol] for symbol in document["symbols"]}
-    return [(symbol, _counts(own), _cut(own)) for symbol, own in by_symbol.items()] if decisions else []
+    return [(symbol, *_counts(own).values(), _cut(own)) for symbol, own in by_symbol.items()] if decisions else []
 
 
 def title_of(name: str) -> str:

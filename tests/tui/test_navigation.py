@@ -210,7 +210,7 @@ async def test_no_figure_lies_under_a_scrollbar(running: Running) -> None:
         await pilot.press("7")
         table = pilot.app.screen.query_one("#results", Table)
         pilot.app.screen.show_view = lambda view: None  # type: ignore[attr-defined]  # which would show no runs
-        table.set_columns((Column(title="A", max_width=9), Column(title="B", right=True, drop_order=1)))
+        table.set_columns((Column("A", max_width=9), Column("B", form=str, drop_order=1)))
         figure = "9" * (table.size.width - 5)
         table.show([Row(str(n), (Cell("x"), Cell(figure))) for n in range(40)])
         await until(pilot, lambda: table.show_vertical_scrollbar)

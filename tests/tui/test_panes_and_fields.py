@@ -127,9 +127,9 @@ async def test_a_field_that_is_left_shows_its_beginning_and_one_of_a_terminal_th
 
 
 def test_a_table_that_has_other_columns_and_no_row_has_no_cursor() -> None:
-    table = Table([Column(title="A")], id="t", classes="")
+    table = Table([Column("A")], id="t", classes="")
     table.show([Row("1", (Cell("x"),))])
     assert table.cursor_key == "1"
-    table.set_columns([Column(title="A"), Column(title="B")])
+    table.set_columns([Column("A"), Column("B")])
     table.show([])
     assert table.cursor_key == ""

@@ -63,7 +63,7 @@ async def test_the_row_under_the_cursor_is_one_reversed_row_in_the_terminal_s_ow
 
 
 async def test_a_column_of_text_is_as_narrow_again_as_its_text() -> None:
-    columns = (Column(title="A"), Column(title="FIGURE", right=True, drop_order=1), Column(title="B"))
+    columns = (Column("A"), Column("FIGURE", form=str, drop_order=1), Column("B"))
     async with OneTable(columns).run_test(size=(60, 10)) as pilot:
         table = pilot.app.query_one(Table)
         for text, there in (("short", True), ("a text of forty cells, that is many more", False), ("short", True)):
@@ -73,7 +73,7 @@ async def test_a_column_of_text_is_as_narrow_again_as_its_text() -> None:
 
 
 async def test_a_table_without_rows_looks_the_same_whatever_it_showed_before() -> None:
-    columns = (Column(title="A"), Column(title="FIGURE", right=True), Column(title="B"))
+    columns = (Column("A"), Column("FIGURE", form=str), Column("B"))
     async with OneTable(columns).run_test(size=(60, 10)) as pilot:
         table = pilot.app.query_one(Table)
         first = table.render_line(0).text
@@ -84,7 +84,7 @@ async def test_a_table_without_rows_looks_the_same_whatever_it_showed_before() -
 
 
 async def test_a_column_of_figures_keeps_its_width_while_they_tick_and_not_in_the_past() -> None:
-    columns = (Column(title="A"), Column(title="FIGURE", right=True), Column(title="B"))
+    columns = (Column("A"), Column("FIGURE", form=str), Column("B"))
     async with OneTable(columns).run_test(size=(60, 10)) as pilot:
         table = pilot.app.query_one(Table)
         heads = []

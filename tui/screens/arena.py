@@ -18,6 +18,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
+from engine.reports.tables import ARENA_ORDERS, TAPE
 from tui.arena_day import ArenaDay, Document, arena_moments
 from tui.keys import ARENA, bindings
 from tui.pace import Pace
@@ -32,7 +33,7 @@ from tui.widgets.border_text import set_subtitle
 from tui.widgets.clickable import clickable
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot, PlotData
-from tui.widgets.table import Table
+from tui.widgets.table import Table, rows_of
 
 PARTS = ("chat", "strategies")
 DEFAULT = "paper controls 60 7"
@@ -91,11 +92,9 @@ class ArenaScreen(FramedScreen):
                 yield Table(arena_tables.AGENTS, title="Agents", empty="no arena yet", id="traders", classes="pane")
             with Vertical(classes="column half"):
                 with Container(id="trading", classes="column"):
+                    yield Table(TAPE, title="Tape", empty="no trade on this day", id="tape", classes="pane")
                     yield Table(
-                        arena_tables.TAPE, title="Tape", empty="no trade on this day", id="tape", classes="pane"
-                    )
-                    yield Table(
-                        arena_tables.BOOK, title="Open at the close", empty="no order", id="orders-open", classes="pane"
+                        ARENA_ORDERS, title="Open at the close", empty="no order", id="orders-open", classes="pane"
                     )
                 yield TextPane(title="Chat", id="chat", classes="pane")
                 yield Table(
@@ -152,7 +151,7 @@ class ArenaScreen(FramedScreen):
         services = self._view.services
         assert services is not None
         names = await asyncio.to_thread(services.arenas)
-        self.query_one("#arenas", Table).show(arena_tables.arenas(names), self._none)
+        self.query_one("#arenas", Table).show(rows_of(arena_tables.ARENAS, names, str), self._none)
         if self.day is not None:
             return
         trouble = ""
@@ -207,10 +206,10 @@ class ArenaScreen(FramedScreen):
         if day is None:
             return
         agents = day.agents()
-        self.query_one("#traders", Table).show(arena_tables.agents(agents))
-        self.query_one("#tape", Table).show(arena_tables.tape(day))
+        self.query_one("#traders", Table).show(rows_of(arena_tables.AGENTS, agents, lambda one: one.name))
+        self.query_one("#tape", Table).show(rows_of(TAPE, day.trades()))
         orders = self.query_one("#orders-open", Table)
-        orders.show(arena_tables.book(day))
+        orders.show(rows_of(ARENA_ORDERS, day.book()))
         orders.entitle(f"Open at the close of day {day.closed}")
         labels = [str(number) for number in range(day.count + 1)]
         prices, quoted = day.prices(), self.query_one("#quoted", CurvePlot)

@@ -18,6 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from engine.errors import PaperdeskError
+from engine.reports.tables import TRADES
 from tui.backtest_form import arguments_of
 from tui.backtest_run import RUNNING, BacktestState, StartBacktest, StopBacktest
 from tui.keys import BACKTEST, bindings
@@ -27,13 +28,12 @@ from tui.screens.frame import TALL, Layout
 from tui.screens.run_keys import COMPARED, RunKeys
 from tui.snapshot import Snapshot
 from tui.twins import report_action
-from tui.widgets import run_trades
 from tui.widgets.border_text import set_title
 from tui.widgets.form_pane import FormPane
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
-from tui.widgets.run_results import RunProgress, columns_of, figures_of, rows_of
-from tui.widgets.table import Table
+from tui.widgets.run_results import RunProgress, columns_of, figures_of, result_rows
+from tui.widgets.table import Table, rows_of
 
 DRAW = 0.5
 """Seconds between two drawings of a growing curve."""
@@ -71,7 +71,7 @@ class BacktestScreen(RunKeys):
                 yield RunProgress(id="progress")
                 yield CurvePlot(id="curve", classes="pane")
                 yield CurvePlot(id="fall", classes="pane")
-                yield Table(run_trades.COLUMNS, title="Trades", empty="no trades", id="trades", classes="pane")
+                yield Table(TRADES, title="Trades", empty="no trades", id="trades", classes="pane")
                 yield TextPane(title="Report", id="report", classes="pane")
                 yield Table((), title="Results", empty="no runs yet", id="results", classes="pane")
 
@@ -182,7 +182,7 @@ class BacktestScreen(RunKeys):
         set_title(table, f"Results{self._beyond('runs')}")
         figures = figures_of(runs)
         table.set_columns(columns_of(figures))
-        table.show(rows_of(runs, self._chosen, figures, self._marked))
+        table.show(result_rows(runs, self._chosen, figures, self._marked))
 
     def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
         if run is None:
@@ -217,7 +217,8 @@ class BacktestScreen(RunKeys):
         elif self._part == "trades":
             trades = self.query_one("#trades", Table)
             none = "no trades" if run.document else "known at the end of the run"
-            trades.show(run_trades.rows(run.document, until), none)
+            made = [one for one in (run.document or {"trades": ()})["trades"] if one["session"] <= str(until or "9999")]
+            trades.show(rows_of(TRADES, made[::-1]), none)
             trades.border_title = Content(f"Trades  {run.name}{part}")
         else:
             pane = self.query_one("#report", TextPane)

@@ -12,6 +12,7 @@ from textual.widget import Widget
 from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents.book import Book
+from engine.reports.tables import FLOWS, TRADES
 from tui import book_curves
 from tui.keys import BOOK, bindings
 from tui.screens.frame import TALL, Layout
@@ -21,7 +22,7 @@ from tui.snapshot import OPENING, Snapshot
 from tui.widgets import book_tables
 from tui.widgets.desk_tables import order_state
 from tui.widgets.plot import CurvePlot
-from tui.widgets.table import Cell, Table
+from tui.widgets.table import Cell, Table, rows_of
 
 
 class BookScreen(OrderActions):
@@ -49,8 +50,8 @@ class BookScreen(OrderActions):
                 for name, title, columns in (
                     ("book-positions", "Positions", book_tables.POSITIONS),
                     ("book-orders", "Orders", book_tables.ORDERS),
-                    ("trades", "Trades", book_tables.TRADES),
-                    ("flows", "Cash", book_tables.FLOWS),
+                    ("trades", "Trades", TRADES),
+                    ("flows", "Cash", FLOWS),
                 ):
                     yield Table(columns, title=title, empty=OPENING, id=name, classes="pane")
                 yield CurvePlot(id="exposure", classes="pane")
@@ -95,8 +96,8 @@ class BookScreen(OrderActions):
         live = books is not None and books.live is not None
         for name, rows, empty in (
             ("book-positions", book_tables.positions(book, prices if live else {}), "nothing is held"),
-            ("trades", book_tables.trades(book), "no trade so far"),
-            ("flows", book_tables.flows(book), "no dividend, fee or transfer so far"),
+            ("trades", rows_of(TRADES, book.fills), "no trade so far"),
+            ("flows", rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far"),
         ):
             self.query_one(f"#{name}", Table).show(rows, empty)
         self._book, self._listed = book, None

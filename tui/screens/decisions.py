@@ -19,6 +19,7 @@ from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
+from engine.reports.table import action_ink, signed
 from tui.chart_data import NO_CHART
 from tui.keys import DECISIONS, bindings
 from tui.plain_text import one_line
@@ -28,22 +29,21 @@ from tui.screens.newest_reading import READING, newest_reading
 from tui.snapshot import OPENING, Snapshot, Source, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.desk_tables import ACTION_INKS, signed
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Cell, Column, Row, Table
 from tui.widgets.trail_pane import TrailPane
 
-OWNER = Column(title="OWNER", max_width=12)
+OWNER = Column("OWNER", max_width=12)
 COLUMNS = (
-    Column(title="SESSION"),
-    Column(title="SYM", max_width=9),
-    Column(title="ACTION", max_width=8),
-    Column(title="SIZE%", right=True),
-    Column(title="P&L%", right=True, drop_order=3),
-    *(Column(title=f"+{n}", right=True, drop_order=1) for n in HORIZONS),
-    Column(title="DISSENT", right=True, drop_order=5),
-    Column(title="CUT", drop_order=4, max_width=7),
-    Column(title="WHY", stretch=True, min_width=12, drop_order=2),
+    Column("SESSION"),
+    Column("SYM", max_width=9),
+    Column("ACTION", max_width=8),
+    Column("SIZE%", form=str),
+    Column("P&L%", form=str, drop_order=3),
+    *(Column(f"+{n}", form=str, drop_order=1) for n in HORIZONS),
+    Column("DISSENT", form=str, drop_order=5),
+    Column("CUT", drop_order=4, max_width=7),
+    Column("WHY", stretch=True, min_width=12, drop_order=2),
 )
 PARTS = ("decisions", "calibration")
 FRAME = 6
@@ -68,7 +68,7 @@ def _row(one: FollowedDecision, owners: bool) -> Row:
             Cell(f"{key.session} {key.cycle}" if key.cycle > 1 else str(key.session)),
             Cell(key.symbol, "strong"),
             *((Cell(one_line(key.owner)),) if owners else ()),
-            Cell("abstain" if decision.abstained else action, ACTION_INKS.get(action, "text")),
+            Cell("abstain" if decision.abstained else action, action_ink(action)),
             Cell(amounts.size(decision.size), order=decision.size),
             _reward(one.reward),
             *(_change(decision.action, change) for change in one.changes),

@@ -24,9 +24,9 @@ from tui.widgets.table import Cell, Column, Row, Table
 from tui.worker_failures import ShowsFailures
 
 COLUMNS = (
-    Column(title="SYM", max_width=12),
-    Column(title="NAME", stretch=True, min_width=8),
-    Column(title="FOUND IN", max_width=24, drop_order=1),
+    Column("SYM", max_width=12),
+    Column("NAME", stretch=True, min_width=8),
+    Column("FOUND IN", max_width=24, drop_order=1),
 )
 NONE_FITS = "no symbol that the desk knows fits:\npaperdesk fetch or import brings more"
 

@@ -3,124 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from decimal import Decimal
 
 from textual.content import Content
 
 from engine.reports import amounts
-from tui.arena_day import AgentAtClose, ArenaDay, Document
+from engine.reports.table import Column, sign_ink
+from tui.arena_day import ArenaDay, Document
 from tui.plain_text import one_line, printable
 from tui.widgets.agent_panes import MUTED
-from tui.widgets.desk_tables import ACTION_INKS, signed
-from tui.widgets.table import Cell, Column, Row
 
 Part = str | tuple[str, str]
 AGENTS = (
-    Column(title="#", right=True, drop_order=5),
-    Column(title="AGENT", max_width=14),
-    Column(title="WEALTH", right=True),
-    Column(title="RETURN", right=True),
-    Column(title="CASH", right=True, drop_order=2),
-    Column(title="SHARES", max_width=24, drop_order=3),
-    Column(title="KIND", stretch=True, min_width=8, drop_order=4),
-)
-TAPE = (
-    Column(title="ROUND", right=True),
-    Column(title="STOCK", max_width=6),
-    Column(title="QTY", right=True),
-    Column(title="PRICE", right=True),
-    Column(title="BUYER", max_width=12, drop_order=1),
-    Column(title="SELLER", max_width=12, drop_order=2),
-    Column(title="VALUE", right=True, stretch=True, min_width=10, drop_order=3),
-)
-BOOK = (
-    Column(title="STOCK", max_width=6),
-    Column(title="SIDE", max_width=4),
-    Column(title="PRICE", right=True),
-    Column(title="QTY", right=True),
-    Column(title="AGENT", max_width=12, drop_order=1),
-    Column(title="VALUE", right=True, stretch=True, min_width=10, drop_order=3),
+    Column("#", "place", str, "muted", drop_order=5),
+    Column("AGENT", "name", ink="strong", max_width=14),
+    Column("WEALTH", "wealth", amounts.money),
+    Column("RETURN", "growth", amounts.percent, sign_ink),
+    Column("CASH", "cash", amounts.money, drop_order=2),
+    Column("SHARES", lambda one: amounts.held(one.shares), ink="muted", max_width=24, drop_order=3),
+    Column("KIND", "kind", ink="muted", stretch=True, min_width=8, drop_order=4),
 )
 LATEST = 40
 """Messages, or decisions, that are shown: laying out a year of them takes seconds."""
-ARENAS = (
-    Column(title="ARENA", max_width=40),
-    Column(title="PLAYED, UTC", right=True, stretch=True, min_width=16, drop_order=1),
-)
 _PLAYED = re.compile(r"-(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})\d{2}-")
 """The time in the id of an arena."""
-
-
-def agents(rows: Iterable[AgentAtClose]) -> list[Row]:
-    """A row per agent, the wealthiest first."""
-    return [
-        Row(
-            one.name,
-            (
-                Cell(str(place), "muted", place),
-                Cell(one.name, "strong"),
-                Cell(amounts.money(one.wealth), order=one.wealth),
-                signed(amounts.percent(one.growth), one.growth),
-                Cell(amounts.money(one.cash), order=one.cash),
-                Cell("  ".join(f"{stock} {count}" for stock, count in one.shares.items() if count), "muted"),
-                Cell(one_line(one.kind), "muted"),
-            ),
-        )
-        for place, one in enumerate(rows, 1)
-    ]
-
-
-def tape(day: ArenaDay) -> list[Row]:
-    """A row per trade of the day."""
-    return [
-        Row(
-            str(place),
-            (
-                Cell(str(one["round"]), "muted", one["round"]),
-                Cell(one["stock"], "strong"),
-                Cell(f"{one['quantity']:,}", order=one["quantity"]),
-                Cell(one["price"], order=float(one["price"])),
-                Cell(one["buyer"]),
-                Cell(one["seller"]),
-                _value(one),
-            ),
-        )
-        for place, one in enumerate(day.trades())
-    ]
-
-
-def book(day: ArenaDay) -> list[Row]:
-    """A row per order that was open at the close."""
-    return [
-        Row(
-            str(place),
-            (
-                Cell(one["stock"], "strong"),
-                Cell(one["side"], ACTION_INKS[one["side"]]),
-                Cell(one["price"], order=float(one["price"])),
-                Cell(f"{one['quantity']:,}", order=one["quantity"]),
-                Cell(one["agent"]),
-                _value(one),
-            ),
-        )
-        for place, one in enumerate(day.book())
-    ]
-
-
-def _value(one: Document) -> Cell:
-    value = one["quantity"] * Decimal(one["price"])
-    return Cell(amounts.money(value), "muted", value)
-
-
-def arenas(names: Iterable[str]) -> list[Row]:
-    """A row per arena by its id, with the time at which it began."""
-    return [Row(name, (Cell(name), Cell(_played(name), "muted"))) for name in names]
 
 
 def _played(name: str) -> str:
     found = _PLAYED.search(name)
     return "{}-{}-{} {}:{}".format(*found.groups()) if found else "-"
+
+
+ARENAS = (
+    Column("ARENA", str, max_width=40),
+    Column("PLAYED, UTC", _played, str, "muted", stretch=True, min_width=16, drop_order=1),
+)
 
 
 def chat(day: ArenaDay) -> Content:
@@ -182,12 +98,12 @@ def reasons(day: ArenaDay, agent: str) -> Content:
 
 def _position(day: ArenaDay, agent: str) -> list[Part]:
     """Rank, wealth, cash and shares of an agent."""
-    place, one = next((n, one) for n, one in enumerate(day.agents(), 1) if one.name == agent)
-    held = "  ".join(f"{stock} {count:,}" for stock, count in one.shares.items() if count) or "no shares"
+    one = next(one for one in day.agents() if one.name == agent)
+    held = amounts.held(one.shares) or "no shares"
     grown = f"{amounts.percent(one.growth)} since the beginning"
     return [
         (f"{agent}", "bold"),
-        f"  {one_line(one.kind)}, {place} of {len(day.document['agents'])}\n",
+        f"  {one_line(one.kind)}, {one.place} of {len(day.document['agents'])}\n",
         f"wealth {amounts.money(one.wealth)}, {grown}\ncash {amounts.money(one.cash)}, {held}\n\n",
     ]
 

@@ -19,18 +19,18 @@ BAR = 20
 """Columns of a bar that stands for certainty."""
 
 COLUMNS = (
-    Column(title="WHO", max_width=32),
-    Column(title="AFTER", right=True),
-    Column(title="JUDGED", right=True),
-    Column(title="RIGHT%", right=True),
-    Column(title="95%", right=True, drop_order=4),
-    Column(title="STATED%", right=True, drop_order=1),
-    Column(title="BRIER", right=True, drop_order=2),
-    Column(title="SLUGGING", right=True, drop_order=5),
-    Column(title="RANK", right=True, drop_order=6),
-    Column(title="BEFORE%", right=True, drop_order=7),
-    Column(title="ALL", right=True, drop_order=3),
-    Column(title="ABSTAINED", right=True, drop_order=3),
+    Column("WHO", max_width=32),
+    Column("AFTER", form=str),
+    Column("JUDGED", form=str),
+    Column("RIGHT%", form=str),
+    Column("95%", form=str, drop_order=4),
+    Column("STATED%", form=str, drop_order=1),
+    Column("BRIER", form=str, drop_order=2),
+    Column("SLUGGING", form=str, drop_order=5),
+    Column("RANK", form=str, drop_order=6),
+    Column("BEFORE%", form=str, drop_order=7),
+    Column("ALL", form=str, drop_order=3),
+    Column("ABSTAINED", form=str, drop_order=3),
 )
 
 EXPLAINED = Content("\n").join(Content.assemble((f"{name:<11}", MUTED), meaning) for name, meaning in MEANINGS.items())

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from engine.domain.order_id import is_own
 from engine.reports import amounts
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
+from engine.reports.table import action_ink, signed
+from engine.reports.tables import COST, GAINED, PROFIT, QUANTITY, REQUESTED, SIDE, SYMBOL
 from tui.plain_text import cut
-from tui.state import DeskState, Held, Progress
+from tui.state import DeskState, Progress
 from tui.watchlist import DESK
-from tui.widgets.table import Cell, Column, Row
+from tui.widgets.table import Cell, Column, Row, rows_of
 
 if TYPE_CHECKING:
     from tui.market_view import Quote
@@ -24,32 +26,15 @@ if TYPE_CHECKING:
 STEP_CELLS = 9
 """Cells of the name of a step: a longer one would cost the positions their column while it runs."""
 WATCHLIST = (
-    Column(title="SYM", max_width=9),
-    Column(title="LAST", right=True),
-    Column(title="CHG%", right=True),
-    Column(title="POS", right=True, drop_order=2, max_width=9),
-    Column(title="SIGNAL", drop_order=1, max_width=16),
+    SYMBOL,
+    Column("LAST", form=str),
+    Column("CHG%", form=str),
+    Column("POS", form=str, drop_order=2, max_width=9),
+    Column("SIGNAL", drop_order=1, max_width=16),
 )
-POSITIONS = (
-    Column(title="SYM", max_width=9),
-    Column(title="QTY", right=True, max_width=10),
-    Column(title="COST", right=True, drop_order=1),
-    Column(title="P&L", right=True),
-    Column(title="P&L%", right=True, drop_order=2),
-)
-ORDERS = (
-    Column(title="SYM", max_width=9),
-    Column(title="SIDE", max_width=4),
-    Column(title="AMOUNT", right=True, max_width=12),
-    Column(title="STATE", max_width=20),
-)
-ACTION_INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}
+POSITIONS = (SYMBOL, QUANTITY, COST, PROFIT, GAINED)
+ORDERS = (SYMBOL, SIDE, REQUESTED, Column("STATE", max_width=20))
 _STATE_INKS = {Waiting.APPROVAL: "mark", Waiting.APPROVED: "up", Waiting.SENT: "muted"}
-
-
-def signed(text: str, value: float | Decimal | None) -> Cell:
-    """A figure in green above zero, in red below."""
-    return Cell(text, "muted" if not value else "up" if value > 0 else "down", value)
 
 
 def watchlist_rows(view: Snapshot, group: WatchedGroup) -> list[Row]:
@@ -94,30 +79,12 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
         action, size = made[0].action, amounts.size(round(made[0].size, 1))
         text = "abstain" if action == "ABSTAIN" else f"{action:<4} {size:>2}".rstrip()
     word = text.partition(" ")[0]
-    return Cell(f"({word})", "muted", action) if earlier else Cell(text, ACTION_INKS.get(action, "text"), action)
+    return Cell(f"({word})", "muted", action) if earlier else Cell(text, action_ink(action), action)
 
 
 def position_rows(desk: DeskState) -> list[Row]:
     """Build a row per position, at the price of its quote."""
-    return [_held(held) for held in desk.books.held] if desk.books else []
-
-
-def _held(held: Held) -> Row:
-    profit = part = None
-    if held.cost is not None and held.price is not None:
-        profit = held.quantity * (held.price - held.cost)
-        if held.cost:
-            part = float(held.price / held.cost - 1) * (1 if held.quantity > 0 else -1)
-    return Row(
-        held.symbol,
-        (
-            Cell(held.symbol, "strong"),
-            Cell(amounts.quantity(held.quantity), order=held.quantity),
-            Cell(amounts.price(held.cost), order=held.cost),
-            signed(amounts.gain(profit), profit),
-            signed(amounts.percent(part, 1), part),
-        ),
-    )
+    return rows_of(POSITIONS, desk.books.held if desk.books else (), lambda held: held.symbol)
 
 
 def order_rows(controls: ControlState, now: datetime) -> list[Row]:
@@ -138,12 +105,4 @@ def _open_order(open_order: OpenOrder, now: datetime) -> Row:
         state = replace(state, text=f"{state.text} {amounts.about(open_order.until - now)}")
     if is_own(order.id):
         state = replace(state, text=f"{state.text}, yours")
-    return Row(
-        order.id,
-        (
-            Cell(order.symbol, "strong"),
-            Cell(order.side.value, ACTION_INKS.get(order.side.value, "text")),
-            Cell(amounts.requested(order.notional, order.quantity), order=order.notional or order.quantity),
-            state,
-        ),
-    )
+    return Row(order.id, (*(column.cell(order) for column in ORDERS[:-1]), state))

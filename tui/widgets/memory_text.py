@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from textual.content import Content
 
+from engine.reports.tables import SYMBOL
 from tui.plain_text import one_line, printable
 from tui.widgets.agent_panes import MUTED
-from tui.widgets.table import Cell, Column, Row
+from tui.widgets.table import Cell, Column, Row, rows_of
 
 Document = Mapping[str, Any]
-MEMORIES = (
-    Column(title="WRITTEN", drop_order=2),
-    Column(title="SYM", max_width=9),
-    Column(title="LAYER", max_width=12),
-    Column(title="PIN", drop_order=1),
-    Column(title="KIND", max_width=14, drop_order=3),
-    Column(title="IMP", right=True),
-    Column(title="REC", right=True, drop_order=1),
-    Column(title="REW", right=True, drop_order=4),
-    Column(title="TEXT", stretch=True, min_width=12, drop_order=5),
-)
-
-
-OWNER = Column(title="OWNER", max_width=12)
 FORGOTTEN = "forgotten"
 """The word that stands in place of a layer."""
+MEMORIES = (
+    Column("WRITTEN", "session", ink="muted", drop_order=2),
+    SYMBOL,
+    Column("OWNER", "owner", ink="muted", max_width=12),
+    Column("LAYER", lambda one: one.get("layer") or Cell(FORGOTTEN, "warn"), max_width=12),
+    Column("PIN", lambda one: "pin" if one.get("pinned") else "", ink="mark", drop_order=1),
+    Column("KIND", "kind", ink="muted", max_width=14, drop_order=3),
+    Column("IMP", lambda one: one.get("importance", ""), "{:.1f}".format),
+    Column("REC", lambda one: one.get("recency", ""), "{:.2f}".format, "muted", drop_order=1),
+    Column("REW", lambda one: one.get("rewards") or "", str, "up", drop_order=4),
+    Column("TEXT", "text", ink="muted", stretch=True, min_width=12, drop_order=5),
+)
 
 
 def columns(memories: Sequence[Document]) -> Sequence[Column]:
     """The columns of some memories: the owner's only where there are several, who may remember the same."""
-    return (*MEMORIES[:2], OWNER, *MEMORIES[2:]) if _several(memories) else MEMORIES
+    return MEMORIES if _several(memories) else (*MEMORIES[:2], *MEMORIES[3:])
 
 
 def _several(memories: Sequence[Document]) -> bool:
@@ -41,35 +41,9 @@ def _several(memories: Sequence[Document]) -> bool:
 
 def rows(memories: Sequence[Document]) -> list[Row]:
     """A row per memory, alive or forgotten."""
-    several = _several(memories)
-    return [
-        Row(
-            one["id"],
-            (
-                Cell(one["session"], "muted"),
-                Cell(one["symbol"], "strong"),
-                *([Cell(one_line(one["owner"]), "muted")] if several else []),
-                *_state(one),
-                Cell(one_line(one["text"]), "muted"),
-            ),
-            f"{one['owner']} {one['id']} {'pinned' if one.get('pinned') else ''}",
-        )
-        for one in memories
-    ]
-
-
-def _state(one: Document) -> tuple[Cell, ...]:
-    kind = Cell(one_line(one["kind"]), "muted")
-    if "layer" not in one:
-        return Cell(FORGOTTEN, "warn"), Cell(""), kind, Cell(""), Cell(""), Cell("")
-    return (
-        Cell(one["layer"]),
-        Cell("pin" if one["pinned"] else "", "mark"),
-        kind,
-        Cell(f"{one['importance']:.1f}", order=one["importance"]),
-        Cell(f"{one['recency']:.2f}", "muted", one["recency"]),
-        Cell(str(one["rewards"] or ""), "up", one["rewards"]),
-    )
+    made = rows_of(columns(memories), memories, lambda one: str(one["id"]))
+    said = (f"{one['owner']} {one['id']} {'pinned' if one.get('pinned') else ''}" for one in memories)
+    return [replace(row, more=more) for row, more in zip(made, said, strict=True)]
 
 
 def memory(life: Document, changes: Sequence[Document]) -> Content:

@@ -16,11 +16,11 @@ from tui.widgets.table import Cell, Column, Row
 
 Part = str | tuple[str, str]
 STEPS = (
-    Column(title="", max_width=1),
-    Column(title="STEP", max_width=30),
-    Column(title="TOK", right=True, drop_order=2),
-    Column(title="SEC", right=True, drop_order=1),
-    Column(title="COST", right=True, drop_order=3),
+    Column("", max_width=1),
+    Column("STEP", max_width=30),
+    Column("TOK", form=str, drop_order=2),
+    Column("SEC", form=str, drop_order=1),
+    Column("COST", form=str, drop_order=3),
 )
 _INKS = {
     Progress.THINKING: "mark",

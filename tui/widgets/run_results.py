@@ -11,8 +11,8 @@ from textual.widgets import Static
 
 from engine.domain.text import counted
 from engine.reports import amounts
+from engine.reports.table import signed
 from tui.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
-from tui.widgets.desk_tables import signed
 from tui.widgets.table import Cell, Column, Row
 
 _STATUS_INKS = {RUNNING: "$primary", DONE: "$success", STOPPED: "$foreground 60%", FAILED: "$error-lighten-1"}
@@ -106,16 +106,16 @@ def figures_of(runs: Sequence[BacktestState]) -> tuple[Figure, ...]:
 
 def columns_of(figures: Sequence[Figure]) -> tuple[Column, ...]:
     """Build the table's columns; the last figures are dropped first on a narrow screen."""
-    shown = (Column(title=title, right=True, drop_order=1 + n) for n, (title, _, _) in enumerate(figures))
+    shown = (Column(title, form=str, drop_order=1 + n) for n, (title, _, _) in enumerate(figures))
     ends = (
-        Column(title="TRADES", right=True, drop_order=5),
-        Column(title="FINAL", right=True, drop_order=3),
-        Column(title="STATE", drop_order=4),
+        Column("TRADES", form=str, drop_order=5),
+        Column("FINAL", form=str, drop_order=3),
+        Column("STATE", drop_order=4),
     )
-    return (Column(title="NAME", max_width=26), *shown, *ends)
+    return (Column("NAME", max_width=26), *shown, *ends)
 
 
-def rows_of(
+def result_rows(
     runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure], marked: Collection[str] = ()
 ) -> list[Row]:
     """Build the rows, the newest run first; the baselines of the chosen run follow it, runs that are marked have a

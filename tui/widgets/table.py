@@ -3,7 +3,7 @@ narrow screen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,32 +17,18 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from engine.reports.table import Cell, Column
 from tui.keys import pane_bindings
 from tui.plain_text import wrapped
 from tui.table_filter import Field, TableFilter, parse
 from tui.widgets.border_text import set_title
 
-__all__ = ["Cell", "Column", "Row", "Table"]
+__all__ = ["Cell", "Column", "Row", "Table", "rows_of"]
 
 NO_FILTER = TableFilter("", ())
 _MEASURED = 500
 """Rows that the column widths are computed from; longer text in later rows is cut."""
 _INKS = ("text", "up", "down", "muted", "head", "strong", "warn", "mark")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A text with its ink (text, up, down, muted, strong, warn) and, where it does not sort by its text, the value to
-    sort by."""
-
-    text: str
-    ink: str = "text"
-    order: Any = None
-
-    @property
-    def value(self) -> Any:
-        """The value to sort by; None where nothing is known."""
-        return self.order if self.order is not None else self.text if self.text not in ("", "-") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +38,14 @@ class Row:
     key: str
     cells: tuple[Cell, ...] = ()
     more: str = ""
+
+
+def rows_of(columns: Sequence[Column], items: Iterable[Any], key: Callable[[Any], str] | None = None) -> list[Row]:
+    """A row per item, by its key or its place."""
+    return [
+        Row(str(place) if key is None else key(item), tuple(column.cell(item) for column in columns))
+        for place, item in enumerate(items)
+    ]
 
 
 class Table(ScrollView, can_focus=True):
@@ -402,26 +396,6 @@ class Table(ScrollView, can_focus=True):
 
 LEAST = 6
 """Cells that remain of the longest text where a table has too little room even without what can be dropped."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A column of a table.
-
-    title: the heading
-    right: align the text to the right
-    drop_order: the higher, the earlier the column is dropped for lack of space; 0 for never
-    stretch: take the remaining width
-    min_width: least width in cells of a column that stretches
-    max_width: largest width in cells of any other column
-    """
-
-    title: str
-    right: bool = False
-    drop_order: int = 0
-    stretch: bool = False
-    min_width: int = 3
-    max_width: int = 40
 
 
 def column_widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int]:

@@ -106,7 +106,7 @@ def test_costs_every_setting_and_the_way_into_the_app_are_told(reported: tuple[d
         assert f"<tr><th>{name}</th><td>{value}</td></tr>" in page
     assert document["settings"]["data_fingerprint"] in page
     made = next(one for one in document["decisions"] if one["action"] == "BUY")
-    assert f"<code>paperdesk open {made['symbol']}@{made['session']} --run {document['run']}</code>" in page
+    assert f">paperdesk open {made['symbol']}@{made['session']} --run {document['run']}</td>" in page
     assert not re.search(r"https?://|url\(|<script|<link|@import", page)
 
 
@@ -138,7 +138,7 @@ def test_every_metric_column_is_visible_at_1200_pixels(reported: tuple[dict[str,
         "baselines": {name: {**one, "metrics": long} for name, one in document["baselines"].items()},
     }
     assert len(document["baselines"]) == 7
-    tables = re.findall(r'<table class="fit">(.*?)</table>', html(document), re.DOTALL)
+    tables = re.findall(r'<table class="fit[^"]*">(.*?)</table>', html(document), re.DOTALL)
     assert len(tables) == 2
     inner = PAGE_WIDTH - 20 - 2 * 20 - 2 * 20  # bar of the window, padding of the page, padding of the section
     assert max(map(narrowest, tables)) < inner

@@ -1,0 +1,89 @@
+"""Tables that the terminal, screens, pages and files of values share."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from engine.reports import amounts
+from engine.reports.table import Cell, Column, action_ink, count, sign_ink
+
+SESSION = Column("SESSION", "session")
+SYMBOL = Column("SYM", "symbol", ink="strong", max_width=9, long="SYMBOL")
+SIDE = Column("SIDE", "side", ink=action_ink, max_width=5)
+QUANTITY = Column("QTY", "quantity", amounts.quantity, max_width=12)
+COST = Column("COST", "cost", amounts.price, drop_order=2)
+PRICE = Column("PRICE", "price", amounts.price)
+
+
+def worth(one: Any) -> Decimal | None:
+    """The value of a position or a trade, as a value or of a document; None without a price."""
+    price = PRICE.value(one)
+    return None if price is None else Decimal(QUANTITY.value(one)) * Decimal(price)
+
+
+def profit(one: Any) -> Decimal | None:
+    """The gain of a position over its cost; None where one of both is not known."""
+    value, cost = worth(one), COST.value(one)
+    return None if value is None or cost is None else value - QUANTITY.value(one) * cost
+
+
+def _gained(one: Any) -> Decimal | None:
+    """The gain as a fraction of what was paid."""
+    gain, cost = profit(one), COST.value(one)
+    return gain / abs(QUANTITY.value(one) * cost) if gain is not None and cost else None
+
+
+def _requested(one: Any) -> Cell:
+    """The amount of an order, or its shares."""
+    notional, shares = (amounts.number(column.value(one)) for column in (_NOTIONAL, QUANTITY))
+    return Cell(amounts.requested(notional, shares), order=shares if notional is None else notional)
+
+
+_NOTIONAL = Column("", "notional")
+REQUESTED = Column("AMOUNT", _requested, str, max_width=12, long="ASKED")
+VALUE = Column("VALUE", worth, amounts.money, drop_order=2)
+PROFIT = Column("P&L", profit, amounts.gain, sign_ink)
+GAINED = Column("P&L%", _gained, partial(amounts.percent, digits=1), sign_ink, drop_order=3)
+TRADES = (
+    SESSION,
+    SYMBOL,
+    SIDE,
+    QUANTITY,
+    PRICE,
+    VALUE,
+    Column("FEE", "fee", amounts.money, "muted", drop_order=3),
+    Column("WHY", "reason", ink="muted", drop_order=4, stretch=True, min_width=12, long="REASON"),
+)
+FLOWS = (
+    SESSION,
+    SYMBOL,
+    Column("KIND", "kind", ink="muted", max_width=16),
+    Column("AMOUNT", "amount", amounts.gain, sign_ink, stretch=True, min_width=10),
+)
+DAY = Column("DAY", "day", str)
+STOCK = Column("STOCK", "stock", ink="strong", max_width=6)
+SHARES = Column("QTY", "quantity", count, long="SHARES")
+TAPE = (
+    Column("ROUND", "round", str, "muted"),
+    STOCK,
+    SHARES,
+    PRICE,
+    Column("BUYER", "buyer", max_width=12, drop_order=1),
+    Column("SELLER", "seller", max_width=12, drop_order=2),
+    Column("VALUE", worth, amounts.money, "muted", stretch=True, min_width=10, drop_order=3),
+)
+"""The trades of an arena."""
+ARENA_ORDERS = (STOCK, SIDE, PRICE, SHARES, Column("AGENT", "agent", max_width=12, drop_order=1), TAPE[-1])
+ARENA_AGENTS = (
+    Column("AGENT", "name", ink="strong"),
+    Column("WEALTH", "wealth", amounts.money),
+    Column("RETURN", "metrics.total_return", amounts.percent, sign_ink),
+    Column("TO TREND", "metrics.difference", amounts.percent, sign_ink, drop_order=1),
+    Column("SHARPE", "metrics.sharpe", amounts.ratio),
+    Column("WON", "metrics.win_rate", amounts.portion),
+    Column("OF 100", lambda one: one["relative"]["return"] if one["relative"] else "", amounts.ratio),
+    Column("SHARES", lambda one: amounts.held(one["holdings"]) or None),
+    Column("KIND", "kind"),
+)
