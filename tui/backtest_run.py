@@ -140,14 +140,13 @@ def _session_opened(state: BacktestState, event: events.SessionOpened) -> Backte
 
 
 def _decision_made(state: BacktestState, event: events.DecisionMade) -> BacktestState:
-    return replace(state, actions={**state.actions, event.action: state.actions.get(event.action, 0) + 1})
+    action = event.decision.action.value
+    return replace(state, actions={**state.actions, action: state.actions.get(action, 0) + 1})
 
 
 def _session_settled(state: BacktestState, event: events.SessionSettled) -> BacktestState:
-    point = (event.session, float(event.value))
-    return replace(
-        state, session=event.session, curve=(*state.curve, point), done=min(state.done + 1, max(state.total, 1))
-    )
+    session, done = event.books.session, min(state.done + 1, max(state.total, 1))
+    return replace(state, session=session, curve=(*state.curve, (session, float(event.books.value))), done=done)
 
 
 def _run_finished(state: BacktestState, event: events.RunFinished) -> BacktestState:

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from engine.reports import amounts
 from tui.plain_text import cut, one_line
-from tui.state import Signal
+from tui.state import action_text
 from tui.symbol_chart import COMPARE, from_hundred
 from tui.widgets.chart_axes import compact, day_text
 
@@ -78,8 +78,8 @@ def _events(chart: SymbolChart, row: int, width: int) -> Iterator[Content]:
 
 
 def _decided(decision: Decision) -> str:
-    signal = Signal.of(decision.key.session, decision, decision.cut)
-    return one_line(f"{signal.terms}{f' (cut: {signal.cut})' if signal.cut else ''}: {signal.reason}")
+    cut_by = f" (cut: {decision.cut})" if decision.cut else ""
+    return one_line(f"{action_text(decision)}{cut_by}: {decision.reason}")
 
 
 def _flowing(figures: list[tuple[str, str]], width: int) -> Iterator[Content]:

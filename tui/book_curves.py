@@ -45,7 +45,11 @@ async def read_book(bridge: Bridge, view: Snapshot) -> Book:
 def seen(view: Snapshot) -> tuple[object, ...]:
     """The part of a snapshot that the books depend on: they are read again where it changes."""
     books = view.desk.books
-    return view.sources[:1], None if books is None else (books.session, books.cash), len(view.desk.lines)
+    return (
+        view.sources[:1],
+        None if books is None else (books.session, books.point.portfolio.cash),
+        len(view.desk.lines),
+    )
 
 
 def growth(book: Book) -> PlotData:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.run import RunKind, RunOutcome
@@ -15,10 +14,10 @@ from engine.messages.events import AgentAnswered, AgentSaid, DecisionMade, Event
 from engine.reports import amounts
 from tui.partial_answer import streamed_text
 from tui.plain_text import one_line, printable
-from tui.state import Books, DeskState, Held, Line, Pane, Progress, Signal, with_line
+from tui.state import Books, DeskState, Line, Pane, Progress, action_text, with_line
 
 if TYPE_CHECKING:
-    from engine.domain.run import EquityPoint
+    from engine.domain.decision import Decision
     from engine.reports.documents.opening import Opening
 
 _ORDER_MOVED: Mapping[str, str] = {"intended": "waits", "submitting": "is being sent"}
@@ -32,7 +31,7 @@ def opening_state(opening: Opening) -> DeskState:
     """The desk as its journal has it: the last run's events, the books, the latest decisions on each symbol."""
     state = DeskState()
     for made in opening.decisions:
-        state = _with_signal(state, made.key.symbol, made.key.owner, Signal.of(made.key.session, made, made.cut))
+        state = _with_decision(state, made)
     for event in opening.events:
         state = after(state, event)
     return replace(at_rest(state), error="", books=_opening_books(opening))
@@ -57,23 +56,14 @@ def _opening_books(opening: Opening) -> Books | None:
     if last is None:
         return None
     change, since = opening.change, opening.since
-    closed = _books_of(last)
     peak = last.value / (1 + opening.fall) if opening.fall > -1 else None
     if since is None:
         before = None if change is None or change <= -1 else last.value / (1 + change)
-        return replace(closed, before=before, peak=peak)
+        return Books(session=last.session, point=last, before=before, peak=peak)
     share = 1 + since.deposits / last.value if last.value > 0 else Decimal(1)
     peak = None if peak is None else max(peak * share, since.books.value)
     before = last.value + since.deposits
-    return replace(_books_of(since.books), session=last.session, since=since.books.session, before=before, peak=peak)
-
-
-def _books_of(point: EquityPoint) -> Books:
-    held = tuple(
-        Held(symbol, position.quantity, point.prices.get(symbol), position.average_cost)
-        for symbol, position in point.portfolio.positions.items()
-    )
-    return Books(session=point.session, value=point.value, cash=point.portfolio.cash, held=held)
+    return Books(session=last.session, point=since.books, since=since.books.session, before=before, peak=peak)
 
 
 def after(state: DeskState, event: Event) -> DeskState:
@@ -176,58 +166,52 @@ def _agent_answered(state: DeskState, event: AgentAnswered) -> DeskState:
 
 
 def _opinion_formed(state: DeskState, event: OpinionFormed) -> DeskState:
-    opinion = Signal.of(event.session, event)
-    owners = {**state.opinions.get(event.symbol, {}), event.owner: opinion}
-    state = replace(state, opinions={**state.opinions, event.symbol: owners})
-    return _logged(state, event, "info", f"{event.symbol} {event.owner}: {opinion.terms}, {event.session}")
+    opinion, key = event.opinion, event.opinion.key
+    owners = {**state.opinions.get(key.symbol, {}), key.owner: opinion}
+    state = replace(state, opinions={**state.opinions, key.symbol: owners})
+    return _logged(state, event, "info", f"{key.symbol} {key.owner}: {action_text(opinion)}, {key.session}")
 
 
 def _decision_made(state: DeskState, event: DecisionMade) -> DeskState:
-    signal = Signal.of(event.session, event, event.cut)
-    alone = len(state.panes.get(event.symbol, {})) < 2 or event.symbol in state.opinions
-    owner = "" if alone else f" for {event.owner}"
-    cut = f" (cut: {event.cut})" if event.cut else ""
-    state = _logged(
-        state, event, "decision", f"{event.symbol} {signal.terms}{owner} on the close of {event.session}{cut}"
-    )
-    return _with_signal(state, event.symbol, event.owner, signal)
+    made, key = event.decision, event.decision.key
+    alone = len(state.panes.get(key.symbol, {})) < 2 or key.symbol in state.opinions
+    owner = "" if alone else f" for {key.owner}"
+    cut = f" (cut: {made.cut})" if made.cut else ""
+    text = f"{key.symbol} {action_text(made)}{owner} on the close of {key.session}{cut}"
+    return _with_decision(_logged(state, event, "decision", text), made)
 
 
-def _with_signal(state: DeskState, symbol: str, owner: str, signal: Signal) -> DeskState:
+def _with_decision(state: DeskState, made: Decision) -> DeskState:
     """The state with a decision, beside those of other owners in the same session."""
-    beside = {name: one for name, one in state.signals.get(symbol, {}).items() if one.session == signal.session}
-    return replace(state, signals={**state.signals, symbol: {**beside, owner: signal}})
+    key = made.key
+    earlier = state.decisions.get(key.symbol, {})
+    beside = {owner: one for owner, one in earlier.items() if one.key.session == key.session}
+    return replace(state, decisions={**state.decisions, key.symbol: {**beside, key.owner: made}})
 
 
 def _order_moved(state: DeskState, event: events.OrderMoved) -> DeskState:
-    moved = _ORDER_MOVED.get(event.state, event.state)
-    text = f"{event.symbol} {event.side} order {moved}{_because(event.detail)}"
+    order = event.order
+    text = f"{order.symbol} {order.side} order {_ORDER_MOVED.get(order.state, order.state)}{_because(event.detail)}"
     return _logged(state, event, "trade", text)
 
 
 def _order_filled(state: DeskState, event: events.OrderFilled) -> DeskState:
-    text = f"{event.symbol} {event.side} {amounts.quantity(event.quantity)} at {amounts.price(event.price)}"
+    fill = event.fill
+    text = f"{fill.symbol} {fill.side} {amounts.quantity(fill.quantity)} at {amounts.price(fill.price)}"
     return _logged(state, event, "trade", text)
 
 
 def _session_settled(state: DeskState, event: events.SessionSettled) -> DeskState:
     """The books of a close."""
-    old = state.books
-    held = tuple(
-        Held(symbol, quantity, price, cost)
-        for (symbol, quantity, price), cost in zip_longest(event.positions, event.costs)
-    )
+    old, point = state.books, event.books
     before, peak = (old.before, old.peak) if old else (None, None)
-    if old and old.session < event.session:
-        earned = event.value - event.brought
-        share = event.value / earned if event.brought and earned > 0 else Decimal(1)
-        before = old.value * share if old.since is None else old.before
+    if old and old.session < point.session:
+        earned = point.value - event.deposits
+        share = point.value / earned if event.deposits and earned > 0 else Decimal(1)
+        before = old.point.value * share if old.since is None else old.before
         peak = None if peak is None else peak * share
-    peak = max(event.value, event.value if peak is None else peak)
-    return replace(
-        state,
-        books=Books(session=event.session, value=event.value, cash=event.cash, held=held, before=before, peak=peak),
-    )
+    peak = max(point.value, point.value if peak is None else peak)
+    return replace(state, books=Books(session=point.session, point=point, before=before, peak=peak))
 
 
 def _noticed(state: DeskState, event: events.Noticed) -> DeskState:

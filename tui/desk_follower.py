@@ -246,8 +246,8 @@ class DeskFollower:
         except PaperdeskError as error:  # the market can be shown all the same
             self.trouble = one_line(str(error))
         if followed:
-            signals = {**stored.signals, **self.desk.signals}
-            desk = replace(self.desk, books=stored.books or self.desk.books, signals=signals)
+            decisions = {**stored.decisions, **self.desk.decisions}
+            desk = replace(self.desk, books=stored.books or self.desk.books, decisions=decisions)
         else:
             if not stored.run:
                 stored = replace(stored, steps=tuple(services.steps), lines=self.desk.lines)
@@ -370,7 +370,7 @@ class DeskFollower:
         """Show an event, of this process or another; after a run read the desk anew."""
         self._heard = time.monotonic()
         # The time of a demo desk goes on with its runs: no books beside the prices of the session before.
-        if isinstance(event, SessionSettled) and self._closed.are_before(event.session):
+        if isinstance(event, SessionSettled) and self._closed.are_before(event.books.session):
             await self._try_to_read(services)
         first = self.desk.books is None
         self.unread = self.unread or isinstance(event, RunFinished)

@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from engine.reports import amounts
-from tui.plain_text import one_line, printable
 
 if TYPE_CHECKING:
-    from engine.domain.decision import Decision
-    from engine.messages.events import AgentAnswered, DecisionMade, OpinionFormed
+    from engine.domain.decision import Decision, Opinion
+    from engine.domain.run import EquityPoint
+    from engine.messages.events import AgentAnswered
     from tui.market_view import Quote
 
 LOG_LINES = 400
@@ -53,39 +53,9 @@ class Pane:
         return self.progress not in (Progress.WAITING, Progress.THINKING)
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """A decision after the limits, or an owner's opinion before them; `size` in percent of the portfolio, `cut` the
-    changes by the limits."""
-
-    session: date
-    action: str
-    size: Decimal
-    reason: str
-    cut: str = ""
-
-    @classmethod
-    def of(cls, session: date, made: Decision | DecisionMade | OpinionFormed, cut: str = "") -> Signal:
-        """Take an opinion, or a decision with what cut it; the texts are made safe to show."""
-        return cls(session, str(made.action), made.size, printable(made.reason).strip(), one_line(cut))
-
-    @property
-    def terms(self) -> str:
-        """Action and size: `BUY 7 %`, `HOLD`."""
-        return f"{self.action} {amounts.size(self.size)} %" if self.size else self.action
-
-
-BySymbolAndOwner = Mapping[str, Mapping[str, Signal]]
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Shares of a symbol at the last close; `cost` is the average price paid, None where not known."""
-
-    symbol: str
-    quantity: Decimal
-    price: Decimal | None
-    cost: Decimal | None = None
+def action_text(made: Decision | Opinion) -> str:
+    """Action and size: `BUY 7 %`, `HOLD`."""
+    return f"{made.action} {amounts.size(made.size)} %" if made.size else made.action.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +63,8 @@ class Books:
     """The desk's books at a close, in the quote currency.
 
     session: the session of the close.
+    point: value, cash, positions and prices, those of `live` where there are any.
     since: the latest session after it in which something was booked, as a trade; None where nothing was.
-    value: cash and positions.
-    cash: not negative.
-    held: the positions.
     before: the value a session before, at live prices or with what was booked `since` that at the close; None where
         not known.
     peak: the highest value so far, None where not known. Deposits and withdrawals since count as if they had been made
@@ -105,9 +73,7 @@ class Books:
     """
 
     session: date
-    value: Decimal
-    cash: Decimal
-    held: tuple[Held, ...] = ()
+    point: EquityPoint
     before: Decimal | None = None
     peak: Decimal | None = None
     live: date | None = None
@@ -123,29 +89,26 @@ class Books:
     def at_quotes(self, quotes: Sequence[Quote], splits: Mapping[str, Sequence[date]]) -> Books:
         """The books at live prices, where a quote is of a session after the close that they were valued at, and in the
         same shares: after a split the next run counts them anew."""
+        positions, prices = self.point.portfolio.positions, self.point.prices
         later = {
             one.symbol: one.last
             for one in quotes
-            if one.session is not None
+            if one.symbol in positions
+            and one.symbol in prices
+            and one.last is not None
+            and one.session is not None
             and one.session > self.session
             and not any(self.session < day <= one.session for day in splits.get(one.symbol, ()))
         }
-        held = tuple(
-            one if one.price is None or later.get(one.symbol) is None else replace(one, price=later[one.symbol])
-            for one in self.held
-        )
-        earned = [
-            now.quantity * (now.price - then.price)
-            for now, then in zip(held, self.held, strict=True)
-            if now is not then and now.price is not None and then.price is not None
-        ]
-        if not earned:
+        if not later:
             return self
-        value = self.value + sum(earned, Decimal(0))
+        earned = (positions[symbol].quantity * (price - prices[symbol]) for symbol, price in later.items())
+        value = self.point.value + sum(earned, Decimal(0))
         live = max(one.session for one in quotes if one.session is not None)
         peak = None if self.peak is None else max(self.peak, value)
-        before = self.value if self.since is None else self.before
-        return replace(self, value=value, held=held, before=before, peak=peak, live=live)
+        before = self.point.value if self.since is None else self.before
+        point = replace(self.point, value=value, prices={**prices, **later})
+        return replace(self, point=point, before=before, peak=peak, live=live)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +134,7 @@ class DeskState:
     at: the symbol whose step began last.
     panes: answers by symbol and owner, in the order of the steps.
     opinions: those of this run that were combined with others, by symbol and owner.
-    signals: the latest decisions, by symbol and owner.
+    decisions: the latest, by symbol and owner.
     books: at the last close.
     clock: the latest time of an event of the run: the one time of its log; None before the first.
     lines: the log, oldest first.
@@ -190,8 +153,8 @@ class DeskState:
     session: date | None = None
     at: str = ""
     panes: Mapping[str, Mapping[str, tuple[Pane, ...]]] = field(default_factory=dict)
-    opinions: BySymbolAndOwner = field(default_factory=dict)
-    signals: BySymbolAndOwner = field(default_factory=dict)
+    opinions: Mapping[str, Mapping[str, Opinion]] = field(default_factory=dict)
+    decisions: Mapping[str, Mapping[str, Decision]] = field(default_factory=dict)
     books: Books | None = None
     clock: datetime | None = None
     lines: tuple[Line, ...] = ()
@@ -228,11 +191,14 @@ class DeskState:
         return tuple(Pane(step=step, progress=progress) for step in self.steps)
 
     def _owners(self, symbol: str) -> Pane:
-        opinions, decisions = self.opinions.get(symbol, {}), self.signals.get(symbol, {})
+        opinions, decisions = self.opinions.get(symbol, {}), self.decisions.get(symbol, {})
         made = {
-            "decision" if opinions else owner: one for owner, one in decisions.items() if one.session == self.session
+            "decision" if opinions else owner: one
+            for owner, one in decisions.items()
+            if one.key.session == self.session
         }
-        text = "\n".join(f"{name}: {one.terms}" for name, one in (*opinions.items(), *made.items()))
+        shown: Mapping[str, Decision | Opinion] = {**opinions, **made}
+        text = "\n".join(f"{name}: {action_text(one)}" for name, one in shown.items())
         return Pane(step=OWNERS, progress=Progress.ANSWERED if made else Progress.WAITING, text=text)
 
 

@@ -66,7 +66,7 @@ class Tour:
         view = self._bridge.present()
         source = view.sources[0] if view.sources else None
         traded = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
-        symbol = next(iter((*view.desk.signals, *traded)), "")
+        symbol = next(iter((*view.desk.decisions, *traded)), "")
         if source is not None and symbol:
             self._app.push_screen(TrailScreen(source, symbol))
 

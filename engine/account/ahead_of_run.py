@@ -14,8 +14,7 @@ from engine.account.reconciliation import Reconciler
 from engine.domain.order import OrderState
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
-from engine.messages.events import OrderMoved, Publish
-from engine.messages.from_values import order_filled, order_moved
+from engine.messages.events import OrderFilled, OrderMoved, Publish
 from engine.ports import Calendar
 
 ENDED = (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED)
@@ -40,7 +39,7 @@ async def book_ahead(
     booking.require_agreement(report, reconciler.desk, patience)
     reader, now = booking.reader, booking.clock.now()
     before = {entry.order.id: entry for entry in reader.orders()}
-    filled = [order_filled(before[fill.order_id].run, now, fill) for fill in report.activity.fills]
+    filled = [OrderFilled(before[fill.order_id].run, now, fill) for fill in report.activity.fills]
     booking.orders(report, session)
     booking.book(report, events=filled)
     moved = [entry for entry in reader.orders() if entry.order.state is not before[entry.order.id].order.state]
@@ -53,4 +52,4 @@ async def book_ahead(
 
 
 def _moved(reader: JournalReader, entry: OrderEntry, now: datetime) -> OrderMoved:
-    return order_moved(entry.run, now, entry.order, reader.order_moves(entry.order.id)[-1].detail)
+    return OrderMoved(entry.run, now, entry.order, reader.order_moves(entry.order.id)[-1].detail)

@@ -18,8 +18,7 @@ from engine.errors import ConfigError, MissingData, NetworkError, PaperdeskError
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import fill_session
-from engine.messages.events import Noticed, Publish
-from engine.messages.from_values import order_moved
+from engine.messages.events import Noticed, OrderMoved, Publish
 from engine.ports import Broker
 from engine.reports.documents.control_state import AnsweredOrder
 from engine.reports.documents.controls import canceled_document, sent_document
@@ -121,7 +120,7 @@ def _on_simulated_market(
         late = f"its session has opened, at {minute(fills)}: the next run books what it has traded"
         return AnsweredOrder(order, late, refused=True, decided=entry.decided)
     ended = order.moved(OrderState.CANCELED)
-    event = order_moved(entry.run, now, ended, BY_YOU)
+    event = OrderMoved(entry.run, now, ended, BY_YOU)
     with journal.writer.together():
         journal.writer.order_moved(ended, now, detail=BY_YOU)
         journal.writer.event(event)

@@ -34,8 +34,7 @@ from engine.journal.reader import JournalReader
 from engine.market.live_prices import LivePrices
 from engine.market.trading_hours import decision_time
 from engine.messages.commands import PlaceOrder
-from engine.messages.events import Event, Noticed, Publish, RunFinished
-from engine.messages.from_values import order_filled
+from engine.messages.events import Event, Noticed, OrderFilled, Publish, RunFinished
 from engine.preset import Preset, load_preset
 from engine.reports.documents.order_effect import OrderEffect, order_effect
 from engine.reports.documents.own_order import Ticket
@@ -176,7 +175,7 @@ class _Placing:
             assert books is not None  # settling has opened them
             for fill in traded.reader.fills(traded.run)[known:]:
                 if fill.session > books.session:
-                    self.publish(order_filled(traded.run, context.clock.now(), fill))
+                    self.publish(OrderFilled(traded.run, context.clock.now(), fill))
 
     async def _place(self, identity: str, venue: Venue) -> Ticket:
         """Size, hold against the limits, write down and send."""

@@ -40,8 +40,7 @@ from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO
 from engine.errors import TryAgainLater
 from engine.market.point_in_time import MarketAsOf
-from engine.messages.events import Event
-from engine.messages.from_values import decision_made, opinion_formed
+from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.strategies.catalog import make_rule
@@ -99,9 +98,9 @@ class Cycle:
         debates = tuple(one.debate for one in debated if one is not None)
         result = CycleResult(decisions, orders, opinions, recalled, debates)
         for combined in result.combined:
-            self.publish(opinion_formed(turn.market.now, combined))
+            self.publish(OpinionFormed(combined.key.run, turn.market.now, combined))
         for decision in decisions:
-            self.publish(decision_made(turn.market.now, decision))
+            self.publish(DecisionMade(decision.key.run, turn.market.now, decision))
         if self.memory is not None:
             memories = [item for one in deliberations for item in one.memories(turn, result)]
             lessons = (one.lessons.values() for one in debated if one is not None)

@@ -26,8 +26,7 @@ from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import session_to_decide
-from engine.messages.events import Event, Noticed
-from engine.messages.from_values import order_moved
+from engine.messages.events import Event, Noticed, OrderMoved
 from engine.ports import Calendar, Clock, Pause
 
 ATTEMPTS = 3
@@ -315,4 +314,4 @@ class Submission(OrderRoute):
             self._publish_state(order)
 
     def _publish_state(self, order: Order, detail: str = "") -> None:
-        self.publish(order_moved(self.run, self.clock.now(), order, detail))
+        self.publish(OrderMoved(self.run, self.clock.now(), order, detail))

@@ -14,8 +14,8 @@ from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelRe
 from engine.journal.database import reading
 from engine.journal.entries import AnswerEntry, StatedAnswer
 from engine.journal.rows import Row, row_of, stored, value_of
+from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
-from engine.messages.from_values import agent_answered
 
 SAME = "="
 """In an answer's row: `raw` is what `text` says as JSON, in the order of the text; `answer` is what `raw` says."""

@@ -1,15 +1,51 @@
-"""A checked answer of a model as text for a person: in the app's panes, in a decision's trail, in events."""
+"""A checked answer of a model as text for a person: in the app's panes, in a decision's trail, in its event."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
+
+from engine.domain.decision import DecisionKey
+from engine.domain.model_call import ModelResult
+from engine.messages.events import AgentAnswered
 
 
 def answer_text(answer: Mapping[str, Any]) -> str:
     """An answer for a person to read: a line per field, then every list: of single words on one line, of others each
     entry on its own."""
     return "\n".join(_lines(answer))
+
+
+def agent_answered(
+    time: datetime,
+    key: DecisionKey,
+    step: str,
+    *,
+    result: ModelResult,
+    outcome: str,
+    reason: str,
+    answer: Mapping[str, Any] | None,
+) -> AgentAnswered:
+    """The event of one call for the question `step`; `outcome`, `reason` and `answer` are those of an AnswerEntry. An
+    answer that could not be used follows the reason, after an empty line."""
+    unusable = "\n\n".join(part for part in (f"{outcome}: {reason}", result.text) if part)
+    return AgentAnswered(
+        run=key.run,
+        time=time,
+        session=key.session,
+        symbol=key.symbol,
+        owner=key.owner,
+        step=step,
+        text=unusable if answer is None else answer_text(answer),
+        model=result.model,
+        abstained=outcome == "abstained",
+        cached=result.cached,
+        input_tokens=result.usage.input_tokens,
+        output_tokens=result.usage.output_tokens,
+        cost=result.cost,
+        seconds=result.latency,
+    )
 
 
 def _lines(answer: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

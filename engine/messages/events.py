@@ -1,4 +1,4 @@
-"""Events as plain values in the past tense; each goes to JSON and comes back equal.
+"""Events in the past tense, with the values that they are about; each goes to JSON and comes back equal.
 
 `time` is the clock's, UTC: the simulated moment in a backtest. Deltas are the only events that may be lost. Names and
 fields are those of the journals on disk.
@@ -7,13 +7,15 @@ fields are those of the journals on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from engine.domain.decision import Decision, Opinion
 from engine.domain.json_text import plain_of, typed
-from engine.domain.run import RunKind, RunOutcome
+from engine.domain.order import Fill, Order
+from engine.domain.run import EquityPoint, RunKind, RunOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,71 +111,41 @@ class AgentAnswered(Event):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OpinionFormed(Event):
-    """An owner formed an opinion that was combined with others'; `size` in percent of the portfolio, as asked."""
+    """An owner formed an opinion that was combined with others'."""
 
-    session: date
-    symbol: str
-    owner: str
-    action: str
-    size: Decimal
-    reason: str
+    opinion: Opinion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DecisionMade(Event):
-    """A decision was final after the limits; `size` in percent of the portfolio, `cut` the changes by limits."""
+    """A decision was final after the limits."""
 
-    session: date
-    symbol: str
-    owner: str
-    action: str
-    size: Decimal
-    reason: str
-    cut: str
+    decision: Decision
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OrderMoved(Event):
-    """An order entered a state."""
+    """An order entered the state that it has; `detail` is the reason, empty where none was given."""
 
-    order_id: str
-    session: date
-    symbol: str
-    side: str
-    state: str
-    detail: str
+    order: Order
+    detail: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class OrderFilled(Event):
-    """A trade happened."""
+    """A trade happened, published by the run that has booked it."""
 
-    order_id: str
-    session: date
-    symbol: str
-    side: str
-    quantity: Decimal
-    price: Decimal
-    fee: Decimal
+    fill: Fill
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SessionSettled(Event):
-    """A session's books were closed.
+    """A session's books were closed; `deposits` are those less withdrawals in it, which are no profit."""
 
-    positions: (symbol, quantity, price).
-    brought: deposits less withdrawals in it, which are no profit.
-    costs: the positions' average costs, in their order; empty where an older program wrote the event.
-    """
-
-    session: date
-    value: Decimal
-    cash: Decimal
-    positions: tuple[tuple[str, Decimal, Decimal], ...]
-    brought: Decimal = Decimal(0)
-    costs: tuple[Decimal, ...] = ()
+    books: EquityPoint = field(hash=False)
+    deposits: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

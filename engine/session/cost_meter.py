@@ -12,8 +12,8 @@ from engine.domain.model_call import PREFLIGHT, FailureKind, UnansweredCall
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
 from engine.journal.entries import AnswerEntry, CallCost, UnansweredEntry
+from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
-from engine.messages.from_values import agent_answered
 
 COUNTS = (
     *("calls", "cached_calls", "abstentions", "refusals", "preflight_calls", "failed_calls", "estimated_calls"),

@@ -22,7 +22,6 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import decision_time
 from engine.messages.events import OrderMoved
-from engine.messages.from_values import order_moved
 from engine.session.context import DeskRun, RunState, run_id
 from engine.session.owner_books import BookOrders, OwnerBooks
 from engine.session.recorded_inputs import moment_of
@@ -138,7 +137,7 @@ def close_abandoned(desk: DeskRun) -> Sequence[OrderMoved]:
             expired, now = entry.order.moved(OrderState.EXPIRED), desk.clock.now()
             detail = _unsent(passed[entry.run], answered.get(entry.order.id))
             desk.journal.order_moved(expired, now, detail=detail)
-            moved.append(order_moved(desk.run, now, expired, detail))
+            moved.append(OrderMoved(desk.run, now, expired, detail))
     for run in earlier:
         if run.outcome is None:
             detail = "killed, and not gone on with while it could be"

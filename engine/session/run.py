@@ -20,8 +20,7 @@ from engine.execution.submission import Submission, SubmissionResult
 from engine.execution.venue import Venue
 from engine.journal.entries import RunEntry
 from engine.market.trading_hours import decision_time, previous_session, session_after, session_to_decide
-from engine.messages.events import Noticed, OrderMoved, RunFinished
-from engine.messages.from_values import order_filled
+from engine.messages.events import Noticed, OrderFilled, OrderMoved, RunFinished
 from engine.ports import Pause
 from engine.session.abstentions import NO_DECISION
 from engine.session.context import DeskRun, DeskRunResult, Moment, Quotes, SessionContext, SessionResult, run_error
@@ -97,7 +96,7 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
     await book_fills(desk.venue, desk.pause, desk.session, done.submitted.orders)
     fills = desk.reader.fills(run=desk.run)
     for fill in fills:
-        desk.publish(order_filled(desk.run, desk.clock.now(), fill))
+        desk.publish(OrderFilled(desk.run, desk.clock.now(), fill))
     return replace(_end(desk, done), fills=fills)
 
 

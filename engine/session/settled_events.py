@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.execution.venue import SettledSession
-from engine.messages.events import Publish
-from engine.messages.from_values import order_filled, session_settled
+from engine.messages.events import OrderFilled, Publish, SessionSettled
 from engine.ports import Clock
 from engine.session.outcomes import deposits_in
 from engine.session.recorder import Recorder
@@ -19,5 +18,5 @@ def publish_settled(
     for one in sessions:
         now = clock.now()
         for fill in recorder.new_fills(one):
-            publish(order_filled(run, now, fill))
-        publish(session_settled(run, now, one.after, deposits_in(one)))
+            publish(OrderFilled(run, now, fill))
+        publish(SessionSettled(run, now, one.after, deposits_in(one)))

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import StaleData
 from engine.messages.events import DecisionMade, RunFinished, RunStarted, SessionOpened, SessionSettled, to_plain
+from tests.decided import decided, settled
 from tui.backtest_run import goes_on, stop_wanted
 
 START = date(2024, 1, 2)
@@ -112,22 +113,10 @@ def play(
         time.sleep(pause / 2)
         sum(math.sqrt(k) for k in range(int(pause * 1_000_000)))
         action = ("BUY", "HOLD", "SELL", "HOLD")[n % 4]
-        tell(
-            DecisionMade(
-                run="r1",
-                time=now,
-                session=day,
-                symbol=spec.symbols[0],
-                owner="desk",
-                action=action,
-                size=Decimal(5),
-                reason="because",
-                cut="",
-            )
-        )
+        tell(DecisionMade("r1", now, decided(spec.symbols[0], action, 5, day, reason="because")))
         value = Decimal(round(100_000 + 2_000 * math.sin(n / 9) + 60 * n))
         equity.append({"session": day.isoformat(), "value": str(value)})
-        tell(SessionSettled(run="r1", time=now, session=day, value=value, cash=Decimal(20_000), positions=()))
+        tell(SessionSettled("r1", now, settled(day, value, Decimal(20_000))))
     outcome = RunOutcome.DONE if len(equity) == count else RunOutcome.INTERRUPTED
     tell(RunFinished("r1", now, outcome, None, ""))
     metrics = {"total_return": 0.0123, "sharpe": 1.25, "max_drawdown": 0.034, "win_rate": None}

@@ -15,12 +15,13 @@ from typing import Never
 from engine.app.gated_model import Gate
 from engine.app.open_desk import Publish, TakeTurn
 from engine.app.run_spec import new_run_id
+from engine.domain.decision import Cut
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.order_id import YOU, order_id, own_order_id
-from engine.domain.portfolio import Portfolio
+from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData, StaleData, UsageError
@@ -51,6 +52,7 @@ from engine.reports.documents.order_effect import order_effect
 from engine.reports.documents.own_order import Ticket
 from engine.reports.documents.records import Records
 from engine.reports.documents.set_up import Finding
+from tests.decided import decided, settled
 
 NOW = datetime(2024, 5, 1, 0, 0, 1, tzinfo=UTC)
 SESSION = date(2024, 4, 30)
@@ -262,18 +264,7 @@ class FakeDesk:
                 else:
                     order = order.moved(OrderState.CANCELED)
                 writer.order_moved(order, NOW)
-                publish(
-                    OrderMoved(
-                        run="",
-                        time=NOW,
-                        order_id=order.id,
-                        session=order.session,
-                        symbol=order.symbol,
-                        side=order.side,
-                        state=order.state,
-                        detail="",
-                    )
-                )
+                publish(OrderMoved("", NOW, order))
 
     async def run_cycle(self, publish: Publish, gate: Gate, only: str | None = None) -> None:
         """Each symbol, or one alone, reads its chart and decides."""
@@ -325,39 +316,17 @@ class FakeDesk:
                     )
                 )
         for n, symbol in enumerate(symbols):
-            action, size, cut = (("BUY", 7, ""), ("SELL", 5, "9 to 5 %: the band"), ("HOLD", 0, ""))[n % 3]
-            publish(
-                DecisionMade(
-                    run=run,
-                    time=NOW,
-                    session=SESSION,
-                    symbol=symbol,
-                    owner="desk",
-                    action=action,
-                    size=Decimal(size),
-                    reason=f"{symbol}: it rises",
-                    cut=cut,
-                )
-            )
+            action, size = (("BUY", 7), ("SELL", 5), ("HOLD", 0))[n % 3]
+            cuts = (Cut("band", Decimal(9), Decimal(5), "the band"),) if action == "SELL" else ()
+            made = decided(symbol, action, size, SESSION, run=run, reason=f"{symbol}: it rises", cuts=cuts)
+            publish(DecisionMade(run, NOW, made))
             if size:
-                publish(
-                    OrderMoved(
-                        run=run,
-                        time=NOW,
-                        order_id=f"o{n}",
-                        session=SESSION,
-                        symbol=symbol,
-                        side=action,
-                        state="acknowledged",
-                        detail="",
-                    )
-                )
-        held = ((self.symbols[0], Decimal(120), Decimal("44.50")),)
-        publish(
-            SessionSettled(
-                run=run, time=NOW, session=SESSION, value=Decimal("101340.00"), cash=Decimal("96000.00"), positions=held
-            )
-        )
+                sent = Order(id=f"o{n}", symbol=symbol, side=Side(action), session=SESSION, quantity=Decimal(1))
+                publish(OrderMoved(run, NOW, replace(sent, state=OrderState.ACKNOWLEDGED)))
+        held, price = Position(Decimal(120), Decimal("44.50")), Decimal("44.50")
+        positions, prices = {self.symbols[0]: held}, {self.symbols[0]: price}
+        books = settled(SESSION, Decimal("101340.00"), Decimal("96000.00"), positions, prices)
+        publish(SessionSettled(run, NOW, books))
         publish(RunFinished(run, NOW, RunOutcome.DONE, Decimal("101340.00"), ""))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
+from tests.decided import decided, settled
 from tui import recorded_run
 from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
 from tui.widgets.run_results import progress_text
@@ -24,9 +25,7 @@ def _opened(index: int, part: str = "test") -> SessionOpened:
 
 
 def _settled(index: int, value: int) -> SessionSettled:
-    return SessionSettled(
-        run="r", time=NOW, session=DAY + timedelta(days=index), value=Decimal(value), cash=Decimal(0), positions=()
-    )
+    return SessionSettled("r", NOW, settled(DAY + timedelta(days=index), Decimal(value), Decimal(0)))
 
 
 def _fold(*events: Event) -> BacktestState:
@@ -68,12 +67,7 @@ def test_the_curve_starts_afresh_when_the_test_begins() -> None:
 
 
 def test_decisions_are_counted_by_action() -> None:
-    made = [
-        DecisionMade(
-            run="r", time=NOW, session=DAY, symbol="ABC", owner="desk", action=a, size=Decimal(0), reason="", cut=""
-        )
-        for a in ("BUY", "HOLD", "BUY")
-    ]
+    made = [DecisionMade("r", NOW, decided("ABC", action, 0, DAY)) for action in ("BUY", "HOLD", "BUY")]
     assert _fold(_opened(1), *made).actions == {"BUY": 2, "HOLD": 1}
 
 

@@ -91,8 +91,14 @@ class Telling(FakeDesk):
 
     def _write(self, journal: JournalWriter) -> None:
         """One run that decided on a symbol, with the text wherever a journal has one."""
-        text, symbol = self.text, {"run": RUN, "time": NOW, "session": SESSION, "symbol": SYMBOLS[0]}
-        of_owner: dict[str, Any] = symbol | {"owner": "desk"}
+        text = self.text
+        of_owner: dict[str, Any] = {
+            "run": RUN,
+            "time": NOW,
+            "session": SESSION,
+            "symbol": SYMBOLS[0],
+            "owner": "desk",
+        }
         journal.run_started(
             RunEntry(id=RUN, kind=RunKind.DAILY, name="test", started=NOW, label=text, session=SESSION, cycle=1)
         )
@@ -135,13 +141,14 @@ class Telling(FakeDesk):
         journal.opinion(decision.opinion)
         journal.decision(decision)
         journal.recalled(decision, [memory])
-        journal.event(OpinionFormed(action="BUY", size=Decimal(9), reason=text, **of_owner))
-        journal.event(DecisionMade(action="BUY", size=Decimal(5), reason=text, cut=decision.cut, **of_owner))
+        journal.event(OpinionFormed(RUN, NOW, decision.opinion))
+        journal.event(DecisionMade(RUN, NOW, decision))
         for order in (replace(BOUGHT, reason=text), replace(SOLD, reason=text)):
             entry = OrderEntry(order=order, run=RUN, desk="test", cycle=1, time=NOW, owner="desk")
             journal.order_intended(entry)
-        journal.order_moved(replace(BOUGHT, reason=text).moved(OrderState.CANCELED), NOW, detail=text)
-        journal.event(OrderMoved(order_id=BOUGHT.id, side="BUY", state="canceled", detail=text, **symbol))  # type: ignore[arg-type]
+        canceled = replace(BOUGHT, reason=text).moved(OrderState.CANCELED)
+        journal.order_moved(canceled, NOW, detail=text)
+        journal.event(OrderMoved(RUN, NOW, canceled, text))
         journal.event(Noticed(RUN, NOW, "warning", text))
         journal.noted(RUN, "warning", text, NOW)
         journal.event(RunFinished(RUN, NOW, RunOutcome.DONE, Decimal(100), text))

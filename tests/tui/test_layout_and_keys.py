@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from engine.market.trading_hours import AroundTheClock
 from engine.reports import amounts
 from engine.reports.table import words
+from tests.decided import decided
 from tui.keys import SCREENS, bindings, groups, hints
 from tui.market_view import MarketView, Quote
 from tui.plain_text import one_line, printable
 from tui.screens.frame import Layout, layout_of
 from tui.snapshot import Snapshot
-from tui.state import DeskState, Signal
+from tui.state import DeskState
 from tui.watchlist import WatchedGroup
 from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
 from tui.widgets.table import LEAST, Column, column_widths
@@ -113,10 +114,10 @@ def test_nothing_printable_can_steer_a_terminal(text: str) -> None:
 def test_a_signal_of_the_session_before_is_marked_until_the_symbol_is_decided() -> None:
     quotes = (Quote("AAPL", Decimal(10), 0.0, date(2024, 5, 2)), Quote("NVDA", Decimal(10), 0.0, date(2024, 5, 2)))
     made = {
-        "AAPL": {"desk": Signal(date(2024, 5, 1), "BUY", Decimal("8.44"), "")},
-        "NVDA": {"desk": Signal(date(2024, 5, 2), "SELL", Decimal("8.44"), "")},
+        "AAPL": {"desk": decided("AAPL", "BUY", Decimal("8.44"), date(2024, 5, 1))},
+        "NVDA": {"desk": decided("NVDA", "SELL", Decimal("8.44"), date(2024, 5, 2))},
     }
-    state = DeskState(signals=made, session=date(2024, 5, 2), running=True)
+    state = DeskState(decisions=made, session=date(2024, 5, 2), running=True)
 
     def signals(desk: DeskState) -> list[str]:
         view = Snapshot(desk=desk, market=MarketView(quotes))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from engine.app.cycle_request import CycleProcess, CycleRunner, run_here
 from engine.app.open_desk import OpenDesk
 from engine.app.runs import run_daily
 from engine.config import Config, load_config
-from engine.domain.order import OrderState
+from engine.domain.order import Order, OrderState, Side
 from engine.domain.run import RunOutcome
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
@@ -78,7 +80,7 @@ async def test_runs_and_fills_of_another_process_come_as_they_are_written(runnin
         await shown(pilot)
         with_journal = pilot.app.bridge.snapshot().desk.books  # type: ignore[attr-defined]
         assert with_journal.session == SECOND and "no cycle yet" not in bar(pilot)
-        assert {held.symbol for held in with_journal.held} == {row[0] for row in rows(pilot, "positions")} != set()
+        assert set(with_journal.point.portfolio.positions) == {row[0] for row in rows(pilot, "positions")} != set()
         assert any(" at " in line and "trade: " in line for line in log(pilot)), "the fill is an event"
         await pilot.press("5")
         await until(
@@ -242,9 +244,8 @@ def test_what_was_published_and_never_written_hides_nothing(looks: Looks) -> Non
 
 def test_books_are_read_after_orders_that_follow_the_end_of_a_run(looks: Looks) -> None:
     ended = RunFinished("r", NOW, RunOutcome.DONE, None, "")
-    moved = OrderMoved(
-        "r", NOW, order_id="demo-1", session=FIRST, symbol="AAA", side="BUY", state=OrderState.ACKNOWLEDGED, detail=""
-    )
+    order = Order(id="demo-1", symbol="AAA", side=Side.BUY, session=FIRST, notional=Decimal(100))
+    moved = OrderMoved("r", NOW, replace(order, state=OrderState.ACKNOWLEDGED))
     looks.busy = True
     looks.writes(moved, ended, publishes=True)
     assert not looks.look()[0].booked

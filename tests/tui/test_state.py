@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+from engine.domain.decision import Cut
+from engine.domain.order import Fill, Side
 from engine.domain.run import RunKind, RunOutcome
 from engine.messages.events import (
     AgentAnswered,
@@ -21,11 +23,13 @@ from engine.messages.events import (
     StepStarted,
 )
 from engine.preset import load_preset
+from tests.decided import decided, settled
 from tui.desk_changes import after
-from tui.state import LOG_LINES, DeskState, Line, Progress, with_line
+from tui.state import LOG_LINES, DeskState, Line, Progress, action_text, with_line
+from tui.widgets.agent_panes import decision_summary
 
 NOW = datetime(2024, 3, 1, 21, 0, 1, tzinfo=UTC)
-DAY = date(2024, 3, 1)
+DAY, LATER = date(2024, 3, 1), date(2024, 3, 4)
 
 STEPS = load_preset("finvision").questions
 
@@ -139,18 +143,10 @@ def test_abstaining_is_shown_and_logged_and_costs_add_up() -> None:
 def test_what_a_model_writes_cannot_steer_the_terminal() -> None:
     state = _fold(_started(), _said("\x1b[31mred\x1b[0m \x07bell\u202ereversed\n[b]bold[/b]"))
     assert state.panes_of("ABC")[0].text == "red bellreversed\n[b]bold[/b]"
-    made = DecisionMade(
-        run="r1",
-        time=NOW,
-        session=DAY,
-        symbol="ABC",
-        owner="desk",
-        action="BUY",
-        size=Decimal(7),
-        reason="be\x1b]0;title\x07cause",
-        cut="",
+    made = decided("ABC", "BUY", 7, DAY, reason="be\x1b]0;title\x07cause")
+    assert str(decision_summary(after(state, DecisionMade("r1", NOW, made)), "ABC")).endswith(
+        "Reason\nbecause\n\nd: the whole trail"
     )
-    assert after(state, made).signals["ABC"]["desk"].reason == "because"
 
 
 def test_a_run_that_goes_on_keeps_what_was_said_in_it_and_another_begins_anew() -> None:
@@ -172,20 +168,11 @@ def test_a_run_that_goes_on_keeps_what_was_said_in_it_and_another_begins_anew() 
     assert state.panes_of("ABC")[-1].text == "" and state.cost == 0
 
 
-def test_a_decision_is_a_signal_and_a_line() -> None:
-    made = DecisionMade(
-        run="r1",
-        time=NOW,
-        session=DAY,
-        symbol="ABC",
-        owner="desk",
-        action="BUY",
-        size=Decimal("5.0"),
-        reason="rising",
-        cut="10 to 5 %: cash floor",
-    )
-    state = _fold(_started(), made)
-    assert state.signals["ABC"]["desk"].action == "BUY"
+def test_a_decision_is_kept_and_a_line() -> None:
+    cuts = (Cut("cash", Decimal(10), Decimal(5), "cash floor"),)
+    made = decided("ABC", "BUY", Decimal("5.0"), DAY, reason="rising", cuts=cuts)
+    state = _fold(_started(), DecisionMade("r1", NOW, made))
+    assert state.decisions["ABC"]["desk"] == made
     assert state.lines[-1].text == "ABC BUY 5 % on the close of 2024-03-01 (cut: 10 to 5 %: cash floor)"
     assert state.lines[-1].level == "decision"
 
@@ -195,31 +182,12 @@ def _of(owner: str, *, symbol: str = "ABC") -> list[Event]:
     return [replace(event, owner=owner, symbol=symbol) for event in (_step("decision"), _answer("decision"))]
 
 
-def _decided(owner: str, action: str = "BUY", size: int = 5) -> DecisionMade:
-    return DecisionMade(
-        run="r1",
-        time=NOW,
-        session=DAY,
-        symbol="ABC",
-        owner=owner,
-        action=action,
-        size=Decimal(size),
-        reason="rising",
-        cut="",
-    )
+def _decided(owner: str, action: str = "BUY", size: int = 5, session: date = DAY) -> DecisionMade:
+    return DecisionMade("r1", NOW, decided("ABC", action, size, session, owner=owner, reason="rising"))
 
 
 def _opinion(owner: str, action: str, size: int) -> OpinionFormed:
-    return OpinionFormed(
-        run="r1",
-        time=NOW,
-        session=DAY,
-        symbol="ABC",
-        owner=owner,
-        action=action,
-        size=Decimal(size),
-        reason="so",
-    )
+    return OpinionFormed("r1", NOW, decided("ABC", action, size, DAY, owner=owner, reason="so").opinion)
 
 
 def test_the_log_goes_by_the_runs_own_clock() -> None:
@@ -266,29 +234,23 @@ def test_every_owner_has_panes_and_an_opinion_beside_the_combined_decision() -> 
 
 def test_owners_with_books_of_their_own_decide_each_for_itself() -> None:
     state = _fold(_started(), *_of("bull"), *_of("bear"), _decided("bull"), _decided("bear", "HOLD", 0))
-    assert {owner: signal.terms for owner, signal in state.signals["ABC"].items()} == {
+    assert {owner: action_text(made) for owner, made in state.decisions["ABC"].items()} == {
         "bull": "BUY 5 %",
         "bear": "HOLD",
     }
     assert state.panes_of("ABC")[-1].text == "bull: BUY 5 %\nbear: HOLD"
     assert state.lines[-1].text == f"ABC HOLD for bear on the close of {DAY}"
-    later = after(state, replace(_decided("desk", "SELL"), session=date(2024, 3, 4)))
-    assert set(later.signals["ABC"]) == {"desk"}, "decisions of an earlier session are gone"
+    later = after(state, _decided("desk", "SELL", session=LATER))
+    assert set(later.decisions["ABC"]) == {"desk"}, "decisions of an earlier session are gone"
 
 
-def test_settled_books_have_the_cost_of_each_position() -> None:
-    def settled(day: date, value: Decimal, shares: int, costs: tuple[Decimal, ...]) -> SessionSettled:
-        held = (("ABC", Decimal(shares), Decimal(11)),)
-        cash = value - 11 * shares
-        return SessionSettled(run="r1", time=NOW, session=day, value=value, cash=cash, positions=held, costs=costs)
-
-    state = _fold(settled(DAY, Decimal(1000), 10, (Decimal(9),)))
-    assert state.books is not None and state.books.held[0].cost == Decimal(9) and state.books.before is None
-    state = _fold(settled(date(2024, 3, 4), Decimal(990), 12, (Decimal(10),)), state=state)
-    assert state.books is not None and state.books.held[0].cost == Decimal(10)
+def test_settled_books_stand_beside_those_before() -> None:
+    first, second = (settled(day, Decimal(value), Decimal(value)) for day, value in ((DAY, 1000), (LATER, 990)))
+    state = _fold(SessionSettled("r1", NOW, first))
+    assert state.books is not None and (state.books.point, state.books.before) == (first, None)
+    state = _fold(SessionSettled("r1", NOW, second), state=state)
+    assert state.books is not None and state.books.point == second
     assert (state.books.before, state.books.peak) == (Decimal(1000), Decimal(1000))
-    state = _fold(settled(date(2024, 3, 5), Decimal(990), 12, ()), state=state)
-    assert state.books is not None and state.books.held[0].cost is None, "an older program wrote no costs"
 
 
 def test_errors_stay_until_the_next_start() -> None:
@@ -315,17 +277,10 @@ def test_an_order_that_was_refused_elsewhere_is_no_failed_cycle() -> None:
 
 
 def test_the_log_is_bounded_and_trades_stand_in_it() -> None:
-    fill = OrderFilled(
-        run="o1",
-        time=NOW,
-        order_id="o",
-        session=DAY,
-        symbol="ABC",
-        side="BUY",
-        quantity=Decimal("40.0"),
-        price=Decimal("180.1"),
-        fee=Decimal(0),
+    traded = Fill(
+        order_id="o", symbol="ABC", side=Side.BUY, session=DAY, quantity=Decimal("40.0"), price=Decimal("180.1")
     )
+    fill = OrderFilled("o1", NOW, traded)
     fed = with_line(_fold(fill), Line(NOW + timedelta(seconds=5), "info", "news", fed=True))
     assert [line.text for line in after(fed, fill).lines] == ["ABC BUY 40 at 180.10"] * 2 + ["news"], "by their times"
     state = _fold(*[fill] * (LOG_LINES + 5))

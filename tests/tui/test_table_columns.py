@@ -7,18 +7,19 @@ from decimal import Decimal
 
 from textual.app import App, ComposeResult
 
+from engine.domain.portfolio import Position
+from tests.decided import decided, settled
 from tests.tui.conftest import Running, until
 from tui.market_view import MarketView, Quote
 from tui.snapshot import Snapshot
-from tui.state import Books, DeskState, Held, Pane, Progress, Signal
+from tui.state import Books, DeskState, Pane, Progress
 from tui.watchlist import WatchedGroup
 from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
 from tui.widgets.table import Cell, Column, Row, Table
 
 DAY = date(2024, 3, 1)
-BOOKS = Books(
-    session=DAY, value=Decimal(1), cash=Decimal(1), held=(Held("ABCD-USD", Decimal("64.72"), Decimal("284.69")),)
-)
+HELD = {"ABCD-USD": Position(Decimal("64.72"), Decimal("284.69"))}
+BOOKS = Books(session=DAY, point=settled(DAY, Decimal(1), Decimal(1), HELD))
 
 
 class OneTable(App[None]):
@@ -35,11 +36,11 @@ class OneTable(App[None]):
 async def test_the_position_stays_while_a_step_with_a_long_name_runs() -> None:
     market = MarketView((Quote("ABCD-USD", Decimal("284.69"), 0.0171, DAY),))
     thinks = {"ABCD-USD": {"desk": (Pane(step="market-intelligence", progress=Progress.THINKING),)}}
-    made = {"ABCD-USD": {"desk": Signal(DAY, "BUY", Decimal("3.82"), "")}}
+    made = {"ABCD-USD": {"desk": decided("ABCD-USD", "BUY", Decimal("3.82"), DAY)}}
     states = (
         (DeskState(books=BOOKS), "-"),
         (DeskState(books=BOOKS, running=True, symbols=("ABCD-USD",), panes=thinks), "market..."),
-        (DeskState(books=BOOKS, signals=made), "BUY  3.8"),
+        (DeskState(books=BOOKS, decisions=made), "BUY  3.8"),
     )
     async with OneTable(WATCHLIST).run_test(size=(60, 10)) as pilot:
         table = pilot.app.query_one(Table)

@@ -32,7 +32,6 @@ from engine.messages.events import (
     RunFinished,
     RunStarted,
     SessionSettled,
-    to_plain,
 )
 from engine.reports.documents import row_json
 from tui.configuration_changes import ConfigurationChanges
@@ -92,7 +91,7 @@ class _Lines:
         """Print an event of a run, or a notice of the watch."""
         if self._as_json:
             if isinstance(event, PRINTED):
-                self._print(json.dumps({"schema": SCHEMA, **to_plain(event)}))
+                self._print(json.dumps({"schema": SCHEMA, **row_json.event(event)}))
             return
         before = self._state.lines
         self._state = after(self._state, event)

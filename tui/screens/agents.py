@@ -79,7 +79,7 @@ class AgentsScreen(FramedScreen):
         set_subtitle(steps, "" if session is None else f"close of {session}")
         self.query_one(DecisionSummary).show(view.desk, self.symbol)
         self._show_step(panes)
-        decided = view.desk.signals.get(self.symbol)
+        decided = view.desk.decisions.get(self.symbol)
         shown = (view.sources[0] if view.sources else None, self.symbol, decided and tuple(decided.values()))
         if view.sources and shown != self._shown:
             self._shown = shown
@@ -170,7 +170,7 @@ class AgentsScreen(FramedScreen):
 
     def has_decision(self) -> bool:
         """True where the symbol was decided."""
-        return self.symbol in self._view.desk.signals
+        return self.symbol in self._view.desk.decisions
 
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""

@@ -268,7 +268,7 @@ class DeskScreen(OrderActions):
     def _draw_equity(self, view: Snapshot) -> None:
         """Draw the equity where a screen has room for it, and the books may have changed."""
         roomy = self.form is Layout.WIDE and self.size.height >= TALL
-        if self.has_class("-fresh") is not (fresh := roomy and view.market is not None and not view.desk.signals):
+        if self.has_class("-fresh") is not (fresh := roomy and view.market is not None and not view.desk.decisions):
             self.set_class(fresh, "-fresh")
             self.place_panes()
         if not roomy:
@@ -323,7 +323,7 @@ class DeskScreen(OrderActions):
 
     def has_decision(self) -> bool:
         """True where the symbol was decided."""
-        return self.symbol in self._view.desk.signals
+        return self.symbol in self._view.desk.decisions
 
     def action_why(self) -> None:
         """Open the trail of the symbol's latest decision."""

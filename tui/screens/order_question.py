@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from engine.domain.order import Order
-from engine.domain.portfolio import ZERO, Portfolio, Position
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import OpenOrder, Waiting
 from engine.reports.documents.order_effect import effect_row, order_effect
@@ -95,14 +94,13 @@ def _effect(view: Snapshot, order: Order) -> list[tuple[str, str]]:
     if books is None or quote is None or quote.last is None or quote.session is None:
         return []
     prices = {quote.symbol: quote.last for quote in quotes if quote.last is not None}
-    portfolio = Portfolio(books.cash, {held.symbol: Position(held.quantity, ZERO) for held in books.held})
     others = [open_one.order for open_one in view.controls.orders if open_one.order.symbol in prices]
     effect = order_effect(
         order,
         prices.__getitem__,
         quote.session,
-        portfolio=portfolio,
-        value=books.value,
+        portfolio=books.point.portfolio,
+        value=books.point.value,
         others=others,
         time=view.now if quote.live else None,
         fills_at=next((one.fills_at for one in view.controls.orders if one.order.id == order.id), None),

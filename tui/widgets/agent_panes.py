@@ -18,11 +18,12 @@ from engine.reports import amounts
 from tui.keys import pane_bindings
 from tui.partial_answer import streamed_text
 from tui.plain_text import one_line, printable
-from tui.state import DeskState, Pane, Progress, Signal
+from tui.state import DeskState, Pane, Progress, action_text
 from tui.widgets.border_text import set_title
 from tui.widgets.text_lines import TextLines
 
 if TYPE_CHECKING:
+    from engine.domain.decision import Decision, Opinion
     from engine.messages.events import AgentAnswered
 
 Part = str | tuple[str, str] | Content
@@ -188,13 +189,13 @@ class AgentPanes(TextLines):
 
 def decision_summary(desk: DeskState, symbol: str) -> Content:
     """Describe the latest decision: action, size, changes by the limits, opinions, reason, agents that abstained."""
-    signals, opinions = desk.signals.get(symbol, {}), desk.opinions.get(symbol, {})
-    if not signals:
+    decisions, opinions = desk.decisions.get(symbol, {}), desk.opinions.get(symbol, {})
+    if not decisions:
         return Content.styled("No decision yet." if symbol else "", MUTED)  # none is known while the desk opens
     parts: list[Part] = []
-    for owner, signal in signals.items():
+    for owner, made in decisions.items():
         parts += ["\n\n"] if parts else []
-        parts += _decision(signal, opinions, f"{owner}: " if len(signals) > 1 else "")
+        parts += _decision(made, opinions, f"{owner}: " if len(decisions) > 1 else "")
     silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
     if silent:
         parts += [("\n\nAbstained\n", MUTED), ("\n".join(silent), "$warning")]
@@ -202,21 +203,21 @@ def decision_summary(desk: DeskState, symbol: str) -> Content:
     return Content.assemble(*parts)
 
 
-def _decision(signal: Signal, opinions: Mapping[str, Signal], owner: str) -> list[Part]:
-    size = amounts.size(signal.size)
+def _decision(made: Decision, opinions: Mapping[str, Opinion], owner: str) -> list[Part]:
+    size = amounts.size(made.size)
     parts: list[Part] = [
         (owner, MUTED),
-        (signal.action, ACTION_INKS.get(signal.action, "bold")),
+        (made.action.value, ACTION_INKS.get(made.action, "bold")),
         (f" {size} % of the portfolio" if size else "", ""),
-        (f"\nafter the close of {signal.session}", MUTED),
+        (f"\nafter the close of {made.key.session}", MUTED),
     ]
     if opinions:
         parts.append(("\n\nOpinions", MUTED))
         for name, opinion in opinions.items():
-            parts += [(f"\n{name}: ", MUTED), (opinion.terms, ACTION_INKS.get(opinion.action, "bold"))]
-    if signal.cut:
-        parts += [("\n\nLimits changed it\n", MUTED), (signal.cut, "$warning")]
-    return [*parts, ("\n\nReason\n", MUTED), Content(signal.reason or "none was given")]
+            parts += [(f"\n{name}: ", MUTED), (action_text(opinion), ACTION_INKS.get(opinion.action, "bold"))]
+    if made.cut:
+        parts += [("\n\nLimits changed it\n", MUTED), (one_line(made.cut), "$warning")]
+    return [*parts, ("\n\nReason\n", MUTED), Content(printable(made.reason).strip() or "none was given")]
 
 
 class DecisionSummary(TextLines):
@@ -230,7 +231,7 @@ class DecisionSummary(TextLines):
     def show(self, desk: DeskState, symbol: str) -> None:
         """Show the latest decision about a symbol."""
         silent = [pane.name for pane in desk.panes_of(symbol) if pane.progress is Progress.ABSTAINED]
-        shown = (symbol, desk.signals.get(symbol), desk.opinions.get(symbol), silent)
+        shown = (symbol, desk.decisions.get(symbol), desk.opinions.get(symbol), silent)
         if shown != self._shown:
             self._shown = shown
             self.show_text(decision_summary(desk, symbol))

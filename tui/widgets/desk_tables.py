@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from engine.domain.decision import Action
 from engine.domain.order_id import is_own
 from engine.reports import amounts
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
@@ -41,10 +43,13 @@ def watchlist_rows(view: Snapshot, group: WatchedGroup) -> list[Row]:
     """Build a row per symbol of a group, in its order; before there are prices, of what the desk has decided."""
     if view.market is None:
         unknown = (Cell("-", "muted"),) * 3
-        decided = view.desk.symbols if group.name == DESK and view.desk.signals else ()
+        decided = view.desk.symbols if group.name == DESK and view.desk.decisions else ()
         return [Row(one, (Cell(one, "strong"), *unknown, _signal(view.desk, one))) for one in decided]
-    held = {position.symbol: position.quantity for position in view.desk.books.held} if view.desk.books else {}
-    return [_quote(quote, held.get(quote.symbol, Decimal(0)), view.desk) for quote in group.quotes(view.market.quotes)]
+    books = view.desk.books
+    return [
+        _quote(quote, books.point.portfolio.quantity(quote.symbol) if books else Decimal(0), view.desk)
+        for quote in group.quotes(view.market.quotes)
+    ]
 
 
 def _quote(quote: Quote, shares: Decimal, desk: DeskState) -> Row:
@@ -67,24 +72,31 @@ def _signal(desk: DeskState, symbol: str) -> Cell:
         thinking = next((pane for pane in desk.panes_of(symbol) if pane.progress is Progress.THINKING), None)
         if thinking is not None:
             return Cell(cut(thinking.step, STEP_CELLS), "mark", order="")
-    made = tuple(desk.signals.get(symbol, {}).values())
+    made = tuple(desk.decisions.get(symbol, {}).values())
     if not made:
         return Cell("-", "muted")
-    earlier = desk.session is not None and made[0].session < desk.session
+    earlier = desk.session is not None and made[0].key.session < desk.session
     if len(made) > 1:
-        (action, count), *_ = Counter(signal.action for signal in made).most_common()
+        (action, count), *_ = Counter(one.action for one in made).most_common()
         text = f"{action:<4} {count}/{len(made)}"
     else:
         # More digits would cost the positions their column.
         action, size = made[0].action, amounts.size(round(made[0].size, 1))
-        text = "abstain" if action == "ABSTAIN" else f"{action:<4} {size:>2}".rstrip()
+        text = "abstain" if action is Action.ABSTAIN else f"{action:<4} {size:>2}".rstrip()
     word = text.partition(" ")[0]
     return Cell(f"({word})", "muted", action) if earlier else Cell(text, action_ink(action), action)
 
 
 def position_rows(desk: DeskState) -> list[Row]:
     """Build a row per position, at the price of its quote."""
-    return rows_of(POSITIONS, desk.books.held if desk.books else (), lambda held: held.symbol)
+    if desk.books is None:
+        return []
+    point = desk.books.point
+    held = [
+        {"symbol": symbol, "quantity": one.quantity, "cost": one.average_cost, "price": point.prices.get(symbol)}
+        for symbol, one in point.portfolio.positions.items()
+    ]
+    return rows_of(POSITIONS, held, itemgetter("symbol"))
 
 
 def order_rows(controls: ControlState, now: datetime) -> list[Row]:

@@ -7,10 +7,11 @@ from datetime import date
 
 from textual.content import Content
 
+from engine.domain.decision import Decision, Opinion
 from engine.reports import amounts
 from engine.reports.documents.questions import Question, Questions
 from tui.plain_text import one_line, printable
-from tui.state import DeskState, Pane, Progress
+from tui.state import DeskState, Pane, Progress, action_text
 from tui.widgets.agent_panes import FAINT, MUTED, STYLES, facts
 from tui.widgets.table import Cell, Column, Row
 
@@ -104,11 +105,13 @@ def memories(questions: Questions, pane: Pane, session: date | None) -> Content:
 
 def opinions(desk: DeskState, symbol: str) -> Content:
     """The opinions of all owners side by side with the decision."""
-    formed, made = desk.opinions.get(symbol, {}), desk.signals.get(symbol, {})
+    formed, made = desk.opinions.get(symbol, {}), desk.decisions.get(symbol, {})
     if not formed and not made:
         return Content.styled("No opinion yet.", MUTED)
     parts: list[Part] = []
-    for name, one in (*formed.items(), *((f"decision of {owner}", signal) for owner, signal in made.items())):
-        cut = f"  ({one.cut})" if one.cut else ""
-        parts += [(f"{name}: {one.terms}{cut}\n", "bold"), f"{one.reason or 'no reason was given'}\n\n"]
+    told: list[tuple[str, Opinion | Decision, str]] = [(owner, one, "") for owner, one in formed.items()]
+    told += [(f"decision of {owner}", one, one.cut) for owner, one in made.items()]
+    for name, one, cut in told:
+        head = f"{name}: {action_text(one)}{f'  ({one_line(cut)})' if cut else ''}\n"
+        parts += [(head, "bold"), f"{printable(one.reason).strip() or 'no reason was given'}\n\n"]
     return Content.assemble(*parts)

@@ -61,17 +61,17 @@ def items(view: Snapshot) -> Iterator[Item]:
     books = view.desk.books
     yield from _control_items(view)
     if books is not None:
-        yield Item("Equity", amounts.money(books.value))
+        yield Item("Equity", amounts.money(books.point.value))
         if books.before:
-            day = float(books.value / books.before - 1)
+            day = float(books.point.value / books.before - 1)
             yield Item("", f"{amounts.percent(day)} {_since(view, books)}", "up" if day >= 0 else "down")
     if not view.controls.waiting and _mode(view) is TradingMode.ASK:
         yield Item("", "asks before orders", "name")
     yield from _cycle_items(view)
     if books is not None:
-        yield Item("Cash", amounts.money(books.cash, 0))
+        yield Item("Cash", amounts.money(books.point.portfolio.cash, 0))
         if books.peak:
-            fall = float(books.value / books.peak - 1)
+            fall = float(books.point.value / books.peak - 1)
             digits = 1 if fall <= -0.0005 else 2
             shown = amounts.percent(fall, digits) if round(fall, 4) else "0.0%"  # never "-0.0%"
             yield Item("DD", shown, "down" if fall < 0 else "value")

@@ -1,4 +1,4 @@
-"""Decisions, orders, trades and books as JSON: one form each, wherever they are printed.
+"""Decisions, orders, trades, books and events as JSON: one form each, wherever they are printed.
 
 Money, prices and quantities are decimal strings; what is not known is null.
 """
@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from engine.domain.brokerage import Difference
 from engine.domain.decimal_text import money, plain
 from engine.domain.decision import DESK, Decision, Opinion
+from engine.domain.json_text import plain_of
 from engine.domain.order import Fill, Order
 from engine.domain.order_id import YOU, is_own
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
+from engine.messages.events import DecisionMade, Event, OpinionFormed, OrderFilled, OrderMoved, SessionSettled, to_plain
 
 if TYPE_CHECKING:
     from engine.execution.controls import Halted, Paused
@@ -211,6 +213,42 @@ def per_owner(points: Iterable[EquityPoint]) -> Row:
     """The owners' books at a close under `per_owner`; nothing where the desk has one book."""
     found = {point.book: books(point) for point in points if point.book}
     return {"per_owner": found} if found else {}
+
+
+def event(one: Event) -> Row:
+    """An event, flat: of the value that it is about what a log says. Decimals are written as they are; of the books
+    `positions` are (symbol, quantity, price), `costs` their average costs, `brought` deposits less withdrawals."""
+    match one:
+        case OpinionFormed():
+            said = _named(one.opinion.key, *_ABOUT) | _named(one.opinion, *_SAID)
+        case DecisionMade():
+            said = _named(one.decision.key, *_ABOUT) | _named(one.decision, *_SAID, "cut")
+        case OrderMoved():
+            known = _named(one.order, "session", "symbol", "side", "state")
+            said = {"order_id": one.order.id, **known, "detail": one.detail}
+        case OrderFilled():
+            said = _named(one.fill, "order_id", "session", "symbol", "side", "quantity", "price", "fee")
+        case SessionSettled():
+            books = one.books
+            owned = books.portfolio.positions
+            said = {
+                **_named(books, "session", "value"),
+                "cash": books.portfolio.cash,
+                "positions": [[symbol, position.quantity, books.prices[symbol]] for symbol, position in owned.items()],
+                "brought": one.deposits,
+                "costs": [position.average_cost for position in owned.values()],
+            }
+        case _:
+            return to_plain(one)
+    return {"type": type(one).__name__, **plain_of({"run": one.run, "time": one.time, **said})}
+
+
+_ABOUT = ("session", "symbol", "owner")
+_SAID = ("action", "size", "reason")
+
+
+def _named(value: object, *names: str) -> Row:
+    return {name: getattr(value, name) for name in names}
 
 
 def minute(time: datetime) -> str:

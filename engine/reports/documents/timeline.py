@@ -11,8 +11,16 @@ from engine.domain.run import RunKind
 from engine.journal.entries import RunEntry
 from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
-from engine.messages.events import Event, MemoryWritten, RunFinished, RunStarted
-from engine.messages.from_values import decision_made, opinion_formed, order_filled, session_settled
+from engine.messages.events import (
+    DecisionMade,
+    Event,
+    MemoryWritten,
+    OpinionFormed,
+    OrderFilled,
+    RunFinished,
+    RunStarted,
+    SessionSettled,
+)
 from engine.reports.documents.questions import step_names
 from engine.reports.documents.records import Records
 
@@ -90,11 +98,11 @@ def session_events(
         sessions=1,
         steps=tuple(dict.fromkeys((*earlier, *steps))) or ("decision",),
     )
-    yield from (order_filled(run.id, at, fill) for fill in reader.fills(run.id) if fill.session == session)
-    yield from (session_settled(run.id, at, one) for one in reader.equity(run.id) if one.session == session)
+    yield from (OrderFilled(run.id, at, fill) for fill in reader.fills(run.id) if fill.session == session)
+    yield from (SessionSettled(run.id, at, one) for one in reader.equity(run.id) if one.session == session)
     yield from reader.answer_events(run.id, session, steps, at)
     if len({one.key.owner for one in opinions}) > 1:
-        yield from (opinion_formed(at, one) for one in opinions)
-    yield from (decision_made(at, one) for one in decisions if one.key.session == session)
+        yield from (OpinionFormed(run.id, at, one) for one in opinions)
+    yield from (DecisionMade(run.id, at, one) for one in decisions if one.key.session == session)
     if run.outcome is not None:
         yield RunFinished(run.id, at, run.outcome, run.value, run.detail)

@@ -26,7 +26,7 @@ from engine.errors import ConfigError, DataError, MissingData, PaperdeskError, T
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.journal.store import RowStore
-from engine.messages.events import Event, Noticed
+from engine.messages.events import Event, Noticed, SessionSettled
 from engine.session.context import DeskRunResult
 from memory import errors
 from memory.embedders import HashEmbedder
@@ -318,7 +318,7 @@ def test_a_backtest_that_is_stopped_or_fails_keeps_what_it_remembered() -> None:
     assert stopped
 
     def publish(event: Event) -> None:
-        if type(event).__name__ == "SessionSettled" and getattr(event, "session", None) == DAYS[1]:
+        if isinstance(event, SessionSettled) and event.books.session == DAYS[1]:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

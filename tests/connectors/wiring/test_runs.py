@@ -197,7 +197,7 @@ def test_what_is_published_tells_the_run_from_beginning_to_end(demo: Any) -> Non
     assert heard[0].sessions == len(result.warm_up.equity) + len(result.test.equity)
     (finished,) = [e for e in heard if isinstance(e, RunFinished)]
     assert (finished.outcome, finished.value) == ("done", result.test.equity[-1].value)
-    assert [e.value for e in heard if isinstance(e, SessionSettled)] == [
+    assert [e.books.value for e in heard if isinstance(e, SessionSettled)] == [
         p.value for p in (*result.warm_up.equity, *result.test.equity)
     ]
     assert len([e for e in heard if isinstance(e, DecisionMade)]) == 2 * heard[0].sessions
@@ -237,7 +237,7 @@ def test_a_stop_in_the_warm_up_leaves_an_empty_test() -> None:
 
 def test_a_key_press_in_the_middle_is_written_down() -> None:
     def publish(event: Event) -> None:
-        if isinstance(event, SessionSettled) and event.session == date(2024, 3, 7):
+        if isinstance(event, SessionSettled) and event.books.session == date(2024, 3, 7):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

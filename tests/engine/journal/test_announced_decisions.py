@@ -13,8 +13,7 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Halt
-from engine.messages.events import Noticed, RunStarted
-from engine.messages.from_values import decision_made
+from engine.messages.events import DecisionMade, Noticed, RunStarted
 from tests.engine.journal.conftest import NOW, SESSION
 
 RUN = "demo-20240304"
@@ -37,7 +36,7 @@ def test_decisions_are_there_from_their_event_on_and_not_from_that_of_a_killed_a
         sessions=1,
         steps=("decision",),
     )
-    announced = [decision_made(NOW, one) for one in made]
+    announced = [DecisionMade(RUN, NOW, one) for one in made]
     journal = tmp_path / "demo.db"
     with JournalWriter(journal) as writer:
         writer.run_started(RunEntry(id=RUN, kind=RunKind.DAILY, name="demo", started=NOW, session=SESSION))

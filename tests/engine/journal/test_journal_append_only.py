@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.run import RunOutcome
+from engine.domain.order import Fill, Side
+from engine.domain.portfolio import Portfolio
+from engine.domain.run import EquityPoint, RunOutcome
 from engine.journal.reader import JournalReader
 from engine.journal.schema import APPEND_ONLY
 from engine.journal.writer import JournalWriter
@@ -29,24 +31,24 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(RunFinished, runs, times, st.sampled_from(RunOutcome), st.none() | decimals, st.text(max_size=5)),
     st.builds(
         SessionSettled,
-        run=runs,
-        time=times,
-        session=st.just(DAY),
-        value=decimals,
-        cash=decimals,
-        positions=st.lists(st.tuples(st.just("AAA"), decimals, decimals), max_size=2).map(tuple),
+        runs,
+        times,
+        st.builds(lambda value, cash: EquityPoint(DAY, value, Portfolio(cash), {"AAA": value}), decimals, decimals),
     ),
     st.builds(
         OrderFilled,
-        run=runs,
-        time=times,
-        order_id=st.just("o"),
-        session=st.just(DAY),
-        symbol=st.just("AAA"),
-        side=st.just("BUY"),
-        quantity=decimals,
-        price=decimals,
-        fee=decimals,
+        runs,
+        times,
+        st.builds(
+            Fill,
+            order_id=st.just("o"),
+            symbol=st.just("AAA"),
+            side=st.sampled_from(Side),
+            session=st.just(DAY),
+            quantity=decimals,
+            price=decimals,
+            fee=decimals,
+        ),
     ),
 )
 steps = st.lists(st.sampled_from(["reopen", "flush"]) | st.lists(events, min_size=1, max_size=4), max_size=8)

@@ -15,8 +15,8 @@ from engine.errors import MalformedData
 from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
-from engine.messages.from_values import agent_answered
 
 
 def published(entry: AnswerEntry) -> AgentAnswered:

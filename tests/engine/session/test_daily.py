@@ -299,12 +299,9 @@ def test_what_happened_is_said(journal: Path) -> None:
     desk.events.clear()
     result = desk.run(DAYS[1])
 
-    assert [(e.session, e.symbol) for e in desk.events if isinstance(e, OrderFilled)] == [(DAYS[1], "AAA")]
+    assert [(e.fill.session, e.fill.symbol) for e in desk.events if isinstance(e, OrderFilled)] == [(DAYS[1], "AAA")]
     (settled,) = [e for e in desk.events if isinstance(e, SessionSettled)]
-    assert (settled.session, settled.value) == (DAYS[1], result.books.value)
-    held = result.books.portfolio.positions["AAA"]
-    assert settled.positions == (("AAA", held.quantity, result.books.prices["AAA"]),)
-    assert settled.costs == (held.average_cost,)
+    assert settled.books == result.books and settled.books.session == DAYS[1]
     assert [e.outcome for e in desk.events if isinstance(e, RunFinished)] == ["done"]
     with JournalReader(journal) as reader:
         assert [e for _, e in reader.events_after(run=run_id("desk", DAYS[1]))] == desk.events

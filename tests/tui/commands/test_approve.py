@@ -254,8 +254,8 @@ def test_an_order_that_nobody_approved_expires_with_that_reason(run: Run, asks: 
     with JournalReader(places.desk_journal("demo")) as reader:
         moved = [event for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
         run_of = {entry.id: entry for entry in reader.runs()}
-    assert {event.order_id: event.detail for event in moved if event.state == "expired"} == why
-    assert {event.run for event in moved if event.state == "expired"} <= run_of.keys()
+    assert {event.order.id: event.detail for event in moved if event.order.state == "expired"} == why
+    assert {event.run for event in moved if event.order.state == "expired"} <= run_of.keys()
 
     async def shown() -> set[str]:
         async with opened() as pilot:
@@ -270,7 +270,7 @@ def test_a_desk_that_observes_ends_each_order_once(run: Run, asks: None, monkeyp
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
     asyncio.run(run_daily(services(load_config(None).config), through=Buys))
     with JournalReader(places.desk_journal("demo")) as reader:
-        ended = [event.order_id for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
+        ended = [event.order.id for _, event in reader.events_after(limit=100_000) if isinstance(event, OrderMoved)]
     assert len(ended) >= 2 and sorted(ended) == sorted(states(run, "demo")), "one line of the log for each"
     assert "observe: no order is sent" in run("status").out
 

@@ -75,7 +75,7 @@ def test_a_decision_is_there_from_its_event_on(run: Run, days: dict[date, dict[s
         if isinstance(event, RunFinished):
             break
         if isinstance(event, DecisionMade):
-            announced.append(event.symbol)
+            announced.append(event.decision.key.symbol)
         for command in ("decisions", "orders"):
             later = [row["symbol"] for row in days[SESSIONS[2]][command][command] if row["session"] == session]
             rows = run(command, "--at", str(number), "--json").json[command]
@@ -91,13 +91,14 @@ def test_trades_and_books_are_there_from_their_events_on(run: Run, days: dict[da
     trades, held, closed, cash = 0, Counter[str](), str(SESSIONS[0]), Decimal(100_000)
     for number, event in events:
         if isinstance(event, OrderFilled):
-            trades, signed = trades + 1, event.quantity if event.side == "BUY" else -event.quantity
-            held[event.symbol] += signed  # type: ignore[assignment]
-            cash -= round(signed * event.price, 2) + event.fee
+            fill = event.fill
+            trades, signed = trades + 1, fill.quantity if fill.side == "BUY" else -fill.quantity
+            held[fill.symbol] += signed  # type: ignore[assignment]
+            cash -= round(signed * fill.price, 2) + fill.fee
         if isinstance(event, SessionSettled):
-            trades, closed = 0, str(event.session)
-            assert abs(event.cash - cash) < Decimal("0.05")
-            cash = event.cash
+            trades, closed, settled = 0, str(event.books.session), event.books.portfolio.cash
+            assert abs(settled - cash) < Decimal("0.05")
+            cash = settled
         then = run("status", "--at", str(number), "--json").json
         assert {symbol: Decimal(one["quantity"]) for symbol, one in then["positions"].items()} == +held, number
         assert then["session"] == closed and abs(Decimal(then["cash"]) - cash) < Decimal("0.05"), number
@@ -106,7 +107,7 @@ def test_trades_and_books_are_there_from_their_events_on(run: Run, days: dict[da
             orders = run("orders", "--at", str(number), "--json").json["orders"]
             assert all((one["state"] == "filled") == bool(one["fills"]) for one in orders), number
         if isinstance(event, SessionSettled):
-            assert Decimal(then["value"]) == event.value
+            assert Decimal(then["value"]) == event.books.value
     assert held and closed == str(SESSIONS[2])
 
 

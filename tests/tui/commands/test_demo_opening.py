@@ -32,7 +32,8 @@ def toasts(pilot: Pilot[Any]) -> list[str]:
 def stands_at_the_end(pilot: Pilot[Any]) -> bool:
     """True where the desk shows the end of its history, in the present."""
     books = view(pilot).desk.books
-    return view(pilot).place is None and books is not None and books.session == demo_history.LAST and bool(books.held)
+    at_last = books is not None and books.session == demo_history.LAST and bool(books.point.portfolio.positions)
+    return view(pilot).place is None and at_last
 
 
 def is_asked(pilot: Pilot[Any]) -> bool:

@@ -245,8 +245,8 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     moved = sum(map(cash_of, after["fills"])) + sum(Decimal(one["amount"]) for one in after["cash_flows"])
     assert Decimal(before["cash"]) + moved == Decimal(after["cash"]), "the report explains the cash"
     with JournalReader(places.desk_journal("paper")) as reader:
-        told = [event for _, event in events_of(reader) if isinstance(event, OrderFilled)]
-        assert [one.order_id for one in told] == [fill.order_id for fill in reader.fills()], "each is announced once"
+        told = [event.fill for _, event in events_of(reader) if isinstance(event, OrderFilled)]
+        assert [fill.order_id for fill in told] == [fill.order_id for fill in reader.fills()], "each is announced once"
     assert run("report", "--session", "latest").out.count("| yours |") == 2
 
 

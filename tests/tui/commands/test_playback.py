@@ -52,12 +52,12 @@ def same_figures(view: Snapshot, status: Any) -> None:
         assert books is None
     else:
         assert books is not None
-        assert (str(books.session), books.value, books.cash) == (
+        assert (str(books.session), books.point.value, books.point.portfolio.cash) == (
             status["session"],
             Decimal(status["value"]),
             Decimal(status["cash"]),
         )
-        held = {one.symbol: one.quantity for one in books.held if one.quantity}
+        held = {symbol: one.quantity for symbol, one in books.point.portfolio.positions.items()}
         assert held == {symbol: Decimal(row["quantity"]) for symbol, row in status["positions"].items()}
     assert {one.order.id for one in view.controls.orders} == {row["id"] for row in status["open_orders"]}
 
@@ -126,9 +126,9 @@ async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
         assert view.place is not None and view.place.count == len(closes) + steps
         for point in (closes[-1], closes[-2]):
             assert view.desk.books is not None
-            assert (view.desk.books.session, view.desk.books.value) == (point.session, point.value)
+            assert (view.desk.books.session, view.desk.books.point.value) == (point.session, point.value)
             last = {quote.symbol: quote.last for quote in view.market.quotes}  # type: ignore[union-attr]
-            assert {one.symbol: last[one.symbol] for one in view.desk.books.held} == point.prices, "one price"
+            assert {one: last[one] for one in view.desk.books.point.portfolio.positions} == point.prices, "one price"
             assert view.desk.done and not view.desk.running
             panes = view.desk.panes_of("ORVL")
             asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
@@ -182,7 +182,8 @@ async def test_prices_of_a_coin_in_a_backtest_are_those_of_its_books(fresh: Path
             view = await arrived(pilot)
             assert view.desk.books is not None and view.market is not None
             last = {quote.symbol: quote.last for quote in view.market.quotes}
-            held = {one.symbol: one.price for one in view.desk.books.held}
+            point = view.desk.books.point
+            held = {symbol: point.prices.get(symbol) for symbol in point.portfolio.positions}
             assert "WRNN-USD" in held and held == {symbol: last[symbol] for symbol in held}
             await pilot.press("left_curly_bracket")
 
@@ -206,8 +207,8 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
             assert view.market is not None and {quote.session for quote in view.market.quotes} == {session}
             shown = [pane for symbol in ("ORVL", "HLXM") for pane in view.desk.panes_of(symbol) if pane.answer]
             assert len(shown) == min(step, len(answers))
-            signals = view.desk.signals
-            made = {symbol for symbol in signals for one in signals[symbol].values() if one.session == session}
+            latest = view.desk.decisions
+            made = {symbol for symbol in latest for one in latest[symbol].values() if one.key.session == session}
             assert made == set(decided[: max(0, step - len(answers))])
             followed = await bridge.readings.decisions(view.sources[0])
             assert {one.decision.key.symbol for one in followed if one.decision.key.session == session} == made
@@ -257,7 +258,7 @@ async def test_a_backtest_that_finished_here_is_the_history_of_its_screens(desk:
             view = await arrived(pilot)
             assert bridge.playback.source.run == run
             assert view.place is not None and view.place.session == date(2025, 3, 13)
-            assert view.desk.books is not None and view.desk.books.value > 0
+            assert view.desk.books is not None and view.desk.books.point.value > 0
             assert [one.spec.run for one in view.backtests] == [run]
             await pilot.press("backslash")
 
@@ -278,7 +279,7 @@ async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkey
         assert f"{last.last:,.2f}" in [cell.text for cell in row.cells]
         assert screen.query_one(CandleChart).data.days[-1] == last.session
         assert positions.border_subtitle == books.as_of
-        assert len(positions.rows) == sum(1 for one in books.held if one.quantity)
+        assert len(positions.rows) == len(books.point.portfolio.positions)
         shown.add(books.session)
 
     async with opened() as pilot:
@@ -333,13 +334,14 @@ async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(ba
         assert view.place is not None and whole[-2] == str(view.place.session)
         assert view.desk.books is not None
         own = next(iter(curve.data.series.values()))
-        assert own[-1] == pytest.approx(float(view.desk.books.value))
+        assert own[-1] == pytest.approx(float(view.desk.books.point.value))
         assert f"to {view.place.session}" in str(curve.border_title)
         await pilot.press("v", "v")
         await until(pilot, lambda: trades.display and bool(trades.rows))
         assert all(row.cells[0].text <= whole[-2] for row in trades.rows)
         progress = str(screen.query_one(RunProgress).render())
-        assert f"to {view.place.session}" in progress and f"equity {float(view.desk.books.value):,.0f}" in progress
+        equity = f"equity {float(view.desk.books.point.value):,.0f}"
+        assert f"to {view.place.session}" in progress and equity in progress
         assert f"{len(whole) - 1}/{len(whole)}" in progress and f"trades {len(trades.rows)}" in progress
         assert screen.query_one("#results").border_title == "Results, the whole runs"
         await pilot.press("v")
