@@ -106,11 +106,14 @@ class TrailScreen(ReadingScreen):
             part.toggle(opened=part.name_shown in opened)
         place = self._order.index(self._decision) + 1 if self._decision in self._order else 0
         page.border_title = Content(f"Why {shown['symbol']}  {place:,}/{len(self._order):,}")
-        self.on_resize()
+        self._fit()
         page.scroll_home(animate=False)
 
     def on_resize(self) -> None:
-        """Fit the first screen into the page."""
+        """Fit the first screen into the page once that has its new size."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
         if self._document is None:
             return
         from tui.trail_summary import first_lines
