@@ -12,6 +12,7 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from engine import places
 from engine.errors import PaperdeskError
 from engine.messages.commands import Command, Halt, Resume, RunCycle
 from tui.backtest_run import (
@@ -332,8 +333,6 @@ class Bridge:
 
     def run_source(self, run: str, name: str = "") -> Source:
         """The record of a finished backtest by its id."""
-        from engine import places
-
         return Source(name or run, places.run_journal(run), run)
 
     def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine import config_sources, places
 from engine.shipped_presets import shipped_presets
 from tui import app_state
 from tui.invocation import Invocation
@@ -103,8 +104,6 @@ def _kept(name: str, mark: str) -> _AppPart | None:
 
 def _mark(sources: Sources) -> str:
     """A digest of everything that a check reads: the values, the files that they name, the keys' and the program's."""
-    from engine import config_sources, places
-
     desk = sources.values.get("desk")
     preset = desk.get("preset") if isinstance(desk, dict) else None
     program = Path(config_sources.__file__)

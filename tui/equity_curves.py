@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.reports import amounts
 from tui.console import Console
+from tui.widgets.plotting import equity_plot
 
 ROWS = 12
 VALUE, DRAWDOWN = "value", "drawdown, %"
@@ -21,7 +22,6 @@ def equity_curves(
     if len(rows) < 2:
         yield console.dim("A curve needs two sessions.")
         return
-    from tui.widgets.plotting import equity_plot
 
     labels = [row["session"] for row in rows]
     curves = {

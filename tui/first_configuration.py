@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from engine.domain.market import has_crypto_among_shares, parse_symbol
+from engine.domain.model_spec import ModelKind, parse_model_spec
 from engine.errors import ConfigError, DataError
 from engine.program_files import program_text
 
@@ -105,8 +106,6 @@ def amount(text: str) -> str:
 
 def model_spec(text: str) -> str:
     """A model that can answer. Raises UsageError and ConfigError."""
-    from engine.domain.model_spec import ModelKind, parse_model_spec
-
     if parse_model_spec(text).kind is ModelKind.REPLAY:
         raise ConfigError("replay is a way of running, not a model: name the model, and set models.replay later")
     return text

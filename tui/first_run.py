@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectors.loopback import is_loopback
+from engine import places
+from engine.domain.model_spec import parse_model_spec
 from engine.errors import ConfigError
+from engine.keys import keep_keys, write_private
 from tui.first_configuration import (
     CRYPTO_AMONG_SHARES,
     amount,
@@ -72,9 +75,6 @@ class NewAccount:
     def keep(self, answers: Mapping[str, str]) -> Iterator[Path]:
         """Write the keys, and then the configuration, both for their owner alone; gives each file once it is there.
         Raises ConfigError where there is a configuration already, or one of them cannot be written."""
-        from engine import places
-        from engine.keys import keep_keys, write_private
-
         if self.file.exists():
             raise ConfigError(f"{self.file} is there already: edit it, or move it away")
         text = configuration(answers)
@@ -160,7 +160,6 @@ def model_key(variable: str) -> Question:
 def _variable(model: str) -> str:
     """The environment variable of a model's key; empty where none is needed, or nothing is known of it."""
     from connectors.wiring.models import KEYS
-    from engine.domain.model_spec import parse_model_spec
 
     return KEYS.get(parse_model_spec(model).kind, "") if model else ""
 

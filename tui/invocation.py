@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from engine.errors import UsageError
+from engine.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,7 +153,6 @@ class Invocation:
 def _check_broker(loaded: Loaded) -> None:
     """Raise ConfigError for a broker that is not registered."""
     from connectors.wiring.broker import broker_of
-    from engine.errors import ConfigError
 
     try:
         broker_of(loaded.config)

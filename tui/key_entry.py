@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine import places
 from engine.errors import ConfigError
+from engine.keys import keep_keys, stored_keys
 from tui.first_run import ACCOUNT_KEYS, model_key
 from tui.set_up import Question, checked_key, keys_of
 
@@ -45,9 +47,6 @@ class KeyEntry:
 
     def keep(self, answers: Mapping[str, str]) -> Iterator[Path]:
         """Write the keys, and use them from now on: this process had others from the file, which its own inherit."""
-        from engine import places
-        from engine.keys import keep_keys
-
         keys = keys_of(answers)
         keep_keys(keys)
         os.environ.update(keys)
@@ -59,7 +58,6 @@ def key_entry(invocation: Invocation) -> KeyEntry:
     is none."""
     from engine.app.doctor import needed_keys
     from engine.app.models import agent_models
-    from engine.keys import stored_keys
 
     services = invocation.services_of(invocation.load().config)
     needed, kept = needed_keys(services, agent_models(services, services.models.prices())), stored_keys()

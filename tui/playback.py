@@ -16,6 +16,8 @@ from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
 from engine.errors import MissingData, PaperdeskError
+from engine.market.trading_hours import completed_at
+from engine.messages.events import AgentAnswered, RunFinished, StepStarted
 from tui.controls_view import controls_at
 from tui.desk_changes import after, at_rest, opening_state
 from tui.market_reading import exchange_of, last_to_decide, market_view
@@ -270,7 +272,6 @@ class Playback:
         calendar = self._calendar()
         if session is None or calendar is None:
             return self._services.clock.now()
-        from engine.market.trading_hours import completed_at
 
         return completed_at(calendar, self._symbols, session)
 
@@ -301,8 +302,6 @@ class Playback:
 
 def event_text(event: Event) -> str:
     """An event in a few words, as the log has it; of a step, the agent and the symbol."""
-    from engine.messages.events import AgentAnswered, RunFinished, StepStarted
-
     if isinstance(event, StepStarted):
         return f"{event.symbol} {event.step} begins"
     if isinstance(event, AgentAnswered) and not event.abstained:

@@ -10,8 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine import places
 from engine.domain.market import is_crypto
 from engine.errors import ConfigError
+from engine.keys import write_private
 from tui.first_configuration import check_configuration, filled_in, known_symbols, symbols_of
 from tui.first_run import SYMBOLS
 from tui.set_up import Question
@@ -55,16 +57,12 @@ class SymbolEntry:
 
     def keep(self, answers: Mapping[str, str]) -> Iterator[Path]:
         """Write the configuration. Raises ConfigError."""
-        from engine.keys import write_private
-
         write_private(self.file, _with_symbols(self.file, answers["desk.symbols"]))
         yield self.file
 
 
 def symbol_entry(invocation: Invocation) -> SymbolEntry:
     """Ask for the symbols of a desk, from its data folder where it has one. Raises ConfigError."""
-    from engine import places
-
     folder = invocation.load().config.data.folder
     file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
     asked = SYMBOLS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from tui.screens.frame import FramedScreen
 from tui.tour_steps import REWIND, STEPS, TRAIL, Step
 from tui.visits import keep_tour
+from tui.widgets.navigation_bars import TimeBar
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -46,7 +47,6 @@ class Tour:
 
     def _point(self, screen: FramedScreen, step: Step) -> None:
         from tui.screens.tour import TourScreen
-        from tui.widgets.navigation_bars import TimeBar
 
         if step.does == TRAIL:
             self._open_trail()

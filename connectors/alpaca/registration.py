@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from connectors.alpaca.failures import query_refused, query_unanswered
+from connectors.alpaca.json_fields import parse_json
 from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
 from engine.broker_registration import BrokerRegistration
+from engine.errors import NetworkError, UsageError
 
 if TYPE_CHECKING:
     from connectors.alpaca.broker import AlpacaBroker
@@ -57,8 +60,6 @@ def _now(settings: AlpacaSettings) -> datetime:
     import httpx
 
     from connectors.alpaca.account import broker_clock
-    from connectors.alpaca.failures import query_refused, query_unanswered
-    from connectors.alpaca.json_fields import parse_json
 
     url = f"{settings.trading_url}{_CLOCK}"
     try:
@@ -78,8 +79,6 @@ def _now(settings: AlpacaSettings) -> datetime:
 def _advance(settings: AlpacaSettings, to: datetime) -> None:
     """Move a sandbox's clock. Raises NetworkError, UsageError for what is no sandbox, or does not reach that far."""
     import httpx
-
-    from engine.errors import NetworkError, UsageError
 
     url = f"{settings.trading_url}/sandbox/clock"
     try:

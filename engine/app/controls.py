@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from engine import places
+from engine.app.demo_time import by_desk_time
 from engine.errors import CredentialsRefused
 from engine.execution import controls
 from engine.journal.database import refuse_unreadable
@@ -73,8 +74,6 @@ def approval_desk(services: Services) -> ApprovalDesk:
 
 def _desk_time(services: Services) -> datetime | None:
     """UTC by the clock that a desk goes by; None where that is the broker's, and it does not answer."""
-    from engine.app.demo_time import by_desk_time
-
     if services.broker is None or not services.goes_by_broker:
         return by_desk_time(services).clock.now()
     with suppress(CredentialsRefused):  # what waits is listed without keys too

@@ -36,6 +36,7 @@ from engine.journal.reader import JournalReader
 from engine.lab.window import unread_series
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
+from engine.reports.day_markdown import day_markdown
 from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
@@ -261,7 +262,6 @@ def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Pat
     """Write the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
     Raises DataError where the file cannot be written."""
     # Loaded here: whoever only reads the document stays quick.
-    from engine.reports.day_markdown import day_markdown
 
     try:
         entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))

@@ -16,6 +16,7 @@ from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Order, OrderState
 from engine.errors import InvariantBroken, TryAgainLater
 from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from engine.market.trading_hours import completed_at, fill_session, is_open, session_after
 from engine.messages.commands import (
     Approve,
@@ -34,7 +35,6 @@ from engine.ports import Calendar
 
 if TYPE_CHECKING:
     from engine.journal.entries import OrderEntry
-    from engine.journal.writer import JournalWriter
 
 PATIENCE = 30.0
 """Seconds that a command waits for the journal's write lock: longer than a run ever holds it."""
@@ -299,6 +299,5 @@ def _in_words(reader: JournalReader, order_id: str) -> str:
 
 def _writing(journal: Path) -> JournalWriter:
     # Imported late: a command that only looks whether the desk is halted stays quick.
-    from engine.journal.writer import JournalWriter
 
     return JournalWriter(journal, wait=PATIENCE)

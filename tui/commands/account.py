@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.text import counted
+from engine.errors import PaperdeskError
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show, show_document, show_records, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import of_all, table, wrapped
+from tui.plain_text import of_all, one_line, table, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.account import BrokerValues
@@ -142,7 +143,6 @@ def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
     if not points or not in_an_account(records):
         return BrokerValues()
     from engine.app.reconciliation import broker_values as ask
-    from engine.errors import PaperdeskError
 
     try:
         by_session = asyncio.run(ask(invocation.services(), points[0].session, points[-1].session))
@@ -224,8 +224,6 @@ def _changed(document: Document) -> Iterator[str]:
 
 
 def _reconciliation_lines(document: Document) -> Iterator[str]:
-    from tui.plain_text import one_line
-
     console, differences = standard_output(), document["differences"]
     yield console.bold(f"Desk {document['desk']} and the account {document['account']}") + console.dim("   paper money")
     differing = {one["what"] for one in differences}

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.order import OrderSize
 from engine.domain.text import counted
 from tui.commands.options import AMOUNT, json_option
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import facts, one_line
 from tui.run_text import effect_facts, halt_words, moment, terms
 
 if TYPE_CHECKING:
     from engine.app.approvals import Answer
-    from engine.domain.order import OrderSize
 
 Document = Mapping[str, Any]
 
@@ -62,8 +63,6 @@ def approve_command(
       paperdesk approve AAPL --quantity 25
       paperdesk approve --all --json
     """
-    from engine.domain.order import OrderSize
-
     if quantity is not None and amount is not None:
         raise click.UsageError("give a size as --quantity or as --amount, not both")
     size = None
@@ -188,7 +187,6 @@ def _halted_line(document: Document) -> Iterator[str]:
 
 def _order_lines(order: Document, now: datetime | None) -> Iterator[str]:
     from engine.reports import amounts
-    from tui.plain_text import facts, one_line
 
     stays = ""
     if order["stays_until"] is not None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.errors import Interrupted
 from tui.commands.options import DOLLARS, abstain_option, json_option
 from tui.console import show_document
+from tui.interruption import interruptible
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -72,10 +74,8 @@ def arena_command(
     from engine.app.arena import run_arena
     from engine.app.arena_forecast import arena_forecast
     from engine.app.arena_repeats import run_repeats
-    from engine.errors import Interrupted
     from tui.agreement import agreed_to
     from tui.arena_text import arena_lines
-    from tui.interruption import interruptible
 
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     given: dict[str, Any] = {"preset": preset, "agents": agents, "days": days, "seed": seed, "model": model}

@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine import places
+from engine.domain.model_spec import ModelKind
+from engine.errors import MENDED, Interrupted, PaperdeskError
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, json_option, run_options
 from tui.console import show_document, standard_output
+from tui.interruption import interruptible
 from tui.invocation import Invocation, desk_options
 
 MOST_FORETOLD = 12
@@ -61,10 +65,8 @@ def backtest_command(
       paperdesk backtest --strategy macd --param fast=6
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29 --json
     """
-    from engine import places
     from engine.app.bench.jobs import Job
     from engine.app.run_spec import check_spec, settled
-    from engine.errors import Interrupted
     from engine.reports.stored import stored_document
     from engine.services import SpendingLimit, Spent
     from tui.agreement import agreed
@@ -120,7 +122,6 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool,
     """
     from engine.app.bench.jobs import Job
     from engine.app.resumption import recorded_spec
-    from engine.domain.model_spec import ModelKind
     from engine.reports.documents.rerun import rerun_document
     from engine.reports.stored import stored_document
     from tui.agreement import agreed
@@ -195,7 +196,6 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
 
 def _named(spec: RunSpec, run: str | None) -> RunSpec:
     """The run under its id: the given one, which has to be new, or one made of the time."""
-    from engine import places
     from engine.app.run_spec import new_run_id
     from engine.clock import LiveClock
 
@@ -222,10 +222,7 @@ def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
 
 
 def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
-    from engine import places
     from engine.app.backtest import run_backtest
-    from engine.errors import MENDED, Interrupted, PaperdeskError
-    from tui.interruption import interruptible
     from tui.progress import session_progress
 
     try:

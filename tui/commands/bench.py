@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from engine.errors import Interrupted
 from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
 from tui.commands.report import write_file
 from tui.console import show_document, standard_output
+from tui.interruption import interruptible
 from tui.invocation import Invocation, desk_options
 from tui.plain_text import printable
 
@@ -247,7 +249,6 @@ def _print(
 ) -> None:
     """Run a bench once its forecast is agreed to, print its cells and draw its rows. Raises Interrupted where rows are
     missing."""
-    from engine.errors import Interrupted
     from engine.reports.documents.research import bench_document
     from engine.reports.html import figures_html
     from engine.reports.html_charts import growth_charts
@@ -299,7 +300,6 @@ def _each(text: str, missing: str) -> tuple[str, ...]:
 def _run(services: Services, prepared: PreparedBench, budget: Decimal | None) -> Bench:
     from engine.app.bench.bench import run_bench
     from tui.agreement import wiped
-    from tui.interruption import interruptible
 
     with interruptible() as stop:
         bench = run_bench(services, prepared, _report, stop, budget=budget)

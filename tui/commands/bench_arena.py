@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.errors import Interrupted
 from tui.agreement import agreed, agreed_to, wiped
 from tui.arena_prices_text import compared_rows, prices_lines
 from tui.commands.options import RunFlags, symbol_list
@@ -31,7 +32,6 @@ def bench_arena(
 ) -> None:
     """Play all arms of the models, those of other windows where asked for, and print them beside the printed rows."""
     from engine.app.arena_bench import arms_forecast, arms_of, run_arena_bench
-    from engine.errors import Interrupted
 
     arms = arms_of(services, models or (services.config.models.default,), repeats, windows=windows)
     if not agreed_to(services, arms_forecast(services, arms), yes):
@@ -62,7 +62,6 @@ def bench_prices(
     """Play the portfolio agent and the paper's rules on real prices."""
     from engine.app.arena_prices import agent_jobs, requested_bench, run_prices_bench
     from engine.app.spending import within_day
-    from engine.errors import Interrupted
 
     if (flags.first is None) != (flags.last is None):
         raise click.UsageError("a window has two ends: give --from and --to, or neither")

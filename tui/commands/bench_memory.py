@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.errors import Interrupted
 from tui.agreement import agreed, wiped
 from tui.commands.options import RunFlags
 from tui.console import show_document, standard_output
@@ -67,7 +68,6 @@ def study_memory(
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
     from engine.app.spending import within_day
-    from engine.errors import Interrupted
     from engine.reports.documents.memory_worth import memory_document
     from tui.memory_worth_text import lines
 

@@ -15,8 +15,10 @@ import click
 from engine.app.demo_history import LAST, begin
 from engine.app.desk_journal import DeskJournal
 from engine.domain.order_id import YOU
+from engine.domain.run import RunTrigger
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, PaperdeskError, TryAgainLater, UsageError
+from engine.messages.events import Noticed, RunFinished, StepStarted
 from engine.reports import amounts
 from engine.reports.documents.row_json import cutoff_words
 from engine.reports.documents.session import raise_frozen, session_document
@@ -88,7 +90,6 @@ def _run(
 
     from engine.app.desk_context import Finished
     from engine.app.notification import run_and_notify
-    from engine.domain.run import RunTrigger
 
     services = replace(services, trigger=RunTrigger.TERMINAL if _in_terminal() else RunTrigger.CRON)
     done = asyncio.run(run_and_notify(services, requested, publish=on_event(), journal=journal, due=due, only=only))
@@ -102,8 +103,6 @@ def _in_terminal() -> bool:
 def on_event() -> Callable[[Event], None]:
     """Print to standard error what a person should know, and on a terminal the step at work, on a line that the next
     one replaces."""
-    from engine.messages.events import Noticed, RunFinished, StepStarted
-
     clear = "\r\x1b[K" if sys.stderr.isatty() else ""
 
     def publish(event: Event) -> None:

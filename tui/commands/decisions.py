@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.order_id import YOU
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import of_all
+from tui.plain_text import of_all, table, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
@@ -108,7 +109,6 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_j
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
     from engine.reports import amounts
     from engine.reports.settings_text import changed_text
-    from tui.plain_text import table, wrapped
     from tui.run_text import first_line, opinions_line, reason_words
 
     console, shown = standard_output(), document["decisions"]
@@ -177,9 +177,7 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
 
 
 def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    from engine.domain.order_id import YOU
     from engine.reports import amounts
-    from tui.plain_text import table, wrapped
     from tui.run_text import order_words
 
     rows = []

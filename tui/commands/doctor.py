@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine import places
+from engine.errors import ConfigError, PaperdeskError
 from tui.commands.options import json_option
 from tui.console import plain_characters, show_document, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import facts, one_line, table, wrapped
 
 if TYPE_CHECKING:
     from engine.config import Config, Loaded
@@ -78,10 +81,8 @@ def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
 
 def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:
     """Every finding, in reading order."""
-    from engine import places
     from engine.app.doctor import configuration_findings, desk_findings
     from engine.config import Config, Loaded
-    from engine.errors import PaperdeskError
     from engine.reports.documents.set_up import FAIL, Finding
 
     try:
@@ -116,7 +117,6 @@ def _terminal_findings() -> Iterator[Finding]:
 
 def _app_findings(loaded: Loaded) -> Iterator[Finding]:
     """Colours and keys of the app, and where they are set."""
-    from engine.errors import ConfigError
     from engine.reports.documents.set_up import FAIL, OK, Finding
     from tui.app_settings import app_settings
 
@@ -135,7 +135,6 @@ def _app_findings(loaded: Loaded) -> Iterator[Finding]:
 
 def _doctor_lines(findings: Sequence[Finding]) -> Iterator[str]:
     from engine.reports.documents.set_up import FAIL
-    from tui.plain_text import one_line, wrapped
 
     console, area = standard_output(), ""
     widest = min(24, max(len(finding.name) for finding in findings))
@@ -157,7 +156,6 @@ def _model_lines(
     document: Mapping[str, Any], config: Config, agents: Sequence[AgentModel], probed: Probed | None
 ) -> Iterator[str]:
     from engine.reports.documents.set_up import probe_text
-    from tui.plain_text import facts, table
 
     console = standard_output()
     yield console.bold("Who answers whom") + console.dim(f"   recorded answers: {config.models.replay}")

@@ -12,6 +12,7 @@ import click
 from tui.commands.options import json_option
 from tui.console import show, show_json, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import one_line, wrapped
 
 if TYPE_CHECKING:
     from engine.app.drill.practice import DrillParts
@@ -86,7 +87,6 @@ def _parts() -> DrillParts:
 def _on_result(count: int | None, as_json: bool) -> Callable[[RowResult, int], None]:
     """Print each row once it is tried; with JSON only on a terminal's error output, on one line."""
     from engine.reports.documents.drill import codes_text
-    from tui.plain_text import one_line, wrapped
 
     console = standard_output()
 

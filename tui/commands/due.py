@@ -8,6 +8,8 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from engine import places
+from engine.app.demo_history import is_demo
+from engine.errors import PaperdeskError
 
 if TYPE_CHECKING:
     from engine.ports import Calendar
@@ -19,8 +21,6 @@ def clock_time(services: Services | None) -> datetime | None:
     """The time (UTC) of the clock that a desk goes by, this machine's, the broker's, or of a demo desk the end of its
     session; None where that is not quickly known. Without services it is the desk of a program without a configuration.
     Raises ConfigError, CredentialsRefused, and what JournalReader raises."""
-    from engine.app.demo_history import is_demo
-
     if services is not None and not is_demo(services):
         from engine.clock import LiveClock
 
@@ -42,7 +42,6 @@ def operator_time(invocation: Invocation) -> datetime:
     machine's, also where the desk's cannot be read: a kill switch waits for nothing."""
     from engine.app.demo_time import by_desk_time
     from engine.clock import LiveClock
-    from engine.errors import PaperdeskError
 
     with suppress(PaperdeskError):
         return by_desk_time(invocation.services()).clock.now()

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.text import first_few
+from engine.errors import Interrupted, MalformedData
 from tui.commands.options import DAY, json_option, key_values, listed
 from tui.console import show, show_document
+from tui.interruption import interruptible
 from tui.invocation import Invocation, desk_options
 
 if TYPE_CHECKING:
@@ -74,10 +76,8 @@ def fetch_command(
       paperdesk fetch macro --data DIR
     """
     from engine.app.market_data import fetch
-    from engine.errors import Interrupted, MalformedData
     from engine.reports.documents.files import fetched_document
     from engine.services import FetchOptions
-    from tui.interruption import interruptible
 
     services = invocation.services()
     to = _folder(services, folder, "fetch")

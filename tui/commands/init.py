@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from engine import places
 from engine.errors import ConfigError, PaperdeskError
 from engine.keys import write_private
 from tui.console import show
@@ -42,8 +43,6 @@ def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
       paperdesk init
       paperdesk init --yes --config ./desk.toml
     """
-    from engine import places
-
     file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
     if file.exists() and not force:
         raise ConfigError(f"{file} is there already: edit it, or give --force to write it anew")

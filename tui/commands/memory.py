@@ -12,6 +12,7 @@ import click
 from engine.domain.text import counted
 from engine.errors import MissingData
 from engine.reports import amounts
+from tui.commands.due import operator_time
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
 from tui.commands.report import write_file
 from tui.console import show_document, standard_output
@@ -137,7 +138,6 @@ def _check(
 def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_json: bool) -> None:
     from engine.app.memory_control import change_memory
     from engine.messages.commands import MemoryChange
-    from tui.commands.due import operator_time
 
     invocation.refuse_run()
     invocation.begun_desk()
@@ -148,7 +148,6 @@ def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_js
 
 def _accept(invocation: Invocation, as_json: bool) -> None:
     from engine.app.memory_control import accept_memory
-    from tui.commands.due import operator_time
 
     invocation.refuse_run()
     document = accept_memory(invocation.services(), operator_time(invocation))
@@ -178,7 +177,6 @@ def _list(invocation: Invocation, chosen: MemoryFilter, first: int, as_json: boo
     from contextlib import nullcontext
 
     from engine.reports.documents.memory import list_document
-    from tui.commands.due import operator_time
 
     selected, today = _selected(invocation), operator_time(invocation).date()
     stored = selected.stored

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engine.app.desk_journal import DeskJournal
 from engine.domain.run import RunTrigger
 from engine.errors import PaperdeskError
 from engine.reports.documents.session import session_document
@@ -60,7 +61,6 @@ def next_command(invocation: Invocation, count: int, as_json: bool) -> None:
 
 def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
     from engine.app.desk_context import Finished
-    from engine.app.desk_journal import DeskJournal
     from engine.app.next_session import run_next
 
     done = asyncio.run(run_next(services, daily.on_event()))

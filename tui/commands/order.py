@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.domain.market import parse_symbol
+from engine.domain.order import OrderSize, OrderState, Side
 from engine.errors import NO
 from tui.commands.options import AMOUNT, json_option
 from tui.console import show, show_document, standard_output
@@ -65,8 +67,6 @@ def order_command(
     if not yes and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: say --yes")
     from engine.app.controls import controlled_journal
-    from engine.domain.market import parse_symbol
-    from engine.domain.order import OrderSize, Side
     from engine.messages.commands import PlaceOrder
 
     invocation.refuse_run()
@@ -95,7 +95,6 @@ def _agreed(services: Services, wanted: PlaceOrder) -> bool:
 
 def _place(services: Services, wanted: PlaceOrder, as_json: bool) -> int:
     from engine.app.own_orders import place_order
-    from engine.domain.order import OrderState
     from engine.reports.documents.own_order import ticket_document
 
     ticket = asyncio.run(place_order(services, wanted))

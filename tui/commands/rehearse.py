@@ -11,7 +11,9 @@ import click
 
 from tui.commands.options import json_option
 from tui.console import show_document, standard_output
+from tui.interruption import interruptible
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import facts, table
 
 _FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstentions", "max_abstentions"))
 
@@ -37,7 +39,6 @@ def rehearse_command(invocation: Invocation, folder: str | None, yes: bool, as_j
     from engine.app.rehearsal.rehearse import planned_rehearsal, rehearsal_forecast, run_rehearsal
     from engine.app.spending import within_day
     from tui.agreement import agreed_to, wiped
-    from tui.interruption import interruptible
 
     services = invocation.services()
     data = services.data if folder is None else replace(services.data, folder=folder)
@@ -58,8 +59,6 @@ def rehearse_command(invocation: Invocation, folder: str | None, yes: bool, as_j
 
 
 def _lines(certificate: Mapping[str, Any]) -> Iterator[str]:
-    from tui.plain_text import facts, table
-
     console = standard_output()
     verdict = "passed" if certificate["passed"] else "not passed"
     yield console.bold(f"Rehearsal of {certificate['preset']} for the desk {certificate['desk']}: {verdict}")

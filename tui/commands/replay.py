@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine import places
 from engine.domain.text import counted
 from tui.commands.options import DAY, json_option
 from tui.console import show_document
@@ -57,7 +58,6 @@ def replay_command(invocation: Invocation, action: str, file: Path | None, befor
 
 
 def _show_stats(services: Services, as_json: bool) -> None:
-    from engine import places
     from engine.app.replay import answers_by_model
     from engine.reports.documents.files import recorded_document
 

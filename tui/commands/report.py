@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine import places
+from engine.errors import DataError
 from tui.commands.options import Parsed
+from tui.console import standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,15 +131,11 @@ def _format(chosen: str | None, as_json: bool, table: str | None, target: Path |
 
 def _is_of_the_desk(run: str | None) -> bool:
     """True for the name of a desk's run: there is no backtest of that name."""
-    from engine import places
-
     return run is not None and run.startswith(("daily-", "session-")) and not places.run_journal(run).is_file()
 
 
 def _is_of_an_arena(run: str | None) -> bool:
     """True for the name of an arena's run: there is no backtest of that name."""
-    from engine import places
-
     return run is not None and not places.run_journal(run).is_file() and places.arena_file(run).is_file()
 
 
@@ -145,7 +145,6 @@ def _arena(run: str, chosen: str | None, target: Path | None) -> str:
     from engine.reports.arena_report import arena_html
     from engine.reports.documents.backtest import as_text
     from tui.arena_text import arena_lines
-    from tui.plain_text import printable
 
     document = load_document(run)
     repeats = "repeats" in document
@@ -173,7 +172,6 @@ def _desk_page(invocation: Invocation, records: Records, run: str) -> str:
     """The page of a desk up to the session of a run."""
     from engine.reports.documents.desk_performance import desk_performance
     from engine.reports.html import html
-    from tui.plain_text import printable
 
     config = invocation.load().config
     risk_free, exchanges = config.metrics.risk_free, config.exchanges
@@ -186,7 +184,6 @@ def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None
         from engine.reports.documents.backtest import as_text
 
         return as_text(document) + "\n"
-    from tui.plain_text import printable
 
     if chosen == "html":
         from engine.reports.html import html
@@ -196,15 +193,12 @@ def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None
         from engine.reports.csv_tables import csv_table
 
         return printable(csv_table(document, table or "equity"))
-    from engine import places
     from tui.backtest_text import summary_text
-    from tui.console import standard_output
 
     return summary_text(document, str(places.run_journal(document["run"])), standard_output())
 
 
 def _write_tables(document: Mapping[str, Any], folder: Path) -> None:
-    from engine.errors import DataError
     from engine.reports.csv_tables import TABLES
 
     try:
@@ -216,8 +210,6 @@ def _write_tables(document: Mapping[str, Any], folder: Path) -> None:
 
 
 def write_file(target: Path, text: str) -> None:
-    from engine.errors import DataError
-
     try:
         # Half of a surrogate pair, which models do answer with, has no place in UTF-8.
         target.write_bytes(text.encode("utf-8", "replace"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.errors import MalformedData
 from tui.commands.options import json_option, lines_shown
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
@@ -98,7 +99,6 @@ def _check_options(action: str, ids: Sequence[str], given: Mapping[str, Any]) ->
 
 
 def _list(runs: Sequence[StoredRun], limit: int, as_json: bool) -> None:
-    from engine.errors import MalformedData
     from engine.reports.documents.runs import runs_document
     from tui.runs_text import list_lines
 

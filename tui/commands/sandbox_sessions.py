@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from engine.app.desk_journal import DeskJournal
 from engine.errors import ConfigError, DeskHalted, MissingData
 from engine.reports import amounts
+from engine.reports.documents.account import books_document
 from tui.commands.daily import NOTHING_TO_DO
 from tui.console import show, show_json, standard_output
 from tui.invocation import Invocation
@@ -30,8 +32,6 @@ _LINE = "{:<10}  {:<19}  {:>6}  {:>5}  {:>11}  {:>11}  {:>6}"
 
 def refuse_simulated(desk: str) -> None:
     """Raise ConfigError for a desk with books of the simulated market: an account needs a desk of its own."""
-    from engine.app.desk_journal import DeskJournal
-
     with DeskJournal(desk) as journal:
         reader = journal.reader
         simulated = reader is not None and reader.account() is None and bool(reader.equity())
@@ -110,7 +110,6 @@ def _run(invocation: Invocation) -> dict[str, Any]:
 
 def _compared(invocation: Invocation, document: Mapping[str, Any]) -> Mapping[str, Any]:
     from engine.app.reconciliation import reconcile
-    from engine.reports.documents.account import books_document
 
     return {**document, "books": books_document(asyncio.run(reconcile(invocation.services())).report)}
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.text import counted
+from engine.errors import PaperdeskError
 from tui.commands.options import at_option, json_option
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
@@ -116,7 +117,6 @@ class Circumstances:
 
 def _circumstances(invocation: Invocation) -> Circumstances:
     from engine.app.demo_history import is_demo
-    from engine.errors import PaperdeskError
     from tui.commands.due import clock_time, desk_symbols, due_session, quick_calendar
 
     services = invocation.services() if invocation.configured else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engine.errors import Interrupted
 from tui.commands.options import DAY, json_option, key_values, symbol_list
 from tui.console import show_document
 from tui.invocation import Invocation, desk_options
@@ -64,7 +65,6 @@ def tune_command(
     """
     from engine.app.parameter_search import search_parameters
     from engine.domain.run import DataSpec, RunSpec
-    from engine.errors import Interrupted
     from engine.reports.documents.research import tune_document
 
     services = invocation.services()

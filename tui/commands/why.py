@@ -17,6 +17,7 @@ from engine.errors import DataError, MissingData
 from tui.commands.options import DAY, json_option, listed
 from tui.console import Console, show_document, standard_output
 from tui.invocation import Invocation, desk_options
+from tui.plain_text import facts, table, wrapped
 
 if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
@@ -260,7 +261,6 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
 
 
 def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
-    from tui.plain_text import facts, table, wrapped
     from tui.run_text import decided_by
 
     width = min(console.width, _WIDEST)

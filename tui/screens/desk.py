@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from engine.domain.market import CORRECT_SYMBOLS
 from engine.errors import PaperdeskError
 from tui import book_curves
 from tui.chart_data import NO_CHART
@@ -250,8 +251,6 @@ class DeskScreen(OrderActions):
         try:
             brought = await self.desk_app.bridge.readings.bring(symbols, now)
         except (PaperdeskError, OSError) as error:
-            from engine.domain.market import CORRECT_SYMBOLS
-
             brought = True  # the others were
             text = str(error).replace(CORRECT_SYMBOLS, "")
             if text != self._unbrought:  # once, however often it is tried

@@ -18,7 +18,8 @@ from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
-from engine.reports.documents.operations import DeskRun, Operations, is_decided
+from engine.reports.documents.operations import DeskRun, Operations, is_decided, operations_of
+from engine.reports.documents.trail import latest_of_run
 from tui.desk_changes import log_of
 from tui.keys import OPS, bindings
 from tui.market_reading import last_to_decide
@@ -123,8 +124,6 @@ class OpsScreen(FramedScreen):
 
     def action_why(self) -> None:
         """Open the trail of the latest decision of the run under the cursor."""
-        from engine.reports.documents.trail import latest_of_run
-
         if run := self.query_one("#runs", Table).cursor_key:
             self.open_trail(partial(latest_of_run, run=run))
         else:
@@ -160,8 +159,6 @@ class OpsScreen(FramedScreen):
 
     @newest_reading
     async def _read(self, view: Snapshot, now: datetime) -> None:
-        from engine.reports.documents.operations import operations_of
-
         try:
             found = await asyncio.to_thread(view.sources[0].read, lambda records: operations_of(records, now))
         except PaperdeskError as error:
