@@ -20,19 +20,18 @@ HEAVY = (
 )
 
 
-ENGINE_BEFORE_FIRST_PAINT = {
+ENGINE_BEFORE_FIRST_PAINT = (
+    "engine.domain.",
+    "engine.messages.",
     "engine.errors",
     "engine.places",
     "engine.program_files",
-    "engine.domain.delivery",
-    "engine.domain.order_id",
-    "engine.domain.printable",
-    "engine.domain.text",
-    "engine.domain.trading_mode",
-    "engine.messages.answer_text",
+    "engine.reports.amounts",
     "engine.reports.documents.control_state",
-}
-"""Modules of the engine that the first screen needs; the app imports all others once it is painted."""
+    "engine.reports.table",
+)
+"""How modules of the engine begin that the first screen needs: values, and tables of them. The app imports all others
+once it is painted."""
 
 
 def test_importing_the_app_and_its_first_screen_loads_nothing_heavy() -> None:
@@ -43,5 +42,5 @@ def test_importing_the_app_and_its_first_screen_loads_nothing_heavy() -> None:
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     own = {name for name in loaded if name.startswith(("engine.", "connectors.", "memory."))}
     packages = {name.rpartition(".")[0] for name in own}
-    assert own - packages == ENGINE_BEFORE_FIRST_PAINT
+    assert [name for name in sorted(own - packages) if not name.startswith(ENGINE_BEFORE_FIRST_PAINT)] == []
     assert not loaded & {"tui.bridge", "tui.announcement", "tui.symbol_chart"}
