@@ -9,19 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date
 from functools import cache
-from typing import Any, Generic, Literal
+from typing import Any, Generic
 
 from pydantic import ValidationError
 
 from engine.agents.agent import A, Agent, Answer, V, View
 from engine.agents.rendering import Question, prompt_version, render, render_complaint
 from engine.agents.text import one_line, plain
-from engine.domain.chart import ChartSpec
-from engine.domain.decision import LEANING
+from engine.domain.decision import LEANING, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
     NO_OPTIONS,
     AnswerOptions,
+    AnswerRecord,
     FailureKind,
     Message,
     ModelRequest,
@@ -70,39 +70,6 @@ class QuestionKey:
     session: date
     owner: str
     sample: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRecord:
-    """One call of a model with its request, its result and the outcome.
-
-    key: key of the question.
-    attempt: number of the call, from 1.
-    prompt_hash: SHA-256 of system part and messages.
-    prompt_version: of the agent's prompt.
-    system, messages: the request's texts.
-    charts: charts of the question.
-    seen: False where the model reads figures as text in place of charts.
-    view_summary: the view in a few words.
-    result: the model's result.
-    outcome: `sent back` is a first bad answer, `abstained` a last one.
-    reason: complaint about the answer, empty where it was taken.
-    answer: the checked answer as plain JSON.
-    """
-
-    key: QuestionKey
-    attempt: int
-    prompt_hash: str
-    prompt_version: str
-    system: str
-    messages: tuple[Message, ...]
-    charts: tuple[ChartSpec, ...]
-    seen: bool
-    view_summary: str
-    result: ModelResult
-    outcome: Literal["answered", "sent back", "abstained"]
-    reason: str = ""
-    answer: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +155,13 @@ class Asker:
             if checked is not None and attempt == 1 and (missing := checked.missing(view)):
                 checked, complaint = None, f"incomplete: {plain(missing, 300)}"
             retry = checked is None and attempt == 1 and _may_be_repaired(result)
-            outcome: Literal["answered", "sent back", "abstained"]
             outcome = "answered" if checked is not None else "sent back" if retry else "abstained"
             self.on_answer(
                 AnswerRecord(
-                    key=key,
+                    key=DecisionKey("", key.session, 0, key.symbol, key.owner),
+                    agent=key.agent,
+                    step=key.step,
+                    sample=key.sample,
                     attempt=attempt,
                     prompt_hash=prompt_hash(question.system, messages),
                     prompt_version=prompt_version(agent.prompt, answer),
@@ -200,7 +169,7 @@ class Asker:
                     messages=messages,
                     charts=question.charts,
                     seen=question.seen,
-                    view_summary=view.summary(),
+                    view=view.summary(),
                     result=result,
                     outcome=outcome,
                     reason=complaint,

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from engine.agents.ask import AnswerRecord, QuestionKey
+from engine.agents.ask import QuestionKey
 from engine.app.memory import keep_run_memory, run_memory
 from engine.app.model_notes import known_of
 from engine.app.models import ModelSet, OnUnanswered
@@ -17,7 +17,7 @@ from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.domain.decision import Decision
-from engine.domain.model_call import UnansweredCall
+from engine.domain.model_call import AnswerRecord, UnansweredCall
 from engine.domain.model_spec import ReplayMode, replays
 from engine.domain.run import Result, RunSpec
 from engine.errors import TryAgainLater
@@ -147,7 +147,7 @@ async def play(run: AgentRun, journal: JournalWriter | None = None) -> Result:
     def count(answer: AnswerRecord) -> None:
         meter.count(answer)
         guard.answered(answer)
-        prompts.setdefault(answer.key.agent, set()).add(answer.prompt_version)
+        prompts.setdefault(answer.agent, set()).add(answer.prompt_version)
 
     guard = guard_of(run.services, spec.model)
 

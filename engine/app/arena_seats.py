@@ -10,7 +10,7 @@ from functools import partial
 from random import Random
 from zlib import crc32
 
-from engine.agents.ask import DEFAULT, AnswerRecord, Asker, agent_of
+from engine.agents.ask import DEFAULT, Asker, agent_of
 from engine.app.arena_record import REHEARSED, ArenaSpec
 from engine.app.briefings import desk_preset
 from engine.app.memory import run_memory
@@ -25,6 +25,7 @@ from engine.arena.seating import PERSONA, AgentSeat, seat_strategy
 from engine.arena.strategy_seat import StrategyDecider
 from engine.arena.traders import RULES
 from engine.cycle.cycle import Cycle
+from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
 from engine.market.trading_hours import AroundTheClock
 from engine.ports import LanguageModel
@@ -129,7 +130,7 @@ class Seats:
         def heard(record: AnswerRecord) -> None:
             answers.append(record)
             if record.outcome == "abstained":
-                abstained[record.key.agent] += 1
+                abstained[record.agent] += 1
             self._heard(record, preset.decider.name)
 
         asker = Asker(

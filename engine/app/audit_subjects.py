@@ -10,7 +10,6 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from engine.agents.ask import AnswerRecord
 from engine.app.agent_run import AgentRun
 from engine.app.memory import run_memory
 from engine.app.models import build_models
@@ -21,7 +20,7 @@ from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import PriceBasis
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.run import RunSpec, Stretch
 from engine.errors import PaperdeskError
 from engine.lab.audit import Leg, Subject, Trace, venue
@@ -198,7 +197,7 @@ def _trace(decisions: Sequence[Decision], records: Sequence[AnswerRecord]) -> Tr
     asked: dict[tuple[date, Symbol, str], list[tuple[Any, ...]]] = {}
     for record in records:
         about = record.key
-        call = (about.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
+        call = (record.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
         asked.setdefault((about.session, about.symbol, about.owner), []).append(call)
     keys = {(d.key.session, d.key.symbol, d.key.owner): d for d in decisions}
     return {key: (decision, tuple(asked.get(key, ()))) for key, decision in keys.items()}
@@ -206,9 +205,7 @@ def _trace(decisions: Sequence[Decision], records: Sequence[AnswerRecord]) -> Tr
 
 def _text(record: AnswerRecord) -> str:
     answer = json.dumps(record.answer, ensure_ascii=False, default=str)
-    return "\n".join(
-        (record.system, *(m.text for m in record.messages), record.view_summary, answer, record.result.text)
-    )
+    return "\n".join((record.system, *(m.text for m in record.messages), record.view, answer, record.result.text))
 
 
 MARKS = ("hindsight", "unknown on the day")
@@ -244,7 +241,7 @@ class TrainedTexts:
         # A second attempt shows the answer to the first, which may tell of what followed in any words.
         of_session = (one for one in self.records if one.key.session == session and one.attempt == 1)
         return {
-            (one.key.agent, one.key.symbol, one.key.owner, one.key.step): [
+            (one.agent, one.key.symbol, one.key.owner, one.step): [
                 line for text in (one.system, *(message.text for message in one.messages)) for line in text.splitlines()
             ]
             for one in of_session

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engine.agents.ask import AnswerRecord
 from engine.app.briefings import recorded_briefing
 from engine.app.memory import memory_errors, remembers, run_memory
 from engine.app.models import ModelSet, build_models
@@ -17,15 +16,15 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult
 from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
 from engine.errors import MissingData, UsageError
-from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, RunEntry, Trail
+from engine.journal.entries import OrderEntry, Recalled, RunEntry, Trail
 from engine.journal.reader import JournalReader
 from engine.lab.decision_changes import Changes
 from engine.lab.recorded_turn import RecordedModel, RecordedTurn, decide_again
 from engine.preset import Preset, briefed, load_preset
 from engine.services import Services
-from engine.session.recorder import answer_entry
 from memory.recall import LayeredMemory
 
 
@@ -35,7 +34,7 @@ class DecidedAgain:
 
     recorded: RecordedTurn
     result: CycleResult
-    answers: tuple[AnswerEntry, ...]
+    answers: tuple[AnswerRecord, ...]
     notes: tuple[str, ...]
 
     def trails(self, symbol: Symbol) -> list[Trail]:
@@ -76,7 +75,7 @@ class Decider:
     services: Services
     preset: Preset
     models: ModelSet
-    answers: tuple[AnswerEntry, ...] = ()
+    answers: tuple[AnswerRecord, ...] = ()
     watch: Callable[[TradingMemory], TradingMemory] = lambda memory: memory
 
     async def decide(self, recorded: RecordedTurn, symbol: Symbol | None) -> DecidedAgain:
@@ -87,7 +86,7 @@ class Decider:
         with self._memory(recorded) as (memory, notes):
             cycle = Cycle(self.preset, asker, recorded.inputs.market.calendars, memory=memory)
             result = await decide_again(recorded, cycle, symbol=symbol)
-        answers = tuple(answer_entry(record, run.id, recorded.cycle, recorded.now) for record in records)
+        answers = tuple(record.kept(run.id, recorded.cycle, recorded.now) for record in records)
         return DecidedAgain(recorded, result, answers, notes)
 
     @contextmanager
@@ -131,7 +130,7 @@ def decider_of(
     return Decider(services=services, preset=preset, models=models, answers=answers if changes.model is None else ())
 
 
-def answers_of(trails: Iterable[Trail]) -> tuple[AnswerEntry, ...]:
+def answers_of(trails: Iterable[Trail]) -> tuple[AnswerRecord, ...]:
     """All answers that led to some decisions."""
     return tuple(answer for one in trails for answer in one.answers)
 

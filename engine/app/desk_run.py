@@ -10,7 +10,7 @@ from typing import Any
 
 from engine import places
 from engine.account.disagreement import BooksDisagree, EntryAwaited
-from engine.agents.ask import AnswerRecord, QuestionKey
+from engine.agents.ask import QuestionKey
 from engine.app.briefings import configured_briefing, keep_briefing
 from engine.app.desk_context import DeskContext
 from engine.app.desk_market import DeskMarket, desk_market, load_market, refuse_frozen
@@ -24,7 +24,7 @@ from engine.app.rehearsal.certificate import check_rehearsed
 from engine.app.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.market import is_crypto
-from engine.domain.model_call import UnansweredCall
+from engine.domain.model_call import AnswerRecord, UnansweredCall
 from engine.domain.order_id import DAILY
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
@@ -41,7 +41,6 @@ from engine.reports.documents import row_json
 from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
-from engine.session.recorder import answer_entry
 from engine.session.run import run_after_close, run_within
 from memory.lancedb_store import load_library
 
@@ -222,7 +221,7 @@ class _Run:
             self.meter.add_vectors(before.model.agents[VECTORS])
 
     def _count(self, answer: AnswerRecord) -> None:
-        if self.traded.journal.answer(answer_entry(answer, self.run, self.number, self.context.clock.now())):
+        if self.traded.journal.answer(answer.kept(self.run, self.number, self.context.clock.now())):
             self.meter.count(answer)
 
     def _fail(self, error: PaperdeskError) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.agents.agent import Agent, Reads
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey, agent_of, for_owner
+from engine.agents.ask import Asker, QuestionKey, agent_of, for_owner
 from engine.agents.registry import waits_for
 from engine.app.preflight import Preflight
 from engine.app.recorded_run import RecordedRun, recorded_backtest
@@ -16,6 +16,7 @@ from engine.app.shared_answers import Unseeing, without_repeats
 from engine.config import Config
 from engine.domain.model_call import (
     NO_OPTIONS,
+    AnswerRecord,
     Capabilities,
     UnansweredCall,
 )

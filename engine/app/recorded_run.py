@@ -10,9 +10,8 @@ from decimal import Decimal
 from engine import places
 from engine.agents.ask import agent_of
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelRequest, ModelResult, prompt_hash
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult, prompt_hash
 from engine.errors import MissingData, UsageError
-from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
@@ -23,7 +22,7 @@ OpenModel = Callable[[str], LanguageModel]
 """Opener of a model by its spec."""
 
 
-def answers_by_question(answers: Iterable[AnswerEntry]) -> Mapping[Question, ModelResult]:
+def answers_by_question(answers: Iterable[AnswerRecord]) -> Mapping[Question, ModelResult]:
     """The results of a run's calls by their question."""
     return {_answered(answer): answer.result for answer in answers}
 
@@ -34,7 +33,7 @@ def question_of(request: ModelRequest) -> Question:
     return request.purpose, request.symbol, request.session, request.owner, request.sample, prompt
 
 
-def _answered(answer: AnswerEntry) -> Question:
+def _answered(answer: AnswerRecord) -> Question:
     key = answer.key
     return answer.agent, key.symbol, key.session, key.owner, answer.sample, answer.prompt_hash
 
@@ -48,7 +47,7 @@ class RecordedRun:
     models: Mapping[str, tuple[str, ...]]
 
     @classmethod
-    def of(cls, reader: JournalReader, run: str, answers: Iterable[AnswerEntry]) -> RecordedRun:
+    def of(cls, reader: JournalReader, run: str, answers: Iterable[AnswerRecord]) -> RecordedRun:
         """A run of a journal with those of its answers that are asked for again."""
         models: dict[str, tuple[str, ...]] = {}
         for call in reader.calls(run):

@@ -18,10 +18,10 @@ from engine import places
 from engine.app.lock import one_process
 from engine.app.model_notes import label_after
 from engine.app.recorded_run import Question, answers_by_question, question_of
-from engine.domain.model_call import FailureKind, ModelRequest, ModelResult, UnansweredCall
+from engine.domain.model_call import AnswerRecord, FailureKind, ModelRequest, ModelResult, UnansweredCall
 from engine.domain.run import RunOutcome, RunSpec
 from engine.errors import TryAgainLater, UsageError
-from engine.journal.entries import AnswerEntry, RunEntry, UnansweredEntry
+from engine.journal.entries import RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import LanguageModel
@@ -98,8 +98,9 @@ def _undecided(reader: JournalReader, run: str) -> set[date]:
     return set(takewhile(lambda session: not decided[session], sorted(decided, reverse=True)))
 
 
-def _unanswered(entry: AnswerEntry) -> UnansweredEntry:
+def _unanswered(entry: AnswerRecord) -> UnansweredEntry:
     """An answer that is asked for anew: it stays paid."""
+    assert entry.time is not None  # it was kept
     result = entry.result
     call = UnansweredCall(
         model=result.model,

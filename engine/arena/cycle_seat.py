@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from engine.agents.ask import AnswerRecord
 from engine.arena.public_data import PublicData, session_of
 from engine.arena.seat_account import SeatAccount
 from engine.arena.targets import SeatAnswer, SeatDecision
@@ -14,6 +13,7 @@ from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.decision import DESK, Decision
+from engine.domain.model_call import AnswerRecord
 from engine.domain.order import Side
 from engine.market.trading_hours import FIRST_SESSION, decision_time
 from engine.messages.answer_text import answer_text
@@ -99,4 +99,4 @@ def _answers(made: Decision, answers: Sequence[AnswerRecord]) -> Iterator[SeatAn
         key = one.key
         if key.symbol == made.key.symbol and made.key.owner in (key.owner, DESK) and one.outcome != "sent back":
             text = one.reason if one.answer is None else answer_text(one.answer)
-            yield SeatAnswer(key.step, key.owner, text)
+            yield SeatAnswer(one.step, key.owner, text)

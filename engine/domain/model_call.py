@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from engine.domain.chart import ChartSpec
+from engine.domain.decision import DecisionKey
 
 Rule = Callable[[Any], Mapping[str, Any]] | str
 """A function of a view that answers without a model, or `MODULE:FUNCTION` for one that is imported when it is used."""
@@ -193,6 +194,48 @@ class ModelResult:
     cached: bool = False
     notes: tuple[str, ...] = field(default=())
     failed: tuple[UnansweredCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRecord:
+    """One call of a model, whole: the question, the answer, and the use that was made of it.
+
+    key: its `owner` is the one whose agent asked; run and cycle are empty before a run keeps it.
+    agent: its name in the registry.
+    step: the question's name in events, as the performance reflection has two; empty once it is kept.
+    attempt: counts from 1; a bad answer is sent back once.
+    prompt_hash: SHA-256 of system part and messages.
+    prompt_version: of the agent's prompt, empty where it is not recorded.
+    charts: those of the question; `seen` is False where the model read their figures as text instead.
+    view: the view in a few words.
+    outcome: `answered`, `sent back` (a first bad answer) or `abstained` (a last one).
+    reason: why an answer was not taken.
+    answer: the checked answer as plain JSON, None where there is none.
+    sample: tells repeats of one question apart.
+    time: when it was kept, UTC; None before.
+    """
+
+    key: DecisionKey
+    agent: str
+    attempt: int
+    prompt_hash: str
+    system: str
+    messages: tuple[Message, ...]
+    result: ModelResult
+    outcome: str
+    reason: str = ""
+    answer: Mapping[str, Any] | None = None
+    charts: tuple[ChartSpec, ...] = ()
+    seen: bool = True
+    sample: int = 0
+    view: str = ""
+    prompt_version: str = ""
+    step: str = ""
+    time: datetime | None = None
+
+    def kept(self, run: str, cycle: int, time: datetime) -> AnswerRecord:
+        """The record as a cycle of a run keeps it."""
+        return replace(self, key=replace(self.key, run=run, cycle=cycle), time=time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from typing import Any
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import DecisionKey
 from engine.domain.json_text import from_json, to_json
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult
+from engine.domain.model_call import AnswerRecord, FailureKind, Message, ModelFailure, ModelResult
 from engine.journal.database import reading
-from engine.journal.entries import AnswerEntry, StatedAnswer
+from engine.journal.entries import StatedAnswer
 from engine.journal.rows import Row, row_of, stored, value_of
 from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
@@ -24,7 +24,7 @@ CHART_DIGITS = 32
 """Digits of its fingerprint that name a chart."""
 
 
-def charts_in(entry: AnswerEntry) -> dict[str, ChartSpec]:
+def charts_in(entry: AnswerRecord) -> dict[str, ChartSpec]:
     """Every chart of an answer by its name, those of its question first."""
     shown = (*entry.charts, *(chart for message in entry.messages for chart in message.charts))
     return {_name(chart): chart for chart in shown}
@@ -36,11 +36,11 @@ def chart_of(row: Mapping[str, Any]) -> ChartSpec:
         return from_json(ChartSpec, row["json"])
 
 
-def answer_row(entry: AnswerEntry, system: str) -> Row:
+def answer_row(entry: AnswerRecord, system: str) -> Row:
     """An answer as a row that names its system prompt by hash and its charts by fingerprint."""
     result, failure = entry.result, entry.result.failure
     raw, text = stored(result.answer), stored(result.text)
-    of_entry = row_of(entry, "result", "answer", "messages", "charts")
+    of_entry = row_of(entry, "result", "answer", "messages", "charts", "step")
     return (
         of_entry
         | row_of(result, "answer", "failed")
@@ -57,7 +57,7 @@ def answer_row(entry: AnswerEntry, system: str) -> Row:
     )
 
 
-def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerEntry:
+def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> AnswerRecord:
     """An answer from its row joined with its system prompt; `chart` gives a chart by its name."""
     with reading(row):
         texts = texts_of(row)
@@ -65,13 +65,14 @@ def answer_of(row: Mapping[str, Any], chart: Callable[[str], ChartSpec]) -> Answ
         shown_first = tuple(map(chart, json.loads(row["charts"])))
         result = _result_of(row, texts)
     return value_of(
-        AnswerEntry,
+        AnswerRecord,
         row,
         system=row["system_text"],
         messages=messages,
         result=result,
         answer=texts["answer"],
         charts=shown_first,
+        step="",
     )
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
+from engine.domain.model_call import AnswerRecord
 from engine.errors import MalformedData
 from engine.journal.answer_rows import answer_of, chart_of, event_of_answer, stated_answer_of
 from engine.journal.database import reading
-from engine.journal.entries import AgentCall, AnswerEntry, CallCost, Recalled, StatedAnswer, UnansweredEntry
+from engine.journal.entries import AgentCall, CallCost, Recalled, StatedAnswer, UnansweredEntry
 from engine.journal.row_reader import RowReader, where
 from engine.journal.rows import row_of, stored, value_of
 from engine.messages.events import AgentAnswered
@@ -65,7 +66,7 @@ class DecisionReader(RowReader):
         narrow = {"run": run, "symbol": symbol, "session >=": first, "session <=": last}
         return self._values(Debate, "debates", narrow)
 
-    def answers(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[AnswerEntry, ...]:
+    def answers(self, key: DecisionKey | None = None, run: str | None = None) -> tuple[AnswerRecord, ...]:
         """Every call of a model for one opinion, or of a run, with its prompts and charts."""
         narrow, values = where({"run": run} if key is None else row_of(key))
         prompts: dict[str, str] = {}

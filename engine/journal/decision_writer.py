@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, Opinion, Outcome
 from engine.domain.json_text import to_json
+from engine.domain.model_call import AnswerRecord
 from engine.domain.recollection import Recollection
 from engine.journal.answer_rows import answer_row, charts_in
-from engine.journal.entries import AnswerEntry, UnansweredEntry
+from engine.journal.entries import UnansweredEntry
 from engine.journal.rows import row_of, stored
 from engine.journal.schema import DECISION_KEY
 from engine.journal.store import RowStore
@@ -19,7 +20,7 @@ from engine.journal.store import RowStore
 class DecisionWriter(RowStore):
     """The tables of answers, opinions, debates, decisions, recollections, inputs and outcomes."""
 
-    def answer(self, entry: AnswerEntry) -> bool:
+    def answer(self, entry: AnswerRecord) -> bool:
         """A model was called; its system prompt and charts are stored once, however often they are used. False where
         the answer is a recorded one that the journal has for the same question: its run was killed, and goes on."""
         if entry.result.cached and entry.result.request_hash and not self._batched:

@@ -8,10 +8,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.domain.chart import ChartSpec
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
-from engine.domain.model_call import PREFLIGHT, Message, ModelResult, UnansweredCall
+from engine.domain.model_call import PREFLIGHT, AnswerRecord, UnansweredCall
 from engine.domain.order import Fill, Order, OrderState
 from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
@@ -80,40 +79,6 @@ class UnansweredEntry:
     time: datetime
     agent: str
     call: UnansweredCall
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerEntry:
-    """One call of a model, whole: the question, the answer, and the use that was made of it.
-
-    key: its `owner` is the one whose agent asked.
-    time: when the answer came, UTC.
-    attempt: counts from 1; a bad answer is sent back once.
-    outcome: `answered`, `sent back` or `abstained`.
-    reason: why an answer was not taken.
-    answer: the checked answer, None where there is none.
-    charts: those of the question; `seen` is False where the model read their figures as text instead.
-    sample: tells repeats of one question apart.
-    view: the view in a few words.
-    prompt_version: of the agent's prompt, empty where it is not recorded.
-    """
-
-    key: DecisionKey
-    time: datetime
-    agent: str
-    attempt: int
-    prompt_hash: str
-    system: str
-    messages: tuple[Message, ...]
-    result: ModelResult
-    outcome: str
-    reason: str = ""
-    answer: Mapping[str, Any] | None = None
-    charts: tuple[ChartSpec, ...] = ()
-    seen: bool = True
-    sample: int = 0
-    view: str = ""
-    prompt_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +195,7 @@ class Trail:
     """
 
     decision: Decision
-    answers: tuple[AnswerEntry, ...]
+    answers: tuple[AnswerRecord, ...]
     orders: tuple[OrderEntry, ...]
     moves: tuple[OrderMove, ...]
     fills: tuple[Fill, ...]

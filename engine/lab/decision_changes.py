@@ -11,9 +11,10 @@ from typing import Any
 
 from engine.domain.decision import Decision
 from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord
 from engine.domain.order import Order
 from engine.domain.order_id import is_own
-from engine.journal.entries import AnswerEntry, Recalled, RunEntry, Trail
+from engine.journal.entries import Recalled, RunEntry, Trail
 
 Field = str | tuple[str, ...]
 """A field as text, or as a line for each of its entries."""
@@ -34,8 +35,8 @@ class AnswerChange:
     `same_question` is True where it read the same text and charts."""
 
     agent: str
-    then: AnswerEntry | None
-    now: AnswerEntry | None
+    then: AnswerRecord | None
+    now: AnswerRecord | None
     fields: tuple[Change, ...] = ()
     same_question: bool = False
 
@@ -174,10 +175,10 @@ def _answers(then: Trail | None, now: Trail | None) -> tuple[AnswerChange, ...]:
     return tuple(changes)
 
 
-def _last_answers(trail: Trail | None) -> dict[tuple[str, str, int], AnswerEntry]:
+def _last_answers(trail: Trail | None) -> dict[tuple[str, str, int], AnswerRecord]:
     """Each agent's final answers, by agent, owner (empty for the one who decides) and number of its questions before:
     some agents are asked twice in a cycle."""
-    found: dict[tuple[str, str, int], AnswerEntry] = {}
+    found: dict[tuple[str, str, int], AnswerRecord] = {}
     count: Counter[tuple[str, str]] = Counter()
     answers, decider = ((), "") if trail is None else (trail.answers, trail.decision.key.owner)
     for entry in answers:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from engine.agents.ask import AnswerRecord, QuestionKey
 from engine.agents.evidence import by_layer
 from engine.cycle.recall import ASKED, KNOWN, Inquiry, MemoryScope, TradingMemory
-from engine.domain.decision import DIRECTIONS, Action, Opinion
+from engine.domain.decision import DIRECTIONS, Action, DecisionKey, Opinion
 from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord
 from engine.domain.recollection import Recollection, RetrievalType
 from engine.domain.run import Stretch
 from engine.ports import Calendar
@@ -146,11 +146,11 @@ class Citations:
     decider: str
     cited: int = 0
     not_held: int = 0
-    _open: list[tuple[QuestionKey, list[str]]] = field(default_factory=list)
+    _open: list[tuple[DecisionKey, list[str]]] = field(default_factory=list)
 
     def note(self, record: AnswerRecord) -> None:
         """Note an answer of the agent that decides, one that was sent back as well."""
-        if record.key.agent == self.decider and record.result.answer is not None:
+        if record.agent == self.decider and record.result.answer is not None:
             self._open.append((record.key, list(_handles(record.result.answer.get("evidence")))))
 
     def settle(self, memory: StudiedMemory | None) -> None:

@@ -16,13 +16,13 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import Symbol
-from engine.domain.model_call import ModelRequest, ModelResult, prompt_hash
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult, prompt_hash
 from engine.domain.order import Order, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint, RunSpec
 from engine.errors import MissingData
 from engine.execution.limits import cost
-from engine.journal.entries import AnswerEntry, RunEntry
+from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.schema import TEST, WARM_UP
 from engine.lab.backtest import windows
@@ -217,7 +217,7 @@ class RecordedModel:
     """A model that gives a run's recorded answers, failures included, where the same model was asked the same, and asks
     the inner one otherwise. Offline rules are asked anew: they cost nothing and answer the same."""
 
-    def __init__(self, inner: LanguageModel, answers: Iterable[AnswerEntry]) -> None:
+    def __init__(self, inner: LanguageModel, answers: Iterable[AnswerRecord]) -> None:
         self.spec, self.label, self.sees = inner.spec, inner.label, inner.sees
         self._inner = inner
         self._recorded: dict[tuple[str, str, str, str], list[ModelResult]] = {}

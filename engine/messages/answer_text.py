@@ -27,7 +27,7 @@ def agent_answered(
     reason: str,
     answer: Mapping[str, Any] | None,
 ) -> AgentAnswered:
-    """The event of one call for the question `step`; `outcome`, `reason` and `answer` are those of an AnswerEntry. An
+    """The event of one call for the question `step`; `outcome`, `reason` and `answer` are those of an AnswerRecord. An
     answer that could not be used follows the reason, after an empty line."""
     unusable = "\n\n".join(part for part in (f"{outcome}: {reason}", result.text) if part)
     return AgentAnswered(

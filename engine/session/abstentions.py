@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.agents.ask import AnswerRecord
+from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
 from engine.errors import TryAgainLater
 
@@ -29,10 +29,10 @@ class AbstentionGuard:
 
     def answered(self, record: AnswerRecord, decides: str = "") -> None:
         """Hear of a call of the session at work; an answer of the agent `decides` is a usable decision."""
-        self._usable = self._usable or (record.outcome == "answered" and record.key.agent == decides)
+        self._usable = self._usable or (record.outcome == "answered" and record.agent == decides)
         if record.outcome != "answered" and record.result.model != ModelKind.OFFLINE:
             self._asked += (record.result.request_hash,)
-            self._reason = f"{record.key.agent}, {record.result.model}: {record.reason}"
+            self._reason = f"{record.agent}, {record.result.model}: {record.reason}"
 
     def decided(self, usable: bool = False) -> None:
         """End a session, with a usable decision or, as far as no answer was one, without. Raises TryAgainLater where it

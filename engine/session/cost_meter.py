@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from engine.agents.ask import AnswerRecord, QuestionKey
-from engine.domain.decision import DecisionKey
-from engine.domain.model_call import PREFLIGHT, FailureKind, UnansweredCall
+from engine.agents.ask import QuestionKey
+from engine.domain.model_call import PREFLIGHT, AnswerRecord, FailureKind, UnansweredCall
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
-from engine.journal.entries import AnswerEntry, CallCost, UnansweredEntry
+from engine.journal.entries import CallCost, UnansweredEntry
 from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
 
@@ -30,11 +29,11 @@ class CostMeter:
     def __init__(self, spec: str, training_cutoff: str = "", prices_as_of: str = "") -> None:
         self.use = ModelUse(spec=spec, training_cutoff=training_cutoff, prices_as_of=prices_as_of)
 
-    def count(self, record: AnswerRecord | AnswerEntry) -> None:
+    def count(self, record: AnswerRecord) -> None:
         """Add one call. The cost of a run is unknown (None) once that of one call is."""
         result, usage = record.result, record.result.usage
         call = CallCost(
-            agent=record.agent if isinstance(record, AnswerEntry) else record.key.agent,
+            agent=record.agent,
             model=result.model,
             abstained=record.outcome == "abstained",
             cached=result.cached,
@@ -107,7 +106,7 @@ def _sum(one: ModelUse, other: ModelUse) -> ModelUse:
     return replace(one, **sums, cost=cost)
 
 
-def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
+def use_of(answers: Iterable[AnswerRecord]) -> ModelUse:
     """The model use of some decisions, recorded answers included; `spec` names the models."""
     asked = list(answers)
     meter = CostMeter(", ".join(dict.fromkeys(answer.result.model for answer in asked)))
@@ -118,11 +117,10 @@ def use_of(answers: Iterable[AnswerEntry]) -> ModelUse:
 
 def answered(record: AnswerRecord, run: str, now: datetime) -> AgentAnswered:
     """The event of one call."""
-    asked = record.key
     return agent_answered(
         now,
-        DecisionKey(run, asked.session, 0, asked.symbol, asked.owner),
-        asked.step,
+        replace(record.key, run=run),
+        record.step,
         result=record.result,
         outcome=record.outcome,
         reason=record.reason,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 
-from engine.agents.ask import AnswerRecord, QuestionKey
+from engine.agents.ask import QuestionKey
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import DecisionKey, Outcome
 from engine.domain.json_text import to_json
 from engine.domain.market import Symbol
-from engine.domain.model_call import UnansweredCall
+from engine.domain.model_call import AnswerRecord, UnansweredCall
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.run import EquityPoint
 from engine.execution.controls import approvals
 from engine.execution.venue import SettledSession
-from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry, UnansweredEntry
+from engine.journal.entries import OrderEntry, RunEntry, UnansweredEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
@@ -88,7 +88,7 @@ class JournalRecorder(Recorder):
 
     def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
         """Keep a call of a model."""
-        self.journal.answer(answer_entry(record, self.run, cycle, self.clock.now()))
+        self.journal.answer(record.kept(self.run, cycle, self.clock.now()))
 
     def unanswered(self, question: QuestionKey, call: UnansweredCall, cycle: int = 1) -> None:
         """Keep a call of a model that no agent got an answer from."""
@@ -196,29 +196,6 @@ def begin_run(
             sessions=sessions,
             steps=tuple(steps),
         )
-    )
-
-
-def answer_entry(record: AnswerRecord, run: str, cycle: int, time: datetime) -> AnswerEntry:
-    """A call of a model as the journal keeps it."""
-    asked = record.key
-    return AnswerEntry(
-        key=DecisionKey(run, asked.session, cycle, asked.symbol, asked.owner),
-        time=time,
-        agent=asked.agent,
-        attempt=record.attempt,
-        prompt_hash=record.prompt_hash,
-        system=record.system,
-        messages=record.messages,
-        result=record.result,
-        outcome=record.outcome,
-        reason=record.reason,
-        answer=record.answer,
-        charts=record.charts,
-        seen=record.seen,
-        sample=asked.sample,
-        view=record.view_summary,
-        prompt_version=record.prompt_version,
     )
 
 

@@ -10,13 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from engine.agents.ask import AnswerRecord, Asker
+from engine.agents.ask import Asker
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, is_crypto
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
+from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.order import Side
 from engine.domain.run import Result, RunSpec, Stretch
 from engine.lab.backtest import BacktestContext, run_agents

@@ -23,13 +23,13 @@ from engine.app.open_desk import Publish, TakeTurn
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal
 from engine.domain.live import FeedMessage, Headline
-from engine.domain.model_call import Message, ModelResult
+from engine.domain.model_call import AnswerRecord, Message, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.recollection import Recollection
 from engine.domain.run import RunKind, RunOutcome
 from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData
-from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
+from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.writer import JournalWriter
 from engine.messages.events import (
     AgentAnswered,
@@ -161,7 +161,7 @@ class Telling(FakeDesk):
         chart = ChartSpec(kind="price", title=text, symbol=SYMBOLS[0], sessions=())
         journal.event(StepStarted(step=step, **of_owner))
         journal.answer(
-            AnswerEntry(
+            AnswerRecord(
                 key=KEY,
                 time=NOW,
                 agent=step,

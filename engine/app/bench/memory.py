@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from engine.agents.ask import AnswerRecord
 from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.look_index import count_result
@@ -16,6 +15,7 @@ from engine.app.memory import memory_errors, remembers
 from engine.app.models import build_models
 from engine.app.run_spec import check_spec, new_run_id, settled
 from engine.conventions.catalog import convention
+from engine.domain.model_call import AnswerRecord
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import UsageError
 from engine.lab.backtest import run_agents, windows

@@ -12,8 +12,9 @@ from engine.agents.registry import registered
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord
 from engine.domain.recollection import Recollection
-from engine.journal.entries import AgentCall, AnswerEntry, Recalled
+from engine.journal.entries import AgentCall, Recalled
 from engine.messages.answer_text import answer_text
 from engine.reports.documents import row_json
 from engine.reports.documents.debate import debate_row
@@ -106,7 +107,7 @@ def charts_read(records: Records, decision: Decision) -> list[tuple[ChartSpec, s
     return list(read.items())
 
 
-def step_names(calls: Iterable[AnswerEntry | AgentCall]) -> Iterator[str]:
+def step_names(calls: Iterable[AnswerRecord | AgentCall]) -> Iterator[str]:
     """The name of the question of every call: an agent that is asked several is asked them in the order of its
     registration."""
     counted: Counter[tuple[DecisionKey, str]] = Counter()
@@ -118,7 +119,7 @@ def step_names(calls: Iterable[AnswerEntry | AgentCall]) -> Iterator[str]:
         yield questions[min(counted[asker], len(questions)) - 1]
 
 
-def _asked(answers: Sequence[AnswerEntry], key: DecisionKey) -> Iterator[Question]:
+def _asked(answers: Sequence[AnswerRecord], key: DecisionKey) -> Iterator[Question]:
     for step, entry in zip(step_names(answers), answers, strict=True):
         result = entry.result
         yield Question(

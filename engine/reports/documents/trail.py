@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome
+from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
 from engine.errors import MissingData
-from engine.journal.entries import AnswerEntry, OrderEntry, Recalled, Trail
+from engine.journal.entries import OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.reports.documents import row_json
@@ -189,7 +190,7 @@ def _recollection(one: Recalled) -> Row:
     return {**row_json.fields(one, "owner", "cited"), **row_json.fields(one.memory, *names, "text")}
 
 
-def _answer(answer: AnswerEntry) -> Row:
+def _answer(answer: AnswerRecord) -> Row:
     """A call of a model; `text` is what came instead of a valid answer."""
     result = answer.result
     counted = result.usage.counted or result.model == ModelKind.OFFLINE

@@ -16,8 +16,8 @@ from engine.app.backtest import run_backtest
 from engine.app.market_data import load_run
 from engine.config import Config
 from engine.domain.decision import Action
+from engine.domain.model_call import AnswerRecord
 from engine.domain.run import DataSpec, RunSpec
-from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, desk_calendar
@@ -54,7 +54,7 @@ def market() -> Market:
     return asyncio.run(load_run(services(Config()), spec("finagent")))
 
 
-def answers(reader: JournalReader, symbol: str | None = None) -> Sequence[AnswerEntry]:
+def answers(reader: JournalReader, symbol: str | None = None) -> Sequence[AnswerRecord]:
     return [answer for made in reader.decisions(symbol=symbol) for answer in reader.answers(made.key)]
 
 

@@ -22,9 +22,10 @@ from engine.app.backtest import run_backtest
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
 from engine.domain.market import Filing
+from engine.domain.model_call import AnswerRecord
 from engine.domain.recollection import INSIGHT
 from engine.domain.run import DataSpec, RunSpec
-from engine.journal.entries import AnswerEntry, Trail
+from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from memory.record import Layer, MemoryRecord
@@ -82,7 +83,7 @@ class Ran:
     trails: Sequence[Trail]
     records: Sequence[tuple[MemoryRecord, Layer | None]]
 
-    def answers(self, agent: str) -> list[AnswerEntry]:
+    def answers(self, agent: str) -> list[AnswerRecord]:
         """The calls of an agent, those of one owner after those of another."""
         return [answer for one in self.trails for answer in one.answers if answer.agent == agent]
 
@@ -115,7 +116,7 @@ def ran(folder: Path, preset: str, config: Config | None = None, name: str = "fi
     return Ran(trails, records)
 
 
-def asked(answer: AnswerEntry) -> str:
+def asked(answer: AnswerRecord) -> str:
     return answer.messages[0].text
 
 
@@ -142,7 +143,7 @@ TRENDS = " ".join(
 """More than the 1,500 characters of a memory that agents were shown once, less than an item may have."""
 
 
-def shown(run: Ran, agent: str) -> list[tuple[str, AnswerEntry]]:
+def shown(run: Ran, agent: str) -> list[tuple[str, AnswerRecord]]:
     """What each answer of an agent was shown of the annual report that memory keeps."""
     found = [
         (re.search(r"^- \[[A-Z]\d+\] \S+ 10-K: (.*)$", asked(one), re.MULTILINE), one) for one in run.answers(agent)

@@ -17,10 +17,10 @@ from engine import places
 from engine.app.backtest import run_backtest
 from engine.app.stored_memory import memory_of_run
 from engine.config import Config
-from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.recollection import RetrievalType
 from engine.domain.run import DataSpec, RunSpec
-from engine.journal.entries import AnswerEntry, Recalled
+from engine.journal.entries import Recalled
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
 from memory.embedders import HashEmbedder
@@ -35,11 +35,11 @@ K = 5
 class Ran:
     """The answers by agent, what was recalled by session, and the records of the memory."""
 
-    answers: Mapping[str, Sequence[AnswerEntry]]
+    answers: Mapping[str, Sequence[AnswerRecord]]
     recalled: Mapping[date, Sequence[Recalled]]
     records: Sequence[MemoryRecord]
 
-    def given(self, agent: str) -> Sequence[AnswerEntry]:
+    def given(self, agent: str) -> Sequence[AnswerRecord]:
         """The answers of an agent that were taken."""
         return [answer for answer in self.answers[agent] if answer.outcome == "answered"]
 
@@ -52,7 +52,7 @@ def ran(preset: str, last: date = date(2025, 3, 28), **changes: Any) -> Ran:
     run_backtest(services(Config()), replace(spec, **changes), baselines=())
     with JournalReader(places.run_journal(name)) as reader:
         made = reader.decisions(symbol=SYMBOL)
-        answers: dict[str, list[AnswerEntry]] = {}
+        answers: dict[str, list[AnswerRecord]] = {}
         for answer in (one for decision in made for one in reader.answers(decision.key)):
             answers.setdefault(answer.agent, []).append(answer)
         recalled = {decision.key.session: reader.recalled(decision.key) for decision in made}
@@ -68,7 +68,7 @@ def finagent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
         yield ran("finagent")
 
 
-def text_of(answer: AnswerEntry) -> str:
+def text_of(answer: AnswerRecord) -> str:
     return "\n".join(message.text for message in answer.messages)
 
 

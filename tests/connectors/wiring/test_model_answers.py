@@ -17,8 +17,8 @@ from engine.agents.registry import registered
 from engine.app.backtest import run_backtest
 from engine.config import Config
 from engine.domain.decision import Action
+from engine.domain.model_call import AnswerRecord
 from engine.domain.run import DataSpec, RunSpec
-from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server
 
@@ -79,7 +79,7 @@ def config(server: FakeLLMServer, *, replay: str = "read-through", **endpoint: A
     return Config.model_validate({"models": {"default": "near:m", "replay": replay}, "endpoints": {"near": near}})
 
 
-def backtest(config: Config, run: str, **changes: Any) -> tuple[list[AnswerEntry], list[Action]]:
+def backtest(config: Config, run: str, **changes: Any) -> tuple[list[AnswerRecord], list[Action]]:
     """The calls and the actions of a backtest, from its journal."""
     run_backtest(services(config, Noon()), replace(SPEC, run=run, **changes))
     with JournalReader(places.run_journal(run)) as reader:
@@ -89,7 +89,7 @@ def backtest(config: Config, run: str, **changes: Any) -> tuple[list[AnswerEntry
         ]
 
 
-def of(entries: list[AnswerEntry], agent: str) -> list[AnswerEntry]:
+def of(entries: list[AnswerRecord], agent: str) -> list[AnswerRecord]:
     return [entry for entry in entries if entry.agent == agent]
 
 

@@ -8,10 +8,10 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.ask import AnswerRecord, Asker, QuestionKey
+from engine.agents.ask import Asker, QuestionKey
 from engine.agents.decision import DecisionView
 from engine.domain.decision import Action, Outcome
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
+from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.portfolio import PositionContext
 from engine.market.figures import PriceFigures
 from engine.market.moves import PriceMove

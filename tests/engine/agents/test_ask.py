@@ -44,9 +44,10 @@ async def test_a_good_answer_is_taken_at_once() -> None:
     assert (reply.answer.recommendation, reply.answer.position_size, reply.attempts) == ("BUY", 7, 1)
     assert reply.abstained_because == ""
     (record,) = desk.records
-    assert (record.outcome, record.reason, record.attempt, record.key.agent) == ("answered", "", 1, "decision")
+    assert (record.outcome, record.reason, record.attempt, record.agent) == ("answered", "", 1, "decision")
     assert record.answer == TRADE
-    assert desk.deltas == [(record.key, json.dumps(TRADE))]
+    ((asked, said),) = desk.deltas
+    assert (asked.step, asked.symbol, said) == (record.step, record.key.symbol, json.dumps(TRADE))
 
 
 BAD = {

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from engine.agents.ask import AnswerRecord, Asker
+from engine.agents.ask import Asker
 from engine.agents.decision import DecisionView
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Action
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory
-from engine.domain.model_call import ModelRequest, ModelResult
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.portfolio import Portfolio, Position
 from engine.errors import ConfigError, InvariantBroken, PaperdeskError
 from engine.market.as_of import Market
@@ -128,7 +128,7 @@ async def test_steps_run_in_the_order_of_the_story() -> None:
     )
 
     assert [e.step for e in events if isinstance(e, StepStarted)] == ["chart", "decision"]
-    assert [a.key.agent for a in answers] == ["chart", "decision"]
+    assert [a.agent for a in answers] == ["chart", "decision"]
     made = [r.decision for r in events if isinstance(r, DecisionMade)]
     assert tuple(made) == verdict.decisions
     assert [(d.action, d.size, d.key.session) for d in made] == [(Action.HOLD, 0, SESSION)]

@@ -11,11 +11,11 @@ import pytest
 
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
-from engine.domain.model_call import FailureKind, Message, ModelFailure, ModelResult
+from engine.domain.model_call import AnswerRecord, FailureKind, Message, ModelFailure, ModelResult
 from engine.domain.order import Order, Side
 from engine.domain.order_id import order_id
 from engine.domain.run import LookKind, RunKind, WindowLook
-from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
+from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.looks import add_looks
 from tests.engine.journal import full_journal
 
@@ -52,8 +52,8 @@ def a_run() -> Callable[..., RunEntry]:
 
 
 @pytest.fixture
-def an_answer() -> Callable[..., AnswerEntry]:
-    def build(*, failed: bool = False) -> AnswerEntry:
+def an_answer() -> Callable[..., AnswerRecord]:
+    def build(*, failed: bool = False) -> AnswerRecord:
         key = DecisionKey("demo-20240304", SESSION, 1, "AAA", "default")
         chart = ChartSpec(
             kind="price",
@@ -68,7 +68,7 @@ def an_answer() -> Callable[..., AnswerEntry]:
         result = ModelResult(model="m", answer=said, failure=failure, text="it rises " * 40)
         kept = None if failed else said
         outcome = "abstained" if failed else "answered"
-        return AnswerEntry(
+        return AnswerRecord(
             key=key,
             time=NOW,
             agent="news",

@@ -12,12 +12,12 @@ from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Proposal
 from engine.domain.five_level import Advice
 from engine.domain.market import Dropped
-from engine.domain.model_call import Message, ModelResult, UnansweredCall
+from engine.domain.model_call import AnswerRecord, Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.recollection import Recollection
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind
-from engine.journal.entries import AnswerEntry, BoundAccount, OrderEntry, RunEntry, UnansweredEntry
+from engine.journal.entries import BoundAccount, OrderEntry, RunEntry, UnansweredEntry
 from engine.journal.schema import TEST
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Shutdown
@@ -58,7 +58,7 @@ def write_everything(path: Path) -> None:
         journal.dropped(RUN, Dropped("news", "no date", 1))
         journal.document(RUN, "day", "{}")
         journal.answer(
-            AnswerEntry(
+            AnswerRecord(
                 key=KEY,
                 time=NOW,
                 agent="a",

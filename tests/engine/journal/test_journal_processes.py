@@ -16,10 +16,10 @@ from subprocess import PIPE
 import pytest
 
 from engine.domain.decision import DecisionKey
-from engine.domain.model_call import ModelResult
+from engine.domain.model_call import AnswerRecord, ModelResult
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import TryAgainLater
-from engine.journal.entries import AnswerEntry, OrderEntry, RunEntry
+from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -238,7 +238,7 @@ def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
 
 def test_a_prompt_that_met_a_lock_is_kept_with_the_next_answer(path: Path, now: datetime) -> None:
     key = DecisionKey("r", now.date(), 1, "AAA", "default")
-    entry = AnswerEntry(
+    entry = AnswerRecord(
         key=key,
         time=now,
         agent="news",

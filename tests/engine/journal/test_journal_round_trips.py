@@ -20,12 +20,12 @@ from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
 from engine.domain.five_level import Advice
 from engine.domain.market import Dropped
-from engine.domain.model_call import AnswerOptions, FailureKind, Message, ModelFailure, ModelResult, Usage
+from engine.domain.model_call import AnswerOptions, AnswerRecord, FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.order import Fill, Order, OrderSize, Side
 from engine.domain.portfolio import CENT, Portfolio, Position
 from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
 from engine.errors import InvariantBroken, MissingData
-from engine.journal.entries import AnswerEntry, Note, OrderEntry, RunEntry
+from engine.journal.entries import Note, OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import result, trail
 from engine.journal.schema import LIVE, TEST, WARM_UP
@@ -253,7 +253,7 @@ results = st.builds(
 )
 shown = st.lists(charts, max_size=2).map(tuple)
 entries = st.builds(
-    AnswerEntry,
+    AnswerRecord,
     key=st.just(DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")),
     time=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5))])),
     agent=words,
@@ -272,13 +272,13 @@ entries = st.builds(
 )
 
 
-def asked(entry: AnswerEntry) -> tuple[Any, ...]:
+def asked(entry: AnswerRecord) -> tuple[Any, ...]:
     return entry.agent, entry.attempt, entry.sample, entry.result.request_hash
 
 
 @given(st.lists(entries, max_size=3, unique_by=asked))
 @examples(40)
-def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[AnswerEntry]) -> None:
+def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[AnswerRecord]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "r.db"
         with JournalWriter(path) as journal:
@@ -291,7 +291,7 @@ def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[Ans
 
 def test_an_answer_that_a_killed_run_is_given_again_is_the_one_that_it_had(path: Path) -> None:
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-    paid = AnswerEntry(
+    paid = AnswerRecord(
         key=key,
         time=NOW,
         agent="news",
@@ -324,7 +324,7 @@ def test_a_chart_is_kept_once_under_its_own_fingerprint(path: Path) -> None:
         kind="price", title="t", symbol="AAA", sessions=("2024-03-04",), candles=Candles((1.0,), (2.0,), (0.5,), (1.5,))
     )
     key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-    entry = AnswerEntry(
+    entry = AnswerRecord(
         key=key,
         time=NOW,
         agent="chart",
@@ -356,7 +356,7 @@ def test_text_that_no_encoding_takes_is_kept_readable(path: Path) -> None:
         assert journal.decision(decision)
         assert not journal.decision(decision)
         journal.answer(
-            AnswerEntry(
+            AnswerRecord(
                 key=key,
                 time=NOW,
                 agent="decision",
@@ -525,7 +525,7 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
                 for at, cached in enumerate((False, True), 1):
                     again = ModelResult(model="m", cost=Decimal("0.5"), cached=cached) if cached else calls
                     journal.answer(
-                        AnswerEntry(
+                        AnswerRecord(
                             key=key,
                             time=NOW,
                             agent="news",
@@ -562,7 +562,7 @@ def test_calls_are_read_with_their_costs(path: Path) -> None:
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for cost in (Decimal(1), None, Decimal(2)):
             journal.answer(
-                AnswerEntry(
+                AnswerRecord(
                     key=key,
                     time=NOW,
                     agent="news",

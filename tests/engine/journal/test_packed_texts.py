@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from engine.domain.model_call import AnswerRecord
 from engine.errors import MalformedData
-from engine.journal.entries import AnswerEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.answer_text import agent_answered
 from engine.messages.events import AgentAnswered
 
 
-def published(entry: AnswerEntry) -> AgentAnswered:
+def published(entry: AnswerRecord) -> AgentAnswered:
     """The event that a run publishes a moment after an answer."""
     return agent_answered(
         entry.time + timedelta(microseconds=250),
@@ -32,7 +32,7 @@ def published(entry: AnswerEntry) -> AgentAnswered:
     )
 
 
-def test_the_event_of_an_answer_names_its_row(path: Path, an_answer: Callable[..., AnswerEntry]) -> None:
+def test_the_event_of_an_answer_names_its_row(path: Path, an_answer: Callable[..., AnswerRecord]) -> None:
     written = [an_answer(), replace(an_answer(failed=True), agent="chart", reason="refused: no")]
     other = replace(published(written[-1]), text="It says something else than the answer. " * 9)
     with JournalWriter(path) as journal:

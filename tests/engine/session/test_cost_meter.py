@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Literal
 
-from engine.agents.ask import AnswerRecord, QuestionKey
-from engine.domain.model_call import FailureKind, ModelFailure, ModelResult, Usage
+from engine.domain.decision import DecisionKey
+from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelResult, Usage
 from engine.domain.run import ModelUse
 from engine.journal.entries import CallCost
 from engine.session.cost_meter import CostMeter, answered
@@ -32,10 +32,11 @@ def call(
         latency=1.5,
         cached=cached,
     )
-    key = QuestionKey(agent="news", step="news", symbol="AAA", session=date(2024, 3, 1), owner="desk")
     checked = {"sentiment": "bullish"} if outcome == "answered" else None
     return AnswerRecord(
-        key=key,
+        key=DecisionKey("", date(2024, 3, 1), 0, "AAA", "desk"),
+        agent="news",
+        step="news",
         attempt=1,
         prompt_hash="h",
         prompt_version="v",
@@ -43,7 +44,7 @@ def call(
         messages=(),
         charts=(),
         seen=True,
-        view_summary="1 news items",
+        view="1 news items",
         result=result,
         outcome=outcome,
         reason="timed out",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine import places
-from engine.journal.entries import AnswerEntry
+from engine.domain.model_call import AnswerRecord
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import calendar_for
 from tests.tui.commands.conftest import Run
@@ -54,7 +54,7 @@ def test_what_training_earned_is_no_record_of_the_test(fresh: Path, run: Run, pr
     assert any(list(record(entry)) for entry in trained)  # training has a record of its own
 
 
-def record(entry: AnswerEntry) -> list[tuple[date, str]]:
+def record(entry: AnswerRecord) -> list[tuple[date, str]]:
     """The lines of a question that tell a past decision with its reward."""
     lines = (line for message in entry.messages for line in message.text.splitlines())
     found = ((re.search(r"(\d{4}-\d\d-\d\d): [A-Z]+ [\d.]+, close ", line), line) for line in lines)
