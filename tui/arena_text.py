@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import cost, held, money, number, percent, portion, ratio
+from engine.reports.amounts import cost, money, number, percent, portion, ratio
 from engine.reports.documents.row_json import cutoff_words, price_words
+from engine.reports.table import Column, count
+from engine.reports.tables import ARENA_AGENTS
 from tui.console import standard_output
-from tui.plain_text import table, wrapped
+from tui.plain_text import table_of, wrapped
 
 
 def arena_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -27,22 +30,7 @@ def _repeats_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Market {document['preset']}, {document['days']} days, {done} of {document['repeats']} repeats, {seeds}"
     yield ""
     ranked = sorted(document["agents"], key=lambda one: -(one["mean_return"] or 0.0))
-    rows = [
-        (
-            one["name"],
-            percent(one["mean_return"]),
-            ratio(one["mean_sharpe"]),
-            f"{one['mean_rank']:.1f}",
-            percent(one["difference"]["mean"]),
-            _between(one["difference"]),
-            str(one["difference"]["repeats_needed"] or "-"),
-            *((ratio(one["relative"]["return"]), ratio(one["relative"]["sharpe"])) if one["relative"] else ("", "")),
-            one["kind"],
-        )
-        for one in ranked
-    ]
-    numbers = ("RETURN", "SHARPE", "RANK", "TO OTHERS", "95 %", "REPEATS", "OF 100", "SHARPE OF 100")
-    yield from table(("AGENT", *numbers, "KIND"), rows, right=numbers, width=console.room)
+    yield from table_of(REPEATED, ranked, console.room)
     yield ""
     yield "TO OTHERS: mean difference to the other agents of the same repeat; REPEATS: how many it takes to see it."
     if any(one["relative"] for one in ranked):
@@ -52,8 +40,34 @@ def _repeats_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Each        paperdesk arena --resume {document['runs'][0]['run']} --model replay"
 
 
-def _between(paired: Mapping[str, float | None]) -> str:
-    return "-" if paired["low"] is None else f"{percent(paired['low'])} to {percent(paired['high'])}"
+def _between(one: Mapping[str, Any]) -> str | None:
+    low, high = (one["difference"][bound] for bound in ("low", "high"))
+    return None if low is None else f"{percent(low)} to {percent(high)}"
+
+
+def _relative(figure: str, one: Mapping[str, Any]) -> float | str | None:
+    return one["relative"][figure] if one["relative"] else ""
+
+
+REPEATED = (
+    Column("AGENT", "name"),
+    Column("RETURN", "mean_return", percent),
+    Column("SHARPE", "mean_sharpe", ratio),
+    Column("RANK", "mean_rank", "{:.1f}".format),
+    Column("TO OTHERS", "difference.mean", percent),
+    Column("95 %", _between, str),
+    Column("REPEATS", "difference.repeats_needed", str),
+    Column("OF 100", partial(_relative, "return"), ratio),
+    Column("SHARPE OF 100", partial(_relative, "sharpe"), ratio),
+    Column("KIND", "kind"),
+)
+STOCKS = (
+    Column("STOCK", "name"),
+    Column("SHARES", "shares", count),
+    Column("FIRST", "first_price", money),
+    Column("LAST", "last_price", money),
+    Column("VALUE", lambda stock: stock["fundamental"] or "", money),
+)
 
 
 def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -63,42 +77,9 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Market {document['preset']}, {document['days']} days, seed {document['seed']}"
     yield ""
     ranked = sorted(document["agents"], key=lambda one: -Decimal(one["wealth"]))
-    rows = [
-        (
-            agent["name"],
-            money(number(agent["wealth"])),
-            percent(agent["metrics"]["total_return"]),
-            ratio(agent["metrics"]["sharpe"]),
-            portion(agent["metrics"]["win_rate"]),
-            ratio(agent["relative"]["return"]) if agent["relative"] else "",
-            held(agent["holdings"]) or "-",
-            agent["kind"],
-        )
-        for agent in ranked
-    ]
-    yield from table(
-        ("AGENT", "WEALTH", "RETURN", "SHARPE", "WON", "OF 100", "SHARES", "KIND"),
-        rows,
-        right=("WEALTH", "RETURN", "SHARPE", "WON", "OF 100"),
-        width=console.room,
-    )
+    yield from table_of(ARENA_AGENTS, ranked, console.room)
     yield ""
-    stocks = [
-        (
-            stock["name"],
-            f"{stock['shares']:,}",
-            money(number(stock["first_price"])),
-            money(number(stock["last_price"])),
-            "" if stock["fundamental"] is None else money(number(stock["fundamental"])),
-        )
-        for stock in document["stocks"]
-    ]
-    yield from table(
-        ("STOCK", "SHARES", "FIRST", "LAST", "VALUE"),
-        stocks,
-        right=("SHARES", "FIRST", "LAST", "VALUE"),
-        width=console.room,
-    )
+    yield from table_of(STOCKS, document["stocks"], console.room)
     yield ""
     market = document["market"]
     yield f"Trades      {len(document['trades'])}, turnover {market['turnover']:.2f}"

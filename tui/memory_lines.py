@@ -7,8 +7,10 @@ from statistics import fmean
 from typing import Any
 
 from engine.domain.text import counted
+from engine.reports.table import Column
+from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SESSION, SYMBOL, WRITTEN
 from tui.console import standard_output
-from tui.plain_text import cut, one_line, table, wrapped
+from tui.plain_text import cut, one_line, table, table_of, wrapped
 
 Document = Mapping[str, Any]
 DECIDED = ("cited", "paid", "cost")
@@ -23,6 +25,17 @@ DONE = {
 _INDENT = " " * 10
 
 
+MEMORIES = (WRITTEN, SYMBOL, LAYER, IMPORTANCE, RECENCY, REWARDS, PINNED)
+CHANGES = (
+    SESSION,
+    Column("CHANGE", "cause"),
+    Column("LAYER", lambda change: change["layer"] or "gone"),
+    IMPORTANCE,
+    REWARDS,
+    Column("BY", lambda change: _cause(change["cause"], change["by"]), stretch=True),
+)
+
+
 def list_lines(title: str, document: Document) -> Iterator[str]:
     """Two lines for each memory: its state and its text."""
     from engine.reports.documents.memory import SHORT_ID
@@ -34,21 +47,8 @@ def list_lines(title: str, document: Document) -> Iterator[str]:
     if not shown:
         yield from wrapped(_none_of(document), width)
         return
-    rows = [
-        (
-            one["id"][:SHORT_ID],
-            one["session"],
-            one["symbol"],
-            one["layer"],
-            f"{one['importance']:.1f}",
-            f"{one['recency']:.2f}",
-            f"{one['rewards']}" if one["rewards"] else "",
-            "pinned" if one["pinned"] else "",
-        )
-        for one in shown
-    ]
-    names = ("ID", "WRITTEN", "SYMBOL", "LAYER", "IMPORTANCE", "RECENCY", "REWARDS", "")
-    head, *lines = table(names, rows, {"IMPORTANCE", "RECENCY", "REWARDS"}, console.room, least=("RECENCY", "REWARDS"))
+    ids = Column("ID", lambda one: one["id"][:SHORT_ID])
+    head, *lines = table_of((ids, *MEMORIES), shown, console.room)
     yield head
     for line, one in zip(lines, shown, strict=True):
         owner = f"{one['owner']}, " if len(document["owners"]) > 1 else ""
@@ -129,19 +129,7 @@ def lifeline_lines(document: Document) -> Iterator[str]:
         known = document["available"]
         yield f"written in training, with sight of what followed: it can be recalled from {known} on"
     yield from wrapped(one_line(document["text"]), width)
-    rows = [
-        (
-            change["session"],
-            change["cause"],
-            change["layer"] or "gone",
-            f"{change['importance']:.1f}",
-            f"{change['rewards']}",
-            _cause(change["cause"], change["by"]),
-        )
-        for change in document["changes"]
-    ]
-    head = ("SESSION", "CHANGE", "LAYER", "IMPORTANCE", "REWARDS", "BY")
-    yield from table(head, rows, {"IMPORTANCE", "REWARDS"}, console.room, least=("REWARDS",), free="BY")
+    yield from table_of(CHANGES, document["changes"], console.room)
     if document["values"] and document["changes"][-1]["layer"]:
         last = document["values"][-1]
         yield f"at the end of {last['session']}: {last['layer']}, importance {last['importance']:.1f}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from engine.domain.printable import one_line, printable
+from engine.reports.table import Column
 
 __all__ = [
     "Line",
@@ -17,6 +19,7 @@ __all__ = [
     "printable",
     "section",
     "table",
+    "table_of",
     "wrapped",
 ]
 
@@ -64,6 +67,23 @@ def table(
         cells = ((n, cut(row[n], size), size) for n, size in sizes.items())
         line = GAP.join(cell.rjust(size) if head[n] in right else cell.ljust(size) for n, cell, size in cells)
         yield cut(line.rstrip(), width)
+
+
+def table_of(
+    columns: Sequence[Column], items: Iterable[Any], width: int = 80, *, after: Iterable[Sequence[str]] = ()
+) -> Iterator[str]:
+    """Lines of a table, a row per item and those given as texts `after` it. Columns leave as on a screen, the stretched
+    one is cut."""
+    named = [column.heading for column in columns]
+    leaving = sorted((column for column in columns if column.drop_order), key=lambda column: -column.drop_order)
+    return table(
+        named,
+        [*([column.cell(item).text for column in columns] for item in items), *after],
+        [column.heading for column in columns if column.right],
+        width,
+        least=[column.heading for column in leaving],
+        free=next((column.heading for column in columns if column.stretch), ""),
+    )
 
 
 def _length(sizes: Mapping[int, int]) -> int:

@@ -75,8 +75,8 @@ def size(percent_of_portfolio: Decimal | float) -> str:
     return f"{round(Decimal(str(percent_of_portfolio)), 2).normalize():f}" if percent_of_portfolio else ""
 
 
-def number(text: str | None) -> Decimal | None:
-    """A decimal string of a document; None where it is not known."""
+def number(text: str | Decimal | None) -> Decimal | None:
+    """A decimal, or its string in a document; None where it is not known."""
     return None if text is None else Decimal(text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -17,35 +18,49 @@ COST = Column("COST", "cost", amounts.price, drop_order=2)
 PRICE = Column("PRICE", "price", amounts.price)
 
 
+def _decimal(column: Column, one: Any) -> Decimal | None:
+    return amounts.number(column.value(one))
+
+
 def worth(one: Any) -> Decimal | None:
     """The value of a position or a trade, as a value or of a document; None without a price."""
-    price = PRICE.value(one)
-    return None if price is None else Decimal(QUANTITY.value(one)) * Decimal(price)
+    price = _decimal(PRICE, one)
+    return None if price is None else Decimal(QUANTITY.value(one)) * price
 
 
-def profit(one: Any) -> Decimal | None:
+def _profit(one: Any) -> Decimal | None:
     """The gain of a position over its cost; None where one of both is not known."""
-    value, cost = worth(one), COST.value(one)
-    return None if value is None or cost is None else value - QUANTITY.value(one) * cost
+    value, cost = worth(one), _decimal(COST, one)
+    return None if value is None or cost is None else value - Decimal(QUANTITY.value(one)) * cost
 
 
 def _gained(one: Any) -> Decimal | None:
     """The gain as a fraction of what was paid."""
-    gain, cost = profit(one), COST.value(one)
-    return gain / abs(QUANTITY.value(one) * cost) if gain is not None and cost else None
+    gain, cost = _profit(one), _decimal(COST, one)
+    return gain / abs(Decimal(QUANTITY.value(one)) * cost) if gain is not None and cost else None
 
 
 def _requested(one: Any) -> Cell:
     """The amount of an order, or its shares."""
-    notional, shares = (amounts.number(column.value(one)) for column in (_NOTIONAL, QUANTITY))
+    notional, shares = _decimal(_NOTIONAL, one), _decimal(QUANTITY, one)
     return Cell(amounts.requested(notional, shares), order=shares if notional is None else notional)
 
 
 _NOTIONAL = Column("", "notional")
 REQUESTED = Column("AMOUNT", _requested, str, max_width=12, long="ASKED")
 VALUE = Column("VALUE", worth, amounts.money, drop_order=2)
-PROFIT = Column("P&L", profit, amounts.gain, sign_ink)
+PROFIT = Column("P&L", _profit, amounts.gain, sign_ink)
 GAINED = Column("P&L%", _gained, partial(amounts.percent, digits=1), sign_ink, drop_order=3)
+POSITIONS = (
+    SYMBOL,
+    QUANTITY,
+    COST,
+    Column("LAST", "price", amounts.price, drop_order=1, long="PRICE"),
+    replace(VALUE, drop_order=0),
+    Column("WEIGHT", "share", "{:.1%}".format, drop_order=4),
+    PROFIT,
+    GAINED,
+)
 TRADES = (
     SESSION,
     SYMBOL,
@@ -80,10 +95,16 @@ ARENA_AGENTS = (
     Column("AGENT", "name", ink="strong"),
     Column("WEALTH", "wealth", amounts.money),
     Column("RETURN", "metrics.total_return", amounts.percent, sign_ink),
-    Column("TO TREND", "metrics.difference", amounts.percent, sign_ink, drop_order=1),
     Column("SHARPE", "metrics.sharpe", amounts.ratio),
     Column("WON", "metrics.win_rate", amounts.portion),
+    Column("TO TREND", "metrics.difference", amounts.percent, sign_ink, drop_order=1),
     Column("OF 100", lambda one: one["relative"]["return"] if one["relative"] else "", amounts.ratio),
     Column("SHARES", lambda one: amounts.held(one["holdings"]) or None),
     Column("KIND", "kind"),
 )
+WRITTEN = Column("WRITTEN", "session", ink="muted", drop_order=2)
+LAYER = Column("LAYER", lambda one: one.get("layer") or Cell("forgotten", "warn"), max_width=12)
+PINNED = Column("PIN", lambda one: "pin" if one.get("pinned") else "", ink="mark", drop_order=1)
+IMPORTANCE = Column("IMP", lambda one: one.get("importance", ""), "{:.1f}".format, long="IMPORTANCE")
+RECENCY = Column("REC", lambda one: one.get("recency", ""), "{:.2f}".format, "muted", drop_order=1, long="RECENCY")
+REWARDS = Column("REW", lambda one: one.get("rewards") or "", str, "up", drop_order=4, long="REWARDS")

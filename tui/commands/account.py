@@ -14,10 +14,13 @@ import click
 
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
+from engine.reports.amounts import gain, money, number, percent
+from engine.reports.table import Column
+from engine.reports.tables import SESSION
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show, show_document, show_records, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import of_all, one_line, table, wrapped
+from tui.plain_text import of_all, one_line, table, table_of, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.account import BrokerValues
@@ -154,8 +157,6 @@ def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
 def _value_lines(values: BrokerValues) -> Iterator[str]:
     """The number of closes that are not compared, and of those whose values differ with the furthest; nothing where
     all agree."""
-    from engine.reports import amounts
-
     texts, count = [values.note], len(values.by_session)
     if crypto := sum(one.crypto for one in values.by_session.values()):
         texts.append(
@@ -166,7 +167,7 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
         most = max(values.differing, key=lambda one: abs(one.difference))
         texts.append(
             f"at {len(values.differing)} of {counted(count - crypto, 'close')} the broker's prices make another "
-            f"value, the furthest off on {most.session}: {amounts.gain(most.difference)} "
+            f"value, the furthest off on {most.session}: {gain(most.difference)} "
             f"({10_000 * most.difference / most.journal:+.1f} basis points)"
         )
     for text in filter(None, texts):
@@ -174,7 +175,6 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
 
 
 def _equity_lines(title: str, document: Document, values: BrokerValues, filtered: bool) -> Iterator[str]:
-    from engine.reports import amounts
     from tui.equity_curves import equity_curves
 
     shown = document["equity"]
@@ -187,32 +187,24 @@ def _equity_lines(title: str, document: Document, values: BrokerValues, filtered
     yield from of_all(len(shown), document["count"])
     for flow in (flow for row in shown for flow in row["cash_flows"]):
         subject = " ".join(filter(None, (flow["kind"], flow["symbol"])))
-        yield f"{flow['session']}  {subject} {amounts.gain(amounts.number(flow['amount']))}"
+        yield f"{flow['session']}  {subject} {gain(number(flow['amount']))}"
     yield from _value_lines(values)
 
 
 def _equity_table(rows: Sequence[Document], values: BrokerValues) -> Iterator[str]:
-    from engine.reports import amounts
-
     differing = {str(one.session) for one in values.differing}
-
-    def cells(row: Document) -> tuple[str, ...]:
-        broker, deposits = amounts.number(row["broker_value"]), amounts.number(row["brought_in"])
-        return (
-            row["session"],
-            amounts.money(amounts.number(row["value"])),
-            "" if broker is None else amounts.money(broker),
-            amounts.gain(amounts.number(row["broker_difference"])) if row["session"] in differing else "",
-            amounts.money(amounts.number(row["cash"])),
-            str(len(row["positions"])),
-            amounts.gain(deposits) if deposits else "",
-            amounts.percent(row["change"]),
-            f"{100 * row['drawdown']:.2f}%",
-        )
-
-    head = ("SESSION", "VALUE", "BROKER", "DIFFERS", "CASH", "HELD", "DEPOSITS", "CHANGE", "DRAWDOWN")
-    least = ("HELD", "CASH", "BROKER", "DEPOSITS")
-    return table(head, [cells(row) for row in rows], set(head[1:]), standard_output().room, least=least)
+    columns = (
+        SESSION,
+        Column("VALUE", "value", money),
+        Column("BROKER", lambda row: row["broker_value"] or "", money, drop_order=2),
+        Column("DIFFERS", lambda row: row["broker_difference"] if row["session"] in differing else "", gain),
+        Column("CASH", "cash", money, drop_order=3),
+        Column("HELD", lambda row: len(row["positions"]), str, drop_order=4),
+        Column("DEPOSITS", lambda row: number(row["brought_in"]) or "", gain, drop_order=1),
+        Column("CHANGE", "change", percent),
+        Column("DRAWDOWN", "drawdown", "{:.2%}".format),
+    )
+    return table_of(columns, rows, standard_output().room)
 
 
 def _changed(document: Document) -> Iterator[str]:
@@ -248,9 +240,7 @@ def _reconciliation_lines(document: Document) -> Iterator[str]:
 
 
 def _amount(text: str | None) -> str:
-    from engine.reports import amounts
-
-    amount = amounts.number(text)
+    amount = number(text)
     if amount is None:
         return "-"
     return f"{amount.normalize():,f}" if amount else "0"

@@ -12,13 +12,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.domain.order_id import YOU
+from engine.reports.amounts import price, quantity, size
+from engine.reports.table import Column
+from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
 from tui.console import show_records, standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import of_all, table, wrapped
+from tui.plain_text import of_all, table_of, wrapped
+from tui.run_text import opinions_line, order_words, reason_words
 
 if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
+
+DECISIONS = (
+    SESSION,
+    Column("CYCLE", lambda made: made["cycle"] if made["cycle"] > 1 else ""),
+    SYMBOL,
+    Column("OWNER", "owner"),
+    Column("ACTION", "action"),
+    Column("SIZE", "size", size),
+    Column("LIMITS", lambda made: "cut" if made["cut"] else "", drop_order=2),
+    Column("OPINIONS", opinions_line, drop_order=3),
+    Column(
+        "REASON", lambda made: reason_words(made["action"], made["reason"].strip().partition("\n")[0]), stretch=True
+    ),
+)
+ORDERS = (
+    SESSION,
+    SYMBOL,
+    SIDE,
+    REQUESTED,
+    Column("STATE", "state"),
+    Column("FILLED", "filled", quantity),
+    Column("PRICE", "price", price, drop_order=1),
+    Column("ON", "on", drop_order=2),
+)
 
 
 @click.command("decisions")
@@ -107,9 +135,7 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_j
 
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
-    from engine.reports import amounts
     from engine.reports.settings_text import changed_text
-    from tui.run_text import first_line, opinions_line, reason_words
 
     console, shown = standard_output(), document["decisions"]
     yield console.bold(f"Decisions of {records.title}")
@@ -118,24 +144,8 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
     if not shown:
         yield "none that fits; leave out a filter"
         return
-    owners = {made["owner"] for made in shown}
-    intraday = any(made["cycle"] > 1 for made in shown)
-    rows = [
-        (
-            made["session"],
-            str(made["cycle"]) if intraday else "",
-            made["symbol"],
-            made["owner"] if len(owners) > 1 else "",
-            made["action"],
-            amounts.size(made["size"]),
-            "cut" if made["cut"] else "",
-            opinions_line(made),
-            reason_words(made["action"], first_line(made["reason"], console.room)),
-        )
-        for made in shown
-    ]
-    head = ("SESSION", "CYCLE" if intraday else "", "SYMBOL", "OWNER", "ACTION", "SIZE", "LIMITS", "OPINIONS", "REASON")
-    yield from table(head, rows, {"SIZE"}, console.room, least=("OPINIONS", "LIMITS", "REASON"), free="REASON")
+    several = len({made["owner"] for made in shown}) > 1
+    yield from table_of([one for one in DECISIONS if several or one.title != "OWNER"], shown, console.room)
     yield from of_all(len(shown), document["count"])
     sessions = {made["run"]: made["session"] for made in shown}
     for run, changed in document["changed"].items():
@@ -176,30 +186,18 @@ def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Ite
     yield from of_all(len(document["orders"]), document["count"])
 
 
-def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    from engine.reports import amounts
-    from tui.run_text import order_words
+def _filled(order: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An order with what came of it."""
+    fills = [(Decimal(fill["quantity"]), Decimal(fill["price"])) for fill in order["fills"]]
+    shares = sum((quantity for quantity, _ in fills), Decimal(0))
+    paid = sum((quantity * price for quantity, price in fills), Decimal(0))
+    state = order["state"] + (", yours" if order["owner"] == YOU else "")
+    on = order["fills"][-1]["session"] if fills else ""
+    return {**order, "state": state, "filled": shares or "", "price": paid / shares if shares else "", "on": on}
 
-    rows = []
-    for order in orders:
-        fills = [(Decimal(fill["quantity"]), Decimal(fill["price"])) for fill in order["fills"]]
-        shares = sum((quantity for quantity, _ in fills), Decimal(0))
-        paid = sum((quantity * price for quantity, price in fills), Decimal(0))
-        quantity, notional = amounts.number(order["quantity"]), amounts.number(order["notional"])
-        rows.append(
-            (
-                order["session"],
-                order["symbol"],
-                order["side"],
-                amounts.requested(notional, quantity),
-                order["state"] + (", yours" if order["owner"] == YOU else ""),
-                amounts.quantity(shares) if fills else "",
-                amounts.price(paid / shares) if shares else "",
-                order["fills"][-1]["session"] if fills else "",
-            )
-        )
-    head = ("SESSION", "SYMBOL", "SIDE", "ASKED", "STATE", "FILLED", "PRICE", "ON")
-    yield from table(head, rows, {"ASKED", "FILLED", "PRICE"}, standard_output().room, least=("ON", "ASKED", "PRICE"))
+
+def _order_table(orders: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from table_of(ORDERS, map(_filled, orders), standard_output().room)
     for order in orders:
         if order["detail"] or order["edited_from"]:
             yield from wrapped(f"{order['session']} {order_words(order)}", standard_output().width)

@@ -260,32 +260,24 @@ def _positions_lines(title: str, document: Document) -> Iterator[str]:
 def _position_table(document: Document) -> Iterator[str]:
     """A table of what a document's `positions` hold, with its `cash` and `value`, and the owners' books, below."""
     from engine.reports import amounts
-    from tui.plain_text import table
+    from engine.reports.tables import POSITIONS, worth
+    from tui.plain_text import table_of
 
     value, cash = Decimal(document["value"]), Decimal(document["cash"])
-    rows = []
-    for symbol, held in document["positions"].items():
-        quantity, cost = Decimal(held["quantity"]), Decimal(held["average_cost"])
-        price = amounts.number(held["price"])
-        worth = None if price is None else price * quantity
-        gain = None if worth is None else worth - cost * quantity
-        paid = abs(cost * quantity)
-        rows.append(
-            (
-                symbol,
-                amounts.quantity(quantity),
-                amounts.price(cost),
-                amounts.price(price),
-                amounts.money(worth),
-                amounts.gain(gain),
-                amounts.percent(gain / paid if gain is not None and paid else None),
-                _part(worth, value),
-            )
-        )
-    rows.append(("cash", "", "", "", amounts.money(cash), "", "", _part(cash, value)))
-    rows.append(("all", "", "", "", amounts.money(value), "", "", ""))
-    head = ("SYMBOL", "QTY", "COST", "PRICE", "VALUE", "P&L", "P&L%", "WEIGHT")
-    yield from table(head, rows, set(head[1:]), standard_output().room, least=("COST", "WEIGHT", "PRICE", "P&L%"))
+
+    def part(amount: Decimal | None) -> Decimal | None:
+        return None if amount is None or not value else amount / value
+
+    held = [
+        {**one, "symbol": symbol, "cost": one["average_cost"], "share": part(worth(one))}
+        for symbol, one in document["positions"].items()
+    ]
+    of_cash = "" if part(cash) is None else f"{part(cash):.1%}"
+    ends = [
+        ("cash", "", "", "", amounts.money(cash), of_cash, "", ""),
+        ("all", "", "", "", amounts.money(value), "", "", ""),
+    ]
+    yield from table_of(POSITIONS, held, standard_output().room, after=ends)
     for owner, book in document.get("per_owner", {}).items():
         figures = [amounts.money(Decimal(book[name])) for name in ("value", "cash")]
         yield f"book of {owner}: {figures[0]}, of it cash {figures[1]}"
@@ -298,7 +290,3 @@ def _since_words(document: Document) -> str:
         return ""
     trades = counted(since["fills"], "trade")
     return f", with {trades if since['fills'] else 'what was booked'} since"
-
-
-def _part(worth: Decimal | None, value: Decimal) -> str:
-    return "" if worth is None or not value else f"{100 * worth / value:.1f}%"

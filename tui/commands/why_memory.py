@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Any
 
+from engine.reports.table import Column
 from tui.console import Console, show_document, standard_output
 from tui.invocation import Invocation
-from tui.plain_text import cut, one_line, table, wrapped
+from tui.plain_text import cut, one_line, table_of, wrapped
 
 _WIDEST = 110
 _MORE = {
@@ -17,7 +18,11 @@ _MORE = {
     "gone": " ({cause} on {session})",
     "types not asked for": " ({types})",
 }
-_HEAD = ("QUERY", "RANK", "OF", "RELEVANCY", "SCORE", "LEAST TAKEN")
+_COLUMNS = (
+    Column("QUERY", "query"),
+    *(Column(name.upper(), name, str) for name in ("rank", "of")),
+    *(Column(name.replace("_", " ").upper(), name, "{:.3f}".format) for name in ("relevancy", "score", "least_taken")),
+)
 
 
 def show_placement(invocation: Invocation, symbol: str, session: date, wanted: str, *, as_json: bool) -> None:
@@ -49,9 +54,4 @@ def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
         if one["types"]:
             scores = f"recency {one['recency']:.3f}, importance {one['importance']:.1f}"
             yield f"  {one['layer']}, {scores}; relevancy is {one['measure']}; {one['k']} are taken by each query"
-            figures = ("relevancy", "score", "least_taken")
-            rows = [
-                (row["query"], f"{row['rank']}", f"{row['of']}", *(f"{row[name]:.3f}" for name in figures))
-                for row in one["types"]
-            ]
-            yield from (f"  {line}" for line in table(_HEAD, rows, set(_HEAD[1:]), width - 2))
+            yield from (f"  {line}" for line in table_of(_COLUMNS, one["types"], width - 2))

@@ -107,7 +107,7 @@ class MemoryScreen(FramedScreen):
         if self._changed:  # what is forgotten goes to the end of the list, and the cursor with it
             self._changed = False
             table.follow_cursor()
-        layers = Counter(one.get("layer", memory_text.FORGOTTEN) for one in every)
+        layers = Counter(one.get("layer", "forgotten") for one in every)
         table.entitle("  ".join(("Memories", *(f"{name} {count:,}" for name, count in layers.items()))))
         session = self._document["session"]
         when = "while deciding on" if self._undecided else "at the end of"

@@ -7,23 +7,13 @@ from dataclasses import replace
 from decimal import Decimal
 
 from engine.domain.order import Fill
-from engine.reports import amounts
+from engine.reports import amounts, tables
 from engine.reports.documents.book import Book, Position
 from engine.reports.table import Cell, Column, sign_ink
-from engine.reports.tables import COST, GAINED, PROFIT, QUANTITY, REQUESTED, SESSION, SIDE, SYMBOL, VALUE
+from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
 from tui.widgets.table import Row, rows_of
 
-POSITIONS = (
-    SYMBOL,
-    QUANTITY,
-    COST,
-    Column("LAST", "price", amounts.price, drop_order=1),
-    replace(VALUE, drop_order=0),
-    Column("WEIGHT", "share", lambda share: f"{share:.1%}", drop_order=4),
-    PROFIT,
-    GAINED,
-    Column("TODAY", "today", amounts.gain, sign_ink, drop_order=4),
-)
+POSITIONS = (*tables.POSITIONS, Column("TODAY", "today", amounts.gain, sign_ink, drop_order=4))
 ORDERS = (
     SESSION,
     SYMBOL,

@@ -8,24 +8,22 @@ from typing import Any
 
 from textual.content import Content
 
-from engine.reports.tables import SYMBOL
+from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SYMBOL, WRITTEN
 from tui.plain_text import one_line, printable
 from tui.widgets.agent_panes import MUTED
-from tui.widgets.table import Cell, Column, Row, rows_of
+from tui.widgets.table import Column, Row, rows_of
 
 Document = Mapping[str, Any]
-FORGOTTEN = "forgotten"
-"""The word that stands in place of a layer."""
 MEMORIES = (
-    Column("WRITTEN", "session", ink="muted", drop_order=2),
+    WRITTEN,
     SYMBOL,
     Column("OWNER", "owner", ink="muted", max_width=12),
-    Column("LAYER", lambda one: one.get("layer") or Cell(FORGOTTEN, "warn"), max_width=12),
-    Column("PIN", lambda one: "pin" if one.get("pinned") else "", ink="mark", drop_order=1),
+    LAYER,
+    PINNED,
     Column("KIND", "kind", ink="muted", max_width=14, drop_order=3),
-    Column("IMP", lambda one: one.get("importance", ""), "{:.1f}".format),
-    Column("REC", lambda one: one.get("recency", ""), "{:.2f}".format, "muted", drop_order=1),
-    Column("REW", lambda one: one.get("rewards") or "", str, "up", drop_order=4),
+    IMPORTANCE,
+    RECENCY,
+    REWARDS,
     Column("TEXT", "text", ink="muted", stretch=True, min_width=12, drop_order=5),
 )
 
