@@ -28,7 +28,7 @@ from tests.golden.runs import RUNS, SAMPLE
         *(pytest.param(name, executed_by(default_program()), id=name, marks=pytest.mark.slow) for name in RUNS),
     ],
 )
-def test_a_run_comes_to_what_was_recorded(name: str, execute: Execute) -> None:
+def test_a_run_comes_to_what_was_recorded(name: str, execute: Execute, recorded_history: None) -> None:
     run = RUNS[name]
     if run.needs_data and data_folder() is None:
         pytest.skip("no folder of real data (PAPERDESK_TEST_DATA names one)")
