@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import cost, money, number, percent, portion, ratio
+from engine.reports.amounts import between, cost, money, number, percent, portion, ratio
 from engine.reports.documents.row_json import cutoff_words, price_words
 from engine.reports.table import Column, count
 from engine.reports.tables import ARENA_AGENTS
@@ -40,11 +40,6 @@ def _repeats_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield f"Each        paperdesk arena --resume {document['runs'][0]['run']} --model replay"
 
 
-def _between(one: Mapping[str, Any]) -> str | None:
-    low, high = (one["difference"][bound] for bound in ("low", "high"))
-    return None if low is None else f"{percent(low)} to {percent(high)}"
-
-
 def _relative(figure: str, one: Mapping[str, Any]) -> float | str | None:
     return one["relative"][figure] if one["relative"] else ""
 
@@ -55,7 +50,7 @@ REPEATED = (
     Column("SHARPE", "mean_sharpe", ratio),
     Column("RANK", "mean_rank", "{:.1f}".format),
     Column("TO OTHERS", "difference.mean", percent),
-    Column("95 %", _between, str),
+    Column("95 %", lambda one: between(one["difference"]["low"], one["difference"]["high"], percent), str),
     Column("REPEATS", "difference.repeats_needed", str),
     Column("OF 100", partial(_relative, "return"), ratio),
     Column("SHARPE OF 100", partial(_relative, "sharpe"), ratio),

@@ -6,12 +6,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.domain.text import counted
-from tui.plain_text import table, wrapped
+from engine.reports.amounts import between, percent
+from engine.reports.table import Column
+from tui.plain_text import table_of, wrapped
 
 WIDTH = 120
 """Tables of arms are not cut below this: where the terminal is narrower, their lines wrap."""
 
-HEAD = ("arm", "memories", "BUY", "SELL", "HOLD", "return", "against", "difference", "95 % interval", "changed")
+ARMS = (
+    Column("arm", "name"),
+    Column("memories", "memories", "{:.1f}".format),
+    *(Column(action, f"opinions.{action}", str) for action in ("BUY", "SELL", "HOLD")),
+    Column("return", "total_return", percent),
+    Column("against", "against"),
+    Column("difference", "difference", percent),
+    Column("95 % interval", lambda arm: between(arm["low"], arm["high"], percent), str),
+    Column("changed", lambda arm: arm["changed"] if arm["against"] else "", str),
+)
 
 
 def lines(document: dict[str, Any], width: int) -> Iterator[str]:
@@ -21,24 +32,9 @@ def lines(document: dict[str, Any], width: int) -> Iterator[str]:
     for study in document["presets"]:
         yield ""
         yield f"{study['preset']}, answered by {study['model']}, {counted(study['sessions'], 'session')}"
-        yield from table(HEAD, [_row(arm) for arm in study["arms"]], set(HEAD) - {"arm", "against"}, max(width, WIDTH))
+        yield from table_of(ARMS, study["arms"], max(width, WIDTH))
         for remark in _remarks(study):
             yield from wrapped(f"- {remark}", width)
-
-
-def _row(arm: dict[str, Any]) -> tuple[str, ...]:
-    counted = (str(arm["opinions"][action]) for action in ("BUY", "SELL", "HOLD"))
-    interval = "" if arm["low"] is None else f"{_percent(arm['low'])} to {_percent(arm['high'])}"
-    return (
-        arm["name"],
-        f"{arm['memories']:.1f}",
-        *counted,
-        _percent(arm["total_return"]),
-        arm["against"],
-        _percent(arm["difference"]),
-        interval,
-        str(arm["changed"]) if arm["against"] else "",
-    )
 
 
 def _remarks(study: dict[str, Any]) -> Iterator[str]:
@@ -55,7 +51,3 @@ def _remarks(study: dict[str, Any]) -> Iterator[str]:
         f"{told['opinions']} opinions quote a figure that their inputs do not hold."
     )
     yield f"Point in time: {time['later']} of {time['recalled']} recollections stem from after their decision."
-
-
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:+.2%}"

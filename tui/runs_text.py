@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from engine.domain.text import counted
 from engine.reports.amounts import UNKNOWN, cost, gain, money, number, percent, ratio, stored
+from engine.reports.table import Column
 from tui.console import standard_output
-from tui.plain_text import beginning, cut, of_all, one_line, table
+from tui.plain_text import beginning, cut, of_all, one_line, table, table_of
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -17,38 +18,35 @@ Document = Mapping[str, Any]
 NO_NAMES: Mapping[str, str] = {}
 
 
+def _window(run: Document) -> str:
+    if run["first"] is None:
+        return ""
+    return str(run["first"]) if run["first"] == run["last"] else f"{run['first']} to {run['last']}"
+
+
+RUNS = (
+    Column("RUN", "id"),
+    Column("KIND", "kind"),
+    Column("NAME", "name"),
+    Column("SYMBOLS", lambda run: beginning(",".join(run["symbols"]), 24)),
+    Column("WINDOW", _window),
+    Column("RETURN", lambda run: run["metrics"].get("total_return", ""), percent),
+    Column("SHARPE", lambda run: run["metrics"].get("sharpe", ""), ratio),
+    Column("COST", lambda run: cost(number(run["cost"])), str),
+    Column("SIZE", lambda run: run["bytes"] or "", stored),
+    Column("STATE", lambda run: "cannot be read" if run["problem"] else run["outcome"] or "not finished"),
+)
+
+
 def list_lines(document: Document) -> Iterator[str]:
     """The list, a line a run."""
     if not document["count"]:
         yield "no run fits; paperdesk backtest makes one"
         return
-    columns = ("RUN", "KIND", "NAME", "SYMBOLS", "WINDOW", "RETURN", "SHARPE", "COST", "SIZE", "STATE")
-    rows = [_row(run) for run in document["runs"]]
-    yield from table(columns, rows, right=("RETURN", "SHARPE", "COST", "SIZE"), width=max(standard_output().room, 160))
-    yield from of_all(len(rows), document["count"])
+    yield from table_of(RUNS, document["runs"], max(standard_output().room, 160))
+    yield from of_all(len(document["runs"]), document["count"])
     own = f", {stored(document['bytes'])} in files of their own" if document["bytes"] else ""
     yield f"{counted(document['count'], 'run')}{own}"
-
-
-def _row(run: Document) -> tuple[str, ...]:
-    metrics = run["metrics"]
-    window = "" if run["first"] is None else run["first"] if run["first"] == run["last"] else _window(run)
-    return (
-        run["id"],
-        run["kind"],
-        one_line(run["name"]),
-        beginning(",".join(run["symbols"]), 24),
-        window,
-        percent(metrics["total_return"]) if metrics.get("total_return") is not None else "",
-        ratio(metrics["sharpe"]) if metrics.get("sharpe") is not None else "",
-        cost(number(run["cost"])),
-        stored(run["bytes"]) if run["bytes"] else "",
-        "cannot be read" if run["problem"] else run["outcome"] or "not finished",
-    )
-
-
-def _window(run: Document) -> str:
-    return f"{run['first']} to {run['last']}"
 
 
 def comparison_lines(document: Document, width: int, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -87,6 +87,11 @@ def cost(dollars: Decimal | None) -> str:
     if not dollars:
         return "free"
     return f"${dollars:,.2f}" if dollars >= Decimal("0.01") else "<$0.01"
+
+
+def between(low: float | None, high: float | None, form: Callable[[float], str]) -> str:
+    """An interval: `+0.10% to +0.32%`."""
+    return UNKNOWN if low is None or high is None else f"{form(low)} to {form(high)}"
 
 
 def stored(count: int) -> str:

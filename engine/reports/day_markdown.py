@@ -8,15 +8,32 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.order_id import YOU
-from engine.domain.portfolio import ZERO
-from engine.domain.printable import printable
+from engine.domain.printable import one_line
 from engine.domain.text import counted, listed
+from engine.reports.amounts import quantity
 from engine.reports.documents.row_json import cutoff_words
 from engine.reports.settings_text import as_of_text, changed_text, costs_text, version_text
 from engine.reports.summary import DISCLAIMER, NOTHING, amount, by_agent, figures_text, model_text
+from engine.reports.table import Column
+from engine.reports.tables import COST, FLOWS, PRICE, PROFIT, QUANTITY, REQUESTED, SIDE, SYMBOL, TRADES, VALUE
 
 Document = Mapping[str, Any]
-_SIDES = ("journal", "broker", "difference")
+_FACTS = (Column("", 0), Column("", 1))
+_DIFFERENCES = (
+    Column("", "what"),
+    *(Column(side.upper(), side, str) for side in ("journal", "broker", "difference")),
+    Column("NOTE", lambda one: one["note"] or ""),
+)
+_ORDERS = (
+    SYMBOL,
+    SIDE,
+    REQUESTED,
+    Column("STATE", "state"),
+    Column("WHY", lambda one: one["detail"] or ""),
+)
+_FILLS = (*TRADES[:-1], Column("", lambda one: "yours" if one["owner"] == YOU else ""))
+_FLOWS = (*FLOWS, Column("SHARES", "quantity", quantity), Column("WORDS", lambda one: one["words"] or ""))
+_POSITIONS = (SYMBOL, QUANTITY, COST, PRICE, VALUE, PROFIT)
 _SPECIAL = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>|#~$"})
 
 
@@ -30,15 +47,17 @@ def _lines(document: Document) -> Iterator[str]:
     within += f", {_cell(document['symbol'])} alone" if document["symbol"] else ""
     yield f"# Desk {_cell(document['desk'])}, session {document['session']}{within}"
     yield from ("", f"*{DISCLAIMER}* Run `{document['run']}`.", "")
-    yield from _table(["", ""], [[name, _cell(value)] for name, value in _facts(document) if value])
+    yield from _table(_FACTS, [fact for fact in _facts(document) if fact[1]])
+    flows = list(_table(_FLOWS, document["cash_flows"]))
+    held = [{**one, "symbol": symbol, "cost": one["average_cost"]} for symbol, one in document["positions"].items()]
     for title, lines in (
-        ("Differences", _differences(document["differences"])),
+        ("Differences", _table(_DIFFERENCES, document["differences"])),
         ("Notes", [f"- {one['level']}: {_cell(one['text'])}" for one in document["notes"]]),
         ("Decisions", _decisions(document["decisions"])),
-        ("Orders", _orders(document["orders"])),
-        ("Since the run before", [*_fills(document["fills"]), *_flows(document["cash_flows"])]),
+        ("Orders", _table(_ORDERS, document["orders"])),
+        ("Since the run before", [*_table(_FILLS, document["fills"]), *(["", *flows] if flows else ())]),
         ("Taken over from the broker", _adoptions(document["adoptions"])),
-        ("Positions", _positions(document)),
+        ("Positions", _table(_POSITIONS, held)),
     ):
         found = list(lines)
         if found:
@@ -89,14 +108,6 @@ def _change(document: Document) -> str:
     return f", {earned:+,.2f}{share} since {before['session']}{without}"
 
 
-def _differences(differences: Sequence[Document]) -> Iterator[str]:
-    rows = [
-        [_cell(row["what"]), *(row[side] or NOTHING for side in _SIDES), _cell(row["note"] or "")]
-        for row in differences
-    ]
-    return _table(["", *(side.capitalize() for side in _SIDES), "Note"], rows, frozenset({1, 2, 3}))
-
-
 def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
     for number, made in enumerate(decisions):
         if number:
@@ -113,95 +124,28 @@ def _decisions(decisions: Sequence[Document]) -> Iterator[str]:
             yield from (f"- {_cell(line)}" for line in more)
 
 
-def _orders(orders: Sequence[Document]) -> Iterator[str]:
-    rows = [
-        [_cell(one["symbol"]), one["side"], _amount_of(one), one["state"], _cell(one["detail"] or "")] for one in orders
-    ]
-    columns = 5 if any(one["detail"] for one in orders) else 4
-    heading = ["", "Side", "Asked", "State", "Why"]
-    return _table(heading[:columns], [row[:columns] for row in rows], frozenset({2}))
-
-
-def _amount_of(order: Document) -> str:
-    return f"{order['quantity']} shares" if order["notional"] is None else f"for {amount(order['notional'])}"
-
-
-def _fills(fills: Sequence[Document]) -> Iterator[str]:
-    columns = ("session", "symbol", "side", "quantity", "price", "fee")
-    rows = [[*(_cell(fill[column]) for column in columns), "yours" if fill["owner"] == YOU else ""] for fill in fills]
-    heading, width = [*(column.capitalize() for column in columns), ""], 7 if any(row[-1] for row in rows) else 6
-    return _table(heading[:width], [row[:width] for row in rows], frozenset({3, 4, 5}))
-
-
-def _flows(flows: Sequence[Document]) -> Iterator[str]:
-    rows = [
-        [
-            flow["session"],
-            _cell(flow["symbol"]),
-            _cell(flow["kind"]),
-            _signed(flow["amount"]),
-            NOTHING if Decimal(flow["quantity"]) == ZERO else flow["quantity"],
-            _cell(flow["words"] or ""),
-        ]
-        for flow in flows
-    ]
-    if rows:
-        yield ""
-    yield from _table(["Session", "Symbol", "Kind", "Amount", "Shares", "Words"], rows, frozenset({3, 4}))
-
-
 def _adoptions(adoptions: Sequence[Document]) -> Iterator[str]:
     for one in adoptions:
         yield f"- {_cell(one['what'])}: {one['before']} became {one['after']}, {_cell(one['reason'])}"
-
-
-def _positions(document: Document) -> Iterator[str]:
-    rows = [
-        [
-            _cell(symbol),
-            held["quantity"],
-            _rounded(held["average_cost"]),
-            _rounded(held["price"]),
-            NOTHING if held["price"] is None else f"{Decimal(held['quantity']) * Decimal(held['price']):,.2f}",
-            NOTHING if held["gain"] is None else _signed(held["gain"]),
-        ]
-        for symbol, held in document["positions"].items()
-    ]
-    return _table(["", "Shares", "Cost", "Price", "Value", "Gain"], rows)
-
-
-def _rounded(text: str | None) -> str:
-    if text is None:
-        return NOTHING
-    price = Decimal(text)
-    return f"{price:,.2f}" if abs(price) >= 1 or price == ZERO else f"{price:,.4f}"
-
-
-def _signed(text: str) -> str:
-    return f"{Decimal(text):+,.2f}"
 
 
 def _moment(text: str | None) -> str:
     return "now" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M} UTC"
 
 
-def _table(
-    heading: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int] | None = None
-) -> Iterator[str]:
-    """A table with numbers to the right: in the columns named, else in all but the first; nothing without rows."""
-    if not rows:
-        return
-    right = frozenset(range(1, len(heading))) if numbers is None and any(heading) else numbers or frozenset()
-    cells = [list(heading), *map(list, rows)]
-    widths = [max(3, *(len(row[column]) for row in cells)) for column in range(len(heading))]
-    for number, row in enumerate(cells):
-        aligned = (text.rjust(widths[n]) if n in right else text.ljust(widths[n]) for n, text in enumerate(row))
-        yield f"| {' | '.join(aligned)} |"
+def _table(columns: Sequence[Column], rows: Sequence[Any]) -> Iterator[str]:
+    """The columns in which something stands; nothing without rows."""
+    found = [(column, [column.cell(row).text for row in rows]) for column in columns]
+    kept = [(column, [column.heading, *map(_cell, texts)]) for column, texts in found if any(texts)]
+    widths = [max(3, *map(len, texts)) for _, texts in kept]
+    for number in range(len(rows) + 1 if kept else 0):
+        cells = ((column.right, texts[number], width) for (column, texts), width in zip(kept, widths, strict=True))
+        yield f"| {' | '.join(text.rjust(width) if right else text.ljust(width) for right, text, width in cells)} |"
         if number == 0:
-            rules = ("-" * (width - 1) + (":" if n in right else "-") for n, width in enumerate(widths))
+            rules = ("-" * (n - 1) + (":" if one.right else "-") for (one, _), n in zip(kept, widths, strict=True))
             yield f"| {' | '.join(rules)} |"
 
 
 def _cell(text: str) -> str:
     """Text as a cell: on one line, nothing in it is markup and nothing steers a terminal."""
-    return " ".join(printable(text).split()).translate(_SPECIAL) or NOTHING
+    return one_line(text).translate(_SPECIAL) or NOTHING

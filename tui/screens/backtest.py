@@ -28,11 +28,10 @@ from tui.screens.frame import TALL, Layout
 from tui.screens.run_keys import COMPARED, RunKeys
 from tui.snapshot import Snapshot
 from tui.twins import report_action
-from tui.widgets.border_text import set_title
 from tui.widgets.form_pane import FormPane
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
-from tui.widgets.run_results import RunProgress, columns_of, figures_of, result_rows
+from tui.widgets.run_results import RunProgress, columns_of, result_rows
 from tui.widgets.table import Table, rows_of
 
 DRAW = 0.5
@@ -179,10 +178,10 @@ class BacktestScreen(RunKeys):
 
     def _show_results(self, runs: Sequence[BacktestState]) -> None:
         table = self.query_one("#results", Table)
-        set_title(table, f"Results{self._beyond('runs')}")
-        figures = figures_of(runs)
-        table.set_columns(columns_of(figures))
-        table.show(result_rows(runs, self._chosen, figures, self._marked))
+        table.entitle(f"Results{self._beyond('runs')}")
+        columns = columns_of(runs)
+        table.set_columns(columns)
+        table.show(result_rows(runs, self._chosen, columns, self._marked))
 
     def _draw(self, runs: Sequence[BacktestState], run: BacktestState | None, until: date | None) -> None:
         if run is None:

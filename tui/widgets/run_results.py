@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -11,27 +12,30 @@ from textual.widgets import Static
 
 from engine.domain.text import counted
 from engine.reports import amounts
-from engine.reports.table import signed
+from engine.reports.table import Cell, Column, count, sign_ink
 from tui.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
-from tui.widgets.table import Cell, Column, Row
+from tui.widgets.table import Row, rows_of
 
 _STATUS_INKS = {RUNNING: "$primary", DONE: "$success", STOPPED: "$foreground 60%", FAILED: "$error-lighten-1"}
-_FIGURES = (
-    ("RETURN", "total_return", "percent"),
-    ("SHARPE", "sharpe", "ratio"),
-    ("MAX DD", "max_drawdown", "fall"),
-    ("VOL", "volatility", "plain percent"),
-    ("SORTINO", "sortino", "ratio"),
-    ("WIN", "win_rate", "plain percent"),
-    ("EXCESS", "excess_return", "percent"),
+
+
+def _metric(name: str, form: Callable[[float], str], ink: Any = "text", title: str = "", order: int = 0) -> Column:
+    return Column(title or name.upper(), lambda run: run["metrics"].get(name), form, ink, drop_order=order)
+
+
+_FIGURES: tuple[Column, ...] = (
+    _metric("total_return", partial(amounts.percent, digits=1), sign_ink, "RETURN", 1),
+    _metric("sharpe", amounts.ratio, sign_ink, "SHARPE", 2),
+    _metric("max_drawdown", lambda fall: f"{-fall:.1%}" if fall else "0.0%", "text", "MAX DD", 3),
+    _metric("volatility", "{:.1%}".format, "text", "VOL", 4),
+    _metric("sortino", amounts.ratio, sign_ink, "SORTINO", 5),
+    _metric("win_rate", "{:.1%}".format, "text", "WIN", 6),
+    _metric("excess_return", partial(amounts.percent, digits=1), sign_ink, "EXCESS", 7),
 )
 """Figures of the house convention, the most important first."""
 
 GAP = "   "
 """The blanks between two figures of a run's progress."""
-
-Figure = tuple[str, str, str]
-"""Title, metric and form of a figure."""
 
 
 def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content:
@@ -96,66 +100,37 @@ class RunProgress(Static):
             self.update(text)
 
 
-def figures_of(runs: Sequence[BacktestState]) -> tuple[Figure, ...]:
-    """List the figures of the latest result: the house's choice, or all figures of a paper's convention."""
+def columns_of(runs: Sequence[BacktestState]) -> tuple[Column, ...]:
+    """The columns: of the latest result the house's choice of figures, or all of a paper's convention; the last are
+    dropped first on a narrow screen."""
     documents = [run.document for run in runs if run.document is not None]
-    if not documents or "total_return" in documents[-1]["metrics"]:
-        return _FIGURES
-    return tuple((name.upper(), name, "as printed") for name in documents[-1]["metrics"])
-
-
-def columns_of(figures: Sequence[Figure]) -> tuple[Column, ...]:
-    """Build the table's columns; the last figures are dropped first on a narrow screen."""
-    shown = (Column(title, form=str, drop_order=1 + n) for n, (title, _, _) in enumerate(figures))
-    ends = (
-        Column("TRADES", form=str, drop_order=5),
-        Column("FINAL", form=str, drop_order=3),
-        Column("STATE", drop_order=4),
+    figures = _FIGURES
+    if documents and "total_return" not in documents[-1]["metrics"]:
+        figures = tuple(_metric(name, amounts.ratio, order=1 + n) for n, name in enumerate(documents[-1]["metrics"]))
+    return (
+        Column("NAME", "name", max_width=26),
+        *figures,
+        Column("TRADES", "trades", count, drop_order=5),
+        Column("FINAL", "final_value", partial(amounts.money, digits=0), drop_order=3),
+        Column("STATE", "state", drop_order=4),
     )
-    return (Column("NAME", max_width=26), *shown, *ends)
 
 
 def result_rows(
-    runs: Sequence[BacktestState], chosen: str, figures: Sequence[Figure], marked: Collection[str] = ()
+    runs: Sequence[BacktestState], chosen: str, columns: Sequence[Column], marked: Collection[str] = ()
 ) -> list[Row]:
     """Build the rows, the newest run first; the baselines of the chosen run follow it, runs that are marked have a
     star."""
-    rows: list[Row] = []
+    results: list[Mapping[str, Any]] = []
     for run in reversed(runs):
         document = run.document or {"metrics": run.metrics, "final_value": run.final, "baselines": {}}
         known = run.running or run.final is not None
         trades = len(run.document["trades"]) if run.document is not None else run.trades if known else None
         ink = "up" if run.status == DONE else "muted" if run.status == STOPPED else "warn"
-        own = _cells(document, trades, figures)
-        mark = "* " if run.name in marked else ""
-        rows.append(Row(run.name, (Cell(f"{mark}{run.name}", "strong"), *own, Cell(run.status, ink))))
-        for name, held in document["baselines"].items() if run.name == chosen else ():
-            own = _cells(held, held["trades"], figures)
-            rows.append(Row(f"{run.name}/{name}", (Cell(f"  {name}", "muted"), *own, Cell("baseline", "muted"))))
-    return rows
-
-
-def _cells(document: Mapping[str, Any], trades: int | None, figures: Sequence[Figure]) -> tuple[Cell, ...]:
-    final = amounts.number(document["final_value"])
-    metrics = (_figure(document["metrics"].get(metric), form) for _, metric, form in figures)
-    return (
-        *metrics,
-        Cell("-" if trades is None else f"{trades:,}", order=trades),
-        Cell(amounts.money(final, 0), order=final),
-    )
-
-
-def _figure(value: float | None, form: str) -> Cell:
-    if value is None:
-        return Cell("-", "muted")
-    match form:
-        case "percent":
-            return signed(amounts.percent(value, 1), value)
-        case "plain percent":
-            return Cell(f"{value:.1%}", order=value)
-        case "fall":
-            return Cell(f"{-value:.1%}" if value else "0.0%", order=-value)
-        case "as printed":
-            return Cell(f"{value:.2f}", order=value)
-        case _:
-            return signed(f"{value:.2f}", value)
+        name = Cell(f"{'* ' if run.name in marked else ''}{run.name}", "strong")
+        own = {"key": run.name, "name": name, "trades": trades, "state": Cell(run.status, ink)}
+        results.append({**document, **own})
+        for held, other in document["baselines"].items() if run.name == chosen else ():
+            named = {"name": Cell(f"  {held}", "muted"), "state": Cell("baseline", "muted")}
+            results.append({**other, **named, "key": f"{run.name}/{held}"})
+    return rows_of(columns, results, lambda one: one["key"])

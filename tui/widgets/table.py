@@ -128,7 +128,7 @@ class Table(ScrollView, can_focus=True):
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Set other columns, and remove the rows."""
-        if tuple(columns) != self._columns:
+        if [column.title for column in columns] != [column.title for column in self._columns]:
             self._columns, self._sorted_by = tuple(columns), None
             self._given = self.rows = ()
             try:

@@ -18,6 +18,7 @@ from engine.errors import DataError
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.amounts import quantity
 from engine.reports.day_markdown import day_markdown
 from engine.session.context import run_id
 from tests.tui.commands.conftest import SESSIONS, Run
@@ -44,7 +45,8 @@ def test_the_report_says_who_decided_what_and_why_and_that_it_is_paper(run: Run,
     change = Decimal(document["value"]) - Decimal(document["before"]["value"])
     assert f"{change:+,.2f}" in text and document["before"]["session"] == "2025-03-13"
     for fill in document["fills"]:
-        assert re.search(rf"{fill['session']} \| {fill['symbol']} +\| {fill['side']} +\| +{fill['quantity']}", text)
+        shares = quantity(Decimal(fill["quantity"]))
+        assert re.search(rf"{fill['session']} \| {fill['symbol']} +\| {fill['side']} +\| +{shares}", text)
     held = run("positions", "--json").json
     assert held["positions"] == document["positions"]
     for symbol, position in held["positions"].items():

@@ -33,7 +33,7 @@ from tui.snapshot import Snapshot, Source
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.plot import CurvePlot
-from tui.widgets.run_results import RunProgress, figures_of, result_rows
+from tui.widgets.run_results import RunProgress, columns_of, result_rows
 from tui.widgets.table import Table
 
 
@@ -394,7 +394,7 @@ async def test_runs_of_earlier_days_have_their_trades_and_their_end_in_the_table
         stored = pilot.app.bridge.present().services.backtests.all()  # type: ignore[attr-defined]
     (state,) = recorded(stored).values()
     assert (state.document, state.trades, state.final) == (None, len(document["trades"]), document["final_value"])
-    (row,) = result_rows([state], "", figures_of([state]))
+    (row,) = result_rows([state], "", columns_of([state]))
     assert [cell.text for cell in row.cells][-3:-1] == [
         f"{state.trades:,}",
         f"{float(document['final_value']):,.0f}",
