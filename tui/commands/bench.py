@@ -173,7 +173,7 @@ def bench_command(
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     check_options(name, _given())
     if name == "arena" and folder is not None:
-        flags = RunFlags.of_window(symbols, first, last, None)
+        flags = RunFlags(symbols=symbols, first=first, last=last)
         asked = bool(presets) or not (baselines or strategies) or models is not None or ablations
         bench_prices(
             services,
@@ -196,7 +196,9 @@ def bench_command(
         measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)), as_json=as_json)
         return
     if name == "memory":
-        flags = RunFlags.of_window(symbols, first, last, warm_up_from, model=models, folder=folder)
+        flags = RunFlags(
+            symbols=symbols, first=first, last=last, warm_up_from=warm_up_from, model=models, folder=folder
+        )
         study_memory(services, flags, presets, _report, yes=yes, as_json=as_json)
         return
     if resume is not None:

@@ -137,29 +137,21 @@ def key_values(texts: Sequence[str], option: str = "--param") -> tuple[tuple[str
 class RunFlags:
     """The flags of one call; None (or empty) where not given."""
 
-    symbols: str | None
-    first: date | None
-    last: date | None
-    warm_up_from: date | None
-    preset: str | None
-    strategy: str | None
-    params: Sequence[str]
-    model: str | None
-    without: str | None
-    folder: str | None
-    cash: Decimal | None
-    commission: Decimal | None
-    slippage_bp: Decimal | None
-    convention: str | None
-    seed: int | None
-
-    @classmethod
-    def of_window(
-        cls, symbols: str | None, first: date | None, last: date | None, warm_up_from: date | None, **given: Any
-    ) -> RunFlags:
-        """The flags of a window, with those of the rest that are given."""
-        rest = {one.name: None for one in fields(cls)} | {"params": ()} | given
-        return cls(**rest | {"symbols": symbols, "first": first, "last": last, "warm_up_from": warm_up_from})
+    symbols: str | None = None
+    first: date | None = None
+    last: date | None = None
+    warm_up_from: date | None = None
+    preset: str | None = None
+    strategy: str | None = None
+    params: Sequence[str] = ()
+    model: str | None = None
+    without: str | None = None
+    folder: str | None = None
+    cash: Decimal | None = None
+    commission: Decimal | None = None
+    slippage_bp: Decimal | None = None
+    convention: str | None = None
+    seed: int | None = None
 
     def spec(self, services: Services) -> RunSpec:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
