@@ -194,7 +194,8 @@ def _summary(cells: Sequence[Cell]) -> Iterator[str]:
 def _asked(bench: Bench, width: int) -> Iterator[str]:
     for use in bench.models:
         cost = "cost unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
-        tokens = f", {use.input_tokens:,} tokens in, {use.output_tokens:,} out" if use.input_tokens else ""
+        had = use.usage
+        tokens = f", {had.input_tokens:,} tokens in, {had.output_tokens:,} out" if had.input_tokens else ""
         tokens = ", tokens unknown" if use.uncounted_calls else tokens
         known = row_json.fields(use, "training_cutoff", "prices_as_of")
         cost = f"{cost}{row_json.price_words(known)}{row_json.cutoff_words(known)}"

@@ -101,7 +101,7 @@ class CappedModel:
     def worst(self, total: Usage) -> Spent:
         """The most that tokens cost: all of the input may be written to a cache."""
         if self.price is None:
-            return Spent(tokens=total.input_tokens + total.output_tokens)
+            return Spent(tokens=total.total)
         return Spent(usd=max(self.price.cost(total), self.price.cost(total, total.input_tokens)))
 
     def _used(self, result: ModelResult) -> Spent | None:

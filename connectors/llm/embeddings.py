@@ -169,8 +169,8 @@ class OpenAIEmbedder:
                 )
             use = self._use(reply)
             self._on_use(use)
-            if use.input_tokens:
-                spend(self._spent(use.input_tokens))
+            if use.usage.input_tokens:
+                spend(self._spent(use.usage.input_tokens))
             return self._checked(reply, texts)
 
     def _use(self, reply: Any) -> ModelUse:
@@ -178,7 +178,7 @@ class OpenAIEmbedder:
         tokens = getattr(getattr(reply, "usage", None), "prompt_tokens", None)
         cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
         uncounted = int(tokens is None)
-        return ModelUse(spec=self.id, calls=1, input_tokens=tokens or 0, uncounted_calls=uncounted, cost=cost)
+        return ModelUse(spec=self.id, calls=1, usage=Usage(tokens or 0), uncounted_calls=uncounted, cost=cost)
 
     def _checked(self, reply: Any, texts: Sequence[str]) -> dict[str, bytes]:
         import numpy as np

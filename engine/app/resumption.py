@@ -51,7 +51,7 @@ class FirstPart:
     def spent(self) -> Spent:
         """The use of the models of this part, calls without an answer included."""
         results = [result for result in self.answers.values() if not result.cached]
-        costs = [(one.cost, one.usage.input_tokens + one.usage.output_tokens) for one in results]
+        costs = [(one.cost, one.usage.total) for one in results]
         costs += [(one.call.cost, one.call.input_tokens + one.call.output_tokens) for one in self.unanswered]
         unpriced = sum(tokens for cost, tokens in costs if cost is None)
         return Spent(sum((cost for cost, _ in costs if cost is not None), Decimal(0)), unpriced)

@@ -37,10 +37,10 @@ def day_limit(services: Services, reader: JournalReader | None, now: datetime) -
     paid: list[CallCost | ModelUse] = [*calls, *vectors]
     by_runs = Spent(
         sum((one.cost for one in paid if one.cost is not None), ZERO),
-        sum(one.input_tokens + one.output_tokens for one in paid if one.cost is None),
+        sum(one.usage.total for one in paid if one.cost is None),
     )
     others = (entry.spent for entry in _entries(services.desk) if entry.time >= midnight)
-    longest = max((call.output_tokens for call in calls if not call.kind), default=0)
+    longest = max((call.usage.output_tokens for call in calls if not call.kind), default=0)
     return SpendingLimit(services.config.budget, sum(others, by_runs), longest=longest)
 
 

@@ -106,7 +106,12 @@ class Usage:
     @property
     def counted(self) -> bool:
         """True where the model's service has said how many tokens there were: no call is without any."""
-        return self.input_tokens > 0 or self.output_tokens > 0
+        return self.total > 0
+
+    @property
+    def total(self) -> int:
+        """All tokens."""
+        return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

@@ -13,7 +13,7 @@ from engine.domain.briefing import Briefing
 from engine.domain.decision import Decision, Opinion
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Dropped, Symbol
-from engine.domain.model_call import NO_OPTIONS, AnswerOptions
+from engine.domain.model_call import NO_OPTIONS, AnswerOptions, Usage
 from engine.domain.order import Fill
 from engine.domain.portfolio import Portfolio
 
@@ -206,8 +206,7 @@ class ModelUse:
     spec: the models, as they are named.
     calls, cached_calls: answers of models, and recorded answers that cost nothing.
     abstentions, refusals: questions that no valid answer came to, and those that a vendor refused to answer.
-    input_tokens, output_tokens: as far as they were counted; cached_input_tokens is the part of the input that a
-        service read from its cache, reasoning_tokens the part of the output that a model wrote for itself.
+    usage: as far as tokens were counted.
     uncounted_calls: calls whose tokens the service did not tell.
     preflight_calls, failed_calls: further calls, before the first answer and of those that failed; their tokens and
         cost count.
@@ -223,10 +222,7 @@ class ModelUse:
     cached_calls: int = 0
     abstentions: int = 0
     refusals: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    reasoning_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
     uncounted_calls: int = 0
     preflight_calls: int = 0
     failed_calls: int = 0

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.domain.debate import Debate
 from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
-from engine.domain.model_call import PREFLIGHT, AnswerRecord, UnansweredCall
+from engine.domain.model_call import PREFLIGHT, AnswerRecord, UnansweredCall, Usage
 from engine.domain.order import Fill, Order, OrderState
 from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
@@ -54,12 +54,9 @@ class CallCost:
     model: str
     abstained: bool
     cached: bool
-    input_tokens: int
-    cached_input_tokens: int
-    output_tokens: int
+    usage: Usage
     cost: Decimal | None
     latency: float
-    reasoning_tokens: int = 0
     kind: str = ""
     estimated: bool = False
     refused: bool = False

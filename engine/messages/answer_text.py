@@ -41,8 +41,7 @@ def agent_answered(
         model=result.model,
         abstained=outcome == "abstained",
         cached=result.cached,
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
+        usage=result.usage,
         cost=result.cost,
         seconds=result.latency,
     )

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from engine.domain.decision import Decision, Opinion
 from engine.domain.json_text import plain_of, typed
+from engine.domain.model_call import Usage
 from engine.domain.order import Fill, Order
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 
@@ -105,8 +106,7 @@ class AgentAnswered(Event):
     model: str
     abstained: bool
     cached: bool
-    input_tokens: int
-    output_tokens: int
+    usage: Usage
     cost: Decimal | None
     seconds: float
 

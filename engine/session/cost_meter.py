@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from engine.agents.ask import QuestionKey
-from engine.domain.model_call import PREFLIGHT, AnswerRecord, FailureKind, UnansweredCall
+from engine.domain.model_call import PREFLIGHT, AnswerRecord, FailureKind, UnansweredCall, Usage
 from engine.domain.model_spec import ModelKind
 from engine.domain.run import ModelUse
 from engine.journal.entries import CallCost, UnansweredEntry
@@ -16,7 +16,7 @@ from engine.messages.events import AgentAnswered
 
 COUNTS = (
     *("calls", "cached_calls", "abstentions", "refusals", "preflight_calls", "failed_calls", "estimated_calls"),
-    *("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens", "uncounted_calls"),
+    *("usage", "uncounted_calls"),
 )
 """The figures of ModelUse that add up, beside the cost."""
 VECTORS = "vectors"
@@ -31,16 +31,13 @@ class CostMeter:
 
     def count(self, record: AnswerRecord) -> None:
         """Add one call. The cost of a run is unknown (None) once that of one call is."""
-        result, usage = record.result, record.result.usage
+        result = record.result
         call = CallCost(
             agent=record.agent,
             model=result.model,
             abstained=record.outcome == "abstained",
             cached=result.cached,
-            input_tokens=usage.input_tokens,
-            cached_input_tokens=usage.cached_input_tokens,
-            output_tokens=usage.output_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
+            usage=result.usage,
             cost=result.cost,
             latency=result.latency,
             refused=result.failure is not None and result.failure.kind is FailureKind.REFUSED,
@@ -54,9 +51,7 @@ class CostMeter:
             model=call.model,
             abstained=False,
             cached=False,
-            input_tokens=call.input_tokens,
-            cached_input_tokens=0,
-            output_tokens=call.output_tokens,
+            usage=Usage(call.input_tokens, 0, call.output_tokens),
             cost=call.cost,
             latency=call.latency,
             kind=call.kind,
@@ -68,7 +63,7 @@ class CostMeter:
         """Add what the run had asked before it was killed, or waited."""
         for call in calls:
             failed = call.kind not in ("", PREFLIGHT)
-            silent = not (call.kind or call.input_tokens or call.output_tokens)
+            silent = not (call.kind or call.usage.counted)
             uncounted = call.model != ModelKind.OFFLINE and silent
             use = ModelUse(
                 spec=call.model,
@@ -79,10 +74,7 @@ class CostMeter:
                 cached_calls=int(call.cached),
                 abstentions=int(call.abstained),
                 refusals=int(call.refused),
-                input_tokens=call.input_tokens,
-                output_tokens=call.output_tokens,
-                cached_input_tokens=call.cached_input_tokens,
-                reasoning_tokens=call.reasoning_tokens,
+                usage=call.usage,
                 uncounted_calls=int(uncounted),
                 cost=call.cost,
             )

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from engine.clock import LiveClock
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal, SizingRule
 from engine.domain.market import Dropped
-from engine.domain.model_call import AnswerOptions
+from engine.domain.model_call import AnswerOptions, Usage
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import CENT, Portfolio, Position
 from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunSpec, Stretch
@@ -128,7 +128,7 @@ def by_hand(run: str = "hand") -> Result:
         ),
         test=test,
         model=ModelUse(
-            spec="offline", calls=12, cached_calls=3, abstentions=1, input_tokens=100, output_tokens=20, cost=D("0.50")
+            spec="offline", calls=12, cached_calls=3, abstentions=1, usage=Usage(100, 0, 20), cost=D("0.50")
         ),
         dropped=(Dropped("news", "no date", 2), Dropped("news", "no date", 1), Dropped("filings", "no text", 4)),
         notes=("no file of corporate actions for BBB",),

@@ -19,6 +19,7 @@ from engine.domain.decision import Cut
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, PriceHistory
+from engine.domain.model_call import Usage
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.order_id import YOU, order_id, own_order_id
 from engine.domain.portfolio import Portfolio, Position
@@ -309,8 +310,7 @@ class FakeDesk:
                         model="offline",
                         abstained=False,
                         cached=False,
-                        input_tokens=300,
-                        output_tokens=12,
+                        usage=Usage(300, 0, 12),
                         cost=self.cost,
                         seconds=0.1,
                     )

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from engine.domain.model_call import Usage
 from engine.domain.run import ModelUse
 from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, Spread, agent_cells
@@ -35,8 +36,7 @@ def bench(note: str = "of the test") -> Bench:
         cached_calls=200,
         abstentions=3,
         refusals=2,
-        input_tokens=2_000_000,
-        output_tokens=150_000,
+        usage=Usage(2_000_000, 0, 150_000),
         cost=Decimal("2.175"),
     )
     cells = tuple(cell for cell in agent_cells(rows, table) if cell.symbol == "AAPL")

@@ -23,7 +23,7 @@ from engine.app.open_desk import Publish, TakeTurn
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal
 from engine.domain.live import FeedMessage, Headline
-from engine.domain.model_call import AnswerRecord, Message, ModelResult
+from engine.domain.model_call import AnswerRecord, Message, ModelResult, Usage
 from engine.domain.order import OrderState
 from engine.domain.recollection import Recollection
 from engine.domain.run import RunKind, RunOutcome
@@ -183,8 +183,7 @@ class Telling(FakeDesk):
                 model=text,
                 abstained=abstained,
                 cached=False,
-                input_tokens=3,
-                output_tokens=1,
+                usage=Usage(3, 0, 1),
                 cost=Decimal(0),
                 seconds=0.1,
                 **of_owner,

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 from engine.domain.decision import Cut
+from engine.domain.model_call import Usage
 from engine.domain.order import Fill, Side
 from engine.domain.run import RunKind, RunOutcome
 from engine.messages.events import (
@@ -70,8 +71,7 @@ def _answer(step: str, text: str = "fine", abstained: bool = False, cost: str | 
         model="offline",
         abstained=abstained,
         cached=False,
-        input_tokens=300,
-        output_tokens=12,
+        usage=Usage(300, 0, 12),
         cost=price,
         seconds=1.5,
     )

@@ -56,8 +56,8 @@ def facts(answer: AgentAnswered | None) -> str:
         return ""
     model = one_line(answer.model)
     parts = [OFFLINE if model.split(":", maxsplit=1)[0] == "offline" else model]
-    if answer.input_tokens or answer.output_tokens:
-        parts.append(f"{answer.input_tokens + answer.output_tokens:,} tok")
+    if answer.usage.counted:
+        parts.append(f"{answer.usage.total:,} tok")
     parts.append("recorded" if answer.cached else f"{answer.seconds:.1f}s")
     if answer.cost is None or answer.cost:
         parts.append(amounts.cost(answer.cost))

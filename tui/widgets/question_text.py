@@ -38,7 +38,7 @@ def steps(panes: Sequence[Pane], *, plain: bool) -> list[Row]:
 
 def _step(pane: Pane, plain: bool) -> Row:
     style, answer = STYLES[pane.progress], pane.answer
-    tokens = answer.input_tokens + answer.output_tokens if answer else 0
+    tokens = answer.usage.total if answer else 0
     return Row(
         pane.name,
         (

@@ -200,7 +200,7 @@ def embedder_document(head: Row, *, before: str, after: str, count: int, changed
     """A change of embedder, and its cost in USD."""
     made = {"before": before, "after": after, "count": count, "changed": changed}
     cost = None if use.cost is None else str(use.cost)
-    return {**head, **made, **row_json.fields(use, "calls", "input_tokens"), "cost": cost}
+    return {**head, **made, "calls": use.calls, "input_tokens": use.usage.input_tokens, "cost": cost}
 
 
 def constants_of(name: str) -> MemoryPreset:

@@ -95,7 +95,8 @@ def _preset(study: PresetStudy) -> Row:
     return {
         **row_json.fields(study, "preset", "sessions", "pivotal"),
         "model": study.model.spec,
-        **row_json.fields(study.model, "calls", "abstentions", "refusals", "input_tokens", "output_tokens"),
+        **row_json.fields(study.model, "calls", "abstentions", "refusals"),
+        **row_json.fields(study.model.usage, "input_tokens", "output_tokens"),
         "cost": None if study.model.cost is None else str(study.model.cost),
         "arms": [_arm(one) for one in study.arms],
         "poison": {

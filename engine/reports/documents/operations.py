@@ -209,7 +209,7 @@ def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelR
         ModelRate(
             model=model,
             requests=sum(call.model == model for call in asked),
-            tokens=sum(call.input_tokens + call.output_tokens for call in asked if call.model == model),
+            tokens=sum(call.usage.total for call in asked if call.model == model),
             limited=sum(call.model == model and call.kind == FailureKind.RATE_LIMITED for call in today),
         )
         for model in dict.fromkeys(call.model for call in today)
@@ -252,7 +252,7 @@ def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
         recorded=len(calls) - len(asked),
         failed=sum(call.kind not in ("", PREFLIGHT) for call in asked),
         abstained=sum(call.abstained for call in asked),
-        tokens=sum(call.input_tokens + call.output_tokens for call in asked),
+        tokens=sum(call.usage.total for call in asked),
         cost=None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
         latency=sum(call.latency for call in asked) / len(asked) if asked else 0.0,
     )

@@ -132,7 +132,7 @@ def model_use(use: ModelUse, unresolved: Mapping[str, int] = MappingProxyType({}
 
 
 def _used(use: ModelUse) -> Row:
-    counted = dict.fromkeys(TOKENS) if use.uncounted_calls else fields(use, *TOKENS)
+    counted = dict.fromkeys(TOKENS) if use.uncounted_calls else fields(use.usage, *TOKENS)
     calls = fields(use, "calls", "cached_calls", "abstentions")
     return {
         **calls,

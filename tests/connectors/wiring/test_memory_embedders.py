@@ -106,13 +106,11 @@ def test_a_backtest_remembers_by_the_vectors_of_the_endpoint_and_counts_its_call
     assert store_embedder(kept.place) == ("local:vectors", 8)
     assert (plain.cost, first.cost) == (0, None), "an endpoint without a price: unknown, not nothing"
     assert first.calls == plain.calls + calls
-    assert first.input_tokens == plain.input_tokens + 5 * calls
+    assert first.usage.input_tokens == plain.usage.input_tokens + 5 * calls
     # What was paid for once is not paid for again.
     again = run_backtest(services(config(server), NOON), replace(SPEC, run="again")).result.model
     assert first.agents[VECTORS].calls == calls and VECTORS not in plain.agents
-    assert again == replace(
-        first, calls=plain.calls, input_tokens=plain.input_tokens, cost=plain.cost, agents=plain.agents
-    )
+    assert again == replace(first, calls=plain.calls, usage=plain.usage, cost=plain.cost, agents=plain.agents)
     assert len(server.requests) == calls
 
 
@@ -148,15 +146,15 @@ def test_vectors_live_within_the_budget_of_the_day(server: FakeLLMServer, monkey
     assert first > 0
     with JournalReader(places.desk_journal("mine")) as reader:
         (run,) = reader.runs()
-        assert run.model is not None and run.model.agents[VECTORS].input_tokens == 5 * first
+        assert run.model is not None and run.model.agents[VECTORS].usage.input_tokens == 5 * first
     with pytest.raises(BudgetReached, match=f"{5 * first:,} are used today"):
         day(local.model_copy(update={"budget": BudgetConfig(tokens_per_day=5 * first)}), DAYS[0])
-    assert day(local, DAYS[0]).model.agents[VECTORS].input_tokens == 5 * len(server.requests)
+    assert day(local, DAYS[0]).model.agents[VECTORS].usage.input_tokens == 5 * len(server.requests)
 
 
 def test_a_daily_desk_counts_them_and_refuses_another_embedder(server: FakeLLMServer) -> None:
     done = day(config(server), DAYS[0])
-    assert done.model.input_tokens == 5 * len(server.requests) > 0
+    assert done.model.usage.input_tokens == 5 * len(server.requests) > 0
     with pytest.raises(ConfigError, match=r"made with embedder local:vectors.*not hash-384.*paperdesk memory reembed"):
         day(config(embedder="hash-384"), DAYS[1])
 

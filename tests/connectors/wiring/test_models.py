@@ -139,7 +139,7 @@ def test_a_temperature_that_the_preset_wishes_for_is_dropped_with_a_note(server:
 
     assert [d.action for d in report.result.test.decisions] == [Action.BUY] * 3
     assert report.result.model is not None
-    assert report.result.model.input_tokens > 0
+    assert report.result.model.usage.input_tokens > 0
     with JournalReader(places.run_journal("wished")) as reader:
         entries = [e for d in report.result.test.decisions for e in reader.answers(d.key)]
     decided = [e for e in entries if e.agent == "decision"]

@@ -551,7 +551,7 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
         calls = reader.calls()
         assert {call.model for call in calls} == {"m"}
         assert [call.cached for call in calls] == [False, True]
-        assert (calls[0].input_tokens, calls[0].output_tokens, calls[0].cost) == (10, 2, Decimal("0.5"))
+        assert (calls[0].usage.input_tokens, calls[0].usage.output_tokens, calls[0].cost) == (10, 2, Decimal("0.5"))
         assert reader.calls("d2") == ()
         with pytest.raises(MissingData, match="no decision for BBB"):
             trail(reader, DecisionKey("d1", monday, 1, "BBB", "default"))

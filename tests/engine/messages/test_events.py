@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Cut, Decision, DecisionKey, Opinion, Proposal
+from engine.domain.model_call import Usage
 from engine.domain.order import Fill, Order, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
@@ -44,6 +45,7 @@ OF_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     datetime: TIMES,
     Decimal: DECIMALS,
     RunKind: st.sampled_from(RunKind),
+    Usage: st.builds(Usage),
     RunOutcome: st.sampled_from(RunOutcome),
     Decimal | None: st.none() | DECIMALS,
     tuple[str, ...]: st.lists(st.text()).map(tuple),

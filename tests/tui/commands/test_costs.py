@@ -125,7 +125,7 @@ def test_a_price_of_ones_own_counts_by_agent_and_tells_cached_tokens_apart(desk:
     assert sum(Decimal(one["cost"]) for one in use["agents"].values()) == Decimal(use["cost"])
     assert "of them reasoning" in text
     with JournalReader(places.run_journal("paid")) as reader:
-        assert {call.reasoning_tokens for call in reader.calls() if not call.kind} == {60}
+        assert {call.usage.reasoning_tokens for call in reader.calls() if not call.kind} == {60}
     rows = [row.split(",") for row in run("report", "--run", "paid", "--format", "csv", "--table", "costs").out.split()]
     assert {name: cost for kind, name, cost in rows if kind == "agent"} == {
         name: own["cost"] for name, own in use["agents"].items()
@@ -239,7 +239,9 @@ def test_an_answer_longer_than_was_reserved_counts_and_the_next_call_is_refused(
     assert 1 <= len(service.requests) <= 2
     assert max(body["max_tokens"] for body in service.requests) < 20_000
     with JournalReader(places.desk_journal("demo")) as reader:
-        assert [call.output_tokens for call in reader.calls() if not call.kind] == [200_000] * len(service.requests)
+        assert [call.usage.output_tokens for call in reader.calls() if not call.kind] == [200_000] * len(
+            service.requests
+        )
         assert reader.decisions() == ()
     asked = len(service.requests)
     assert run(*DAY).code == 75 and len(service.requests) == asked
