@@ -8,8 +8,9 @@ from datetime import date
 from textual.content import Content
 
 from engine.domain.decision import Decision, Opinion
+from engine.domain.model_call import AnswerRecord
 from engine.reports import amounts
-from engine.reports.documents.questions import Question, Questions
+from engine.reports.documents.questions import Questions
 from tui.plain_text import one_line, printable
 from tui.state import DeskState, Pane, Progress, action_text
 from tui.widgets.agent_panes import FAINT, MUTED, STYLES, facts
@@ -58,7 +59,7 @@ def state(pane: Pane) -> str:
 
 def prompt(questions: Questions, pane: Pane, session: date | None) -> Content:
     """The question of a step: role, messages, charts; every attempt."""
-    asked = [one for one in questions.questions if one.step == pane.step and pane.owner in ("", one.owner)]
+    asked = [one for one in questions.questions if one.step == pane.step and pane.owner in ("", one.key.owner)]
     if questions.session != session or not questions.questions:
         return Content.styled(f"No question of this step: {_LATER}.", MUTED)
     if not asked:
@@ -69,26 +70,26 @@ def prompt(questions: Questions, pane: Pane, session: date | None) -> Content:
     return Content.assemble(*parts)
 
 
-def _question(question: Question) -> Iterator[Part]:
+def _question(question: AnswerRecord) -> Iterator[Part]:
     again = f", attempt {question.attempt}" if question.attempt > 1 else ""
     # Of the last attempt the title of the answer has the cost.
-    cost = f", {amounts.cost(question.cost)}" if question.outcome == "sent back" else ""
+    cost = f", {amounts.cost(question.result.cost)}" if question.outcome == "sent back" else ""
     yield f"{question.agent}{again}: {question.outcome}{cost}\n", "bold"
     if question.reason:
         yield f"{one_line(question.reason)}\n", "$warning"
     seen = "" if question.seen else ", read as figures"
-    for title in question.charts:
-        yield f"chart: {one_line(title)}{seen}\n", "$primary"
+    for chart in question.charts:
+        yield f"chart: {one_line(chart.title)}{seen}\n", "$primary"
     yield f"\n{printable(question.system).strip()}\n", MUTED
-    for role, text in question.messages:
-        yield f"\n{role}\n", FAINT
-        yield f"{printable(text).strip()}\n"
+    for message in question.messages:
+        yield f"\n{message.role}\n", FAINT
+        yield f"{printable(message.text).strip()}\n"
     yield "\n"
 
 
 def memories(questions: Questions, pane: Pane, session: date | None) -> Content:
     """The memories that the owner of a step was given, best first, each with its score broken down."""
-    given = [(memory, cited) for memory, owner, cited in questions.recalled if pane.owner in ("", owner)]
+    given = [(one.memory, one.cited) for one in questions.recalled if pane.owner in ("", one.owner)]
     if questions.session != session or not given:
         return Content.styled(f"No recalled memories: {_LATER}, where the preset recalls any.", MUTED)
     parts: list[Part] = []

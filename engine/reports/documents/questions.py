@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from decimal import Decimal
 
 from engine.agents.registry import registered
 from engine.domain.chart import ChartSpec
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord
-from engine.domain.recollection import Recollection
 from engine.journal.entries import AgentCall, Recalled
 from engine.messages.answer_text import answer_text
 from engine.reports.documents import row_json
@@ -23,48 +21,18 @@ from engine.reports.documents.row_json import Row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """One call of a model.
-
-    step: the question's name in events.
-    attempt: from 1; a bad answer is sent back once.
-    outcome: `answered`, `sent back` or `abstained`; `reason` why it was not taken.
-    system: the role that the agent was given.
-    messages: role and text of each, in order.
-    charts: titles of those that it was shown; `seen` is False where it read their figures instead.
-    tokens: in and out.
-    cost: USD; None where the price is not known.
-    seconds: of the call.
-    """
-
-    owner: str
-    step: str
-    agent: str
-    attempt: int
-    outcome: str
-    reason: str
-    system: str
-    messages: Sequence[tuple[str, str]]
-    charts: Sequence[str]
-    seen: bool
-    model: str
-    tokens: int
-    cost: Decimal | None
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
     """Everything that was asked about a symbol in its last cycle.
 
     session: whose close was decided on; None before the first cycle.
-    recalled: memory, owner, and whether the opinion cites it.
+    questions: every call of a model, with the name of its step.
+    recalled: the memories that the owners were given.
     opinions, debate, decisions: of all owners, as in a decision's trail; None without a debate.
     """
 
     session: date | None = None
-    questions: Sequence[Question] = ()
-    recalled: Sequence[tuple[Recollection, str, bool]] = ()
+    questions: Sequence[AnswerRecord] = ()
+    recalled: Sequence[Recalled] = ()
     opinions: Sequence[Row] = ()
     debate: Row | None = None
     decisions: Sequence[Row] = ()
@@ -79,15 +47,13 @@ def questions_of(records: Records, symbol: Symbol) -> Questions:
     last = opinions[-1].key
     formed = [one for one in opinions if _cycle(one.key) == _cycle(last)]
     keys = [one.key for one in formed]
-    asked = [question for key in keys for question in _asked(reader.answers(key), key)]
-    recalled: Iterable[Recalled] = (one for key in keys for one in reader.recalled(key))
     of_session = (last.run, symbol, last.session, last.session)
     debates = [one for one in reader.debates(*of_session) if _cycle(one.key) == _cycle(last)]
     made = [one for one in reader.decisions(*of_session) if _cycle(one.key) == _cycle(last)]
     return Questions(
         session=last.session,
-        questions=asked,
-        recalled=[(one.memory, one.owner, one.cited) for one in recalled],
+        questions=[one for key in keys for one in _asked(reader.answers(key))],
+        recalled=[one for key in keys for one in reader.recalled(key)],
         opinions=[row_json.opinion(one) for one in formed],
         debate=debate_row(debates[0], ()) if debates else None,
         decisions=row_json.decisions(made, formed),
@@ -119,22 +85,5 @@ def step_names(calls: Iterable[AnswerRecord | AgentCall]) -> Iterator[str]:
         yield questions[min(counted[asker], len(questions)) - 1]
 
 
-def _asked(answers: Sequence[AnswerRecord], key: DecisionKey) -> Iterator[Question]:
-    for step, entry in zip(step_names(answers), answers, strict=True):
-        result = entry.result
-        yield Question(
-            owner=key.owner,
-            step=step,
-            agent=entry.agent,
-            attempt=entry.attempt,
-            outcome=entry.outcome,
-            reason=entry.reason,
-            system=entry.system,
-            messages=[(message.role, message.text) for message in entry.messages],
-            charts=[chart.title for chart in entry.charts],
-            seen=entry.seen,
-            model=result.model,
-            tokens=result.usage.input_tokens + result.usage.output_tokens,
-            cost=result.cost,
-            seconds=result.latency,
-        )
+def _asked(answers: Sequence[AnswerRecord]) -> Iterator[AnswerRecord]:
+    return (replace(one, step=step) for step, one in zip(step_names(answers), answers, strict=True))
