@@ -73,7 +73,6 @@ ALLOWED = {
     ("connectors/sandbox/protocol.py", "not_found"): "the HTTP status 404",
     ("engine/domain/decision.py", "asked"): "a key of the JSON documents and of the journal",
     ("engine/messages/events.py", "AgentSaid"): "the type of an event in the journals on disk",
-    ("engine/messages/events.py", "brought"): "a field of an event in the journals on disk",
 }
 """Names by file that keep a retired word, with the reason."""
 

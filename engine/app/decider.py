@@ -86,7 +86,7 @@ class Decider:
         with self._memory(recorded) as (memory, notes):
             cycle = Cycle(self.preset, asker, recorded.inputs.market.calendars, memory=memory)
             result = await decide_again(recorded, cycle, symbol=symbol)
-        answers = tuple(record.kept(run.id, recorded.cycle, recorded.now) for record in records)
+        answers = tuple(record.in_run(run.id, recorded.cycle, recorded.now) for record in records)
         return DecidedAgain(recorded, result, answers, notes)
 
     @contextmanager

@@ -221,7 +221,7 @@ class _Run:
             self.meter.add_vectors(before.model.agents[VECTORS])
 
     def _count(self, answer: AnswerRecord) -> None:
-        if self.traded.journal.answer(answer.kept(self.run, self.number, self.context.clock.now())):
+        if self.traded.journal.answer(answer.in_run(self.run, self.number, self.context.clock.now())):
             self.meter.count(answer)
 
     def _fail(self, error: PaperdeskError) -> None:

@@ -100,7 +100,7 @@ def _undecided(reader: JournalReader, run: str) -> set[date]:
 
 def _unanswered(entry: AnswerRecord) -> UnansweredEntry:
     """An answer that is asked for anew: it stays paid."""
-    assert entry.time is not None  # it was kept
+    assert entry.time is not None  # the journal has it
     result = entry.result
     call = UnansweredCall(
         model=result.model,

@@ -205,9 +205,9 @@ class ModelResult:
 class AnswerRecord:
     """One call of a model, whole: the question, the answer, and the use that was made of it.
 
-    key: its `owner` is the one whose agent asked; run and cycle are empty before a run keeps it.
+    key: its `owner` is the one whose agent asked; run and cycle are empty until a run records it.
     agent: its name in the registry.
-    step: the question's name in events, as the performance reflection has two; empty once it is kept.
+    step: the question's name in events, as the performance reflection has two; empty in a journal.
     attempt: counts from 1; a bad answer is sent back once.
     prompt_hash: SHA-256 of system part and messages.
     prompt_version: of the agent's prompt, empty where it is not recorded.
@@ -217,7 +217,7 @@ class AnswerRecord:
     reason: why an answer was not taken.
     answer: the checked answer as plain JSON, None where there is none.
     sample: tells repeats of one question apart.
-    time: when it was kept, UTC; None before.
+    time: when it was recorded, UTC; None before.
     """
 
     key: DecisionKey
@@ -238,8 +238,8 @@ class AnswerRecord:
     step: str = ""
     time: datetime | None = None
 
-    def kept(self, run: str, cycle: int, time: datetime) -> AnswerRecord:
-        """The record as a cycle of a run keeps it."""
+    def in_run(self, run: str, cycle: int, time: datetime) -> AnswerRecord:
+        """The record of a cycle of a run, as the journal has it."""
         return replace(self, key=replace(self.key, run=run, cycle=cycle), time=time)
 
 

@@ -88,7 +88,7 @@ class JournalRecorder(Recorder):
 
     def answered(self, record: AnswerRecord, cycle: int = 1) -> None:
         """Keep a call of a model."""
-        self.journal.answer(record.kept(self.run, cycle, self.clock.now()))
+        self.journal.answer(record.in_run(self.run, cycle, self.clock.now()))
 
     def unanswered(self, question: QuestionKey, call: UnansweredCall, cycle: int = 1) -> None:
         """Keep a call of a model that no agent got an answer from."""
