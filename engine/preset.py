@@ -125,11 +125,12 @@ class Preset(settings.Frozen):
     @classmethod
     def _with_parameters(cls, tools: object) -> object:
         if isinstance(tools, list | tuple) and all(isinstance(name, str) for name in tools):
+            if len(set(tools)) < len(tools):
+                raise ValueError("a tool is named twice")
             return {name: {} for name in tools}
-        if not isinstance(tools, dict):
-            return tools
-        texts = {n: {k: str(v) for k, v in own.items()} for n, own in tools.items() if isinstance(own, dict)}
-        return tools | texts
+        if not isinstance(tools, dict) or not all(isinstance(own, dict) for own in tools.values()):
+            raise ValueError("give a list of names, or a table [tools.NAME] of parameters for each")
+        return {name: {key: str(value) for key, value in own.items()} for name, own in tools.items()}
 
     @field_validator("memory", mode="before")
     @classmethod
@@ -270,7 +271,8 @@ class Preset(settings.Frozen):
             if name not in known:
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                raise UsageError(f"--without {name}: no such step (there are {', '.join(known)}){hint}")
+                unknown = f"--without {name}: no such step, tool or owner of {self.name}"
+                raise UsageError(f"{unknown} (there are {', '.join(known)}){hint}")
             gone.update(groups.get(name, (name,)))
         owners = {name: owner for name, owner in self.owners.items() if not (name in self.characters and name in gone)}
         if not owners:

@@ -15,6 +15,7 @@ from engine.app.stored_memory import memory_of_run
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult
+from engine.domain.briefing import Briefing
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
@@ -121,7 +122,7 @@ def decider_of(
 ) -> Decider:
     """The agents that decide a run's recorded decisions again. Raises UsageError for a run of a rule strategy, and for
     a preset, step or model that there is not; as `build_models` does."""
-    preset = briefed(changed_preset(services, run, changes), recorded_briefing(reader, run))
+    preset = changed_preset(services, run, changes, recorded_briefing(reader, run))
     model = changes.model or (None if run.spec is None else run.spec.model)
     recorded = () if run.spec is None else run.spec.models
     answers = answers_of(before)
@@ -135,9 +136,10 @@ def answers_of(trails: Iterable[Trail]) -> tuple[AnswerRecord, ...]:
     return tuple(answer for one in trails for answer in one.answers)
 
 
-def changed_preset(services: Services, run: RunEntry, changes: Changes) -> Preset:
-    """The preset that decides now."""
+def changed_preset(services: Services, run: RunEntry, changes: Changes, briefing: Briefing | None = None) -> Preset:
+    """The preset that decides now, with the briefing of the run."""
     if run.spec is not None and run.spec.preset is None:
         raise UsageError(f"{run.id} is a run of the rule strategy {run.name}: only decisions of agents are redecided")
-    original = original_preset(services, run) if changes.preset is None else load_preset(changes.preset)
-    return original.without(changes.without)
+    if changes.preset is None:
+        return original_preset(services, run, briefing).without(changes.without)
+    return briefed(load_preset(changes.preset), briefing).without(changes.without)

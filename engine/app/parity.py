@@ -20,7 +20,6 @@ from engine.journal.results import trail
 from engine.lab.decision_changes import compared, order_changes
 from engine.lab.parity import Parity, data_changes
 from engine.lab.recorded_turn import RecordedTurn, desk_turn
-from engine.preset import briefed
 from engine.services import Services
 from engine.session.recorded_inputs import read_inputs
 
@@ -45,7 +44,7 @@ def check_parity(services: Services, reader: JournalReader, session: date | None
     inputs = read_inputs(recorded_inputs(reader, run.id, cycle), services.calendar_for)
     calendar = services.desk_calendar(inputs.symbols)
     recorded = desk_turn(reader, run, run.session, cycle=cycle, desk=services.desk, inputs=inputs, calendar=calendar)
-    preset = briefed(original_preset(services, run), recorded_briefing(reader, run))
+    preset = original_preset(services, run, recorded_briefing(reader, run))
     decisions = reader.decisions(run.id)
     before = {
         symbol: [trail(reader, made.key) for made in decisions if made.key.symbol == symbol]

@@ -20,7 +20,6 @@ from engine.errors import MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.ports import Calendar
-from engine.preset import briefed
 from engine.reports.documents.memory import named
 from engine.services import Services
 from memory.record import MemoryRecord
@@ -47,7 +46,7 @@ def recall_placement(services: Services, reader: JournalReader, decisions: Seque
     stored = memory_of_run(services, run)
     if not stored.exists:
         raise MissingData(absence(stored, f"desk {services.desk}" if run.spec is None else f"backtest {run.id}"))
-    preset = briefed(original_preset(services, run), recorded_briefing(reader, run))
+    preset = original_preset(services, run, recorded_briefing(reader, run))
     answers = answers_of(trail(reader, made.key) for made in decisions)
     models = build_models(services, preset, replayed=RecordedRun.of(reader, run.id, answers))
     with stored.opened() as memory:

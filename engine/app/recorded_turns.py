@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 
 from engine.app.market_data import load_macro, load_run
 from engine.app.run_spec import preset_of, with_costs
+from engine.domain.briefing import Briefing
 from engine.domain.decision import DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.portfolio import Portfolio
@@ -18,19 +19,20 @@ from engine.journal.reader import JournalReader
 from engine.lab.recorded_turn import RecordedTurn, backtest_turn, desk_turn
 from engine.lab.window import on_convention
 from engine.market.as_of import Market, load_market
-from engine.preset import Preset, load_preset
+from engine.preset import Preset, briefed, load_preset
 from engine.services import Services
 from engine.session.recorded_inputs import Inputs, read_inputs
 
 
-def original_preset(services: Services, run: RunEntry) -> Preset:
-    """The preset that a run decided by; a desk's is the configured one, unless that has another name by now."""
+def original_preset(services: Services, run: RunEntry, briefing: Briefing | None = None) -> Preset:
+    """The preset that a run decided by; a desk's is the configured one, unless that has another name by now, with the
+    briefing of the run."""
     if run.spec is not None:
-        kept = preset_of(replace(run.spec, briefing=None))
+        kept = preset_of(run.spec)
         assert kept is not None  # a rule strategy decides nothing again
         return kept
     configured = load_preset(services.config.desk.preset)
-    return configured if configured.name == run.name else load_preset(run.name)
+    return briefed(configured if configured.name == run.name else load_preset(run.name), briefing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,22 +146,22 @@ def settled(services: Services, spec: RunSpec) -> RunSpec:
     """The spec of a run, completed by the configuration so that it can be run again without it. Raises UsageError for
     symbols that cannot be in one portfolio, and as `configured_briefing` does."""
     sessions = services.desk_calendar(spec.symbols).sessions(spec.first, spec.last)
+    if spec.preset is not None:
+        # The briefing comes first: what the run leaves out may be a tool of it.
+        briefing = spec.briefing
+        if briefing is None:
+            briefing = configured_briefing(services, spec.data, spec.symbols)
+        spec = replace(
+            spec,
+            briefing=briefing,
+            embedder=spec.embedder or services.config.memory.embedder,
+            preset_text=spec.preset_text or load_preset(spec.preset).model_dump_json(),
+        )
     rules, cash = with_costs(spec, services.config)
     # A window ends with a session of its calendar, whatever day is named for it.
     last = sessions[-1] if sessions else spec.last
     spec = replace(spec, last=last, rules=rules, cash=cash, version=version("paperdesk"))
-    if spec.preset is None:
-        return replace(spec, params=_all_params(spec))
-    briefing = spec.briefing
-    if briefing is None:
-        briefing = configured_briefing(services, spec.data, spec.symbols)
-    spec = replace(
-        spec,
-        briefing=briefing,
-        embedder=spec.embedder or services.config.memory.embedder,
-        preset_text=spec.preset_text or load_preset(spec.preset).model_dump_json(),
-    )
-    return _with_models(spec, services.config)
+    return replace(spec, params=_all_params(spec)) if spec.preset is None else _with_models(spec, services.config)
 
 
 def user_code(spec: RunSpec) -> tuple[Path, ...]:
@@ -208,4 +208,4 @@ def preset_of(spec: RunSpec) -> Preset | None:
     if spec.preset is None:
         return None
     preset = load_preset(spec.preset) if spec.preset_text is None else recorded_preset(spec.preset_text)
-    return briefed(preset.without(spec.without), spec.briefing)
+    return briefed(preset, spec.briefing).without(spec.without)

@@ -61,7 +61,7 @@ def test_the_ablation_is_the_preset_without_its_reflections() -> None:
 
 
 def test_a_step_that_there_is_not_cannot_be_left_out() -> None:
-    with pytest.raises(UsageError, match=r"--without char: no such step .* did you mean chart\?"):
+    with pytest.raises(UsageError, match=r"char: no such step, tool or owner of finvision .* mean chart\?"):
         load_preset("finvision").without(("char",))
 
 
@@ -137,9 +137,11 @@ def test_a_file_of_ones_own_changes_a_line(mine: Path) -> None:
         ('extends = "finvision"\nwithout = ["tea"]\n', "tea: no such step"),
         ('extends = "finagent"\n[tools.macd]\nfsat = 5\n', "macd has no parameter fsat .did you mean fast"),
         ('extends = "finagent"\n[tools.macd]\nfast = 30\n', "fast .30. must be smaller than slow .26."),
-        ('extends = "finagent"\n[tools]\nmacd = 5\n', "tools.macd"),
+        ('extends = "finagent"\n[tools]\nmacd = 5\n', "tools: give a list of names"),
         ('extends = "finagent"\ntools = ["mcad"]\n', "no strategy mcad .did you mean macd"),
-        ('extends = "finagent"\ntools = [["macd"]]\n', "tools"),
+        ('extends = "finagent"\ntools = [["macd"]]\n', "tools: give a list of names"),
+        ('extends = "finagent"\ntools = ["macd", 3]\n', "tools: give a list of names"),
+        ('extends = "finagent"\ntools = ["macd", "macd"]\n', "tools: a tool is named twice"),
         ('name = "x"\ntitle = "x"\n', "Field required"),
     ],
 )

@@ -112,3 +112,22 @@ def test_a_tool_has_the_presets_parameters_and_can_be_left_out_alone(
     for text in prompts.values():
         assert "Parameters: fast 5, slow 20, signal 9, rows 0. " in text
         assert "- kdj-rsi, " in text and "- z-score, " not in text
+
+
+def test_a_tool_of_the_briefing_is_left_out_as_one_of_the_preset_is(
+    run: Run, fresh: Path, prompts: dict[date, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAPERDESK_DESK__TOOLS", "macd,sma-cross")
+    preset = tmp_path / "own.toml"
+    preset.write_text('extends = "finagent"\nname = "own"\n[tools]\nmacd = { fast = 5, slow = 20 }\n')
+    told = ("backtest", *WINDOW, "--preset", str(preset))
+    assert run(*told, "--without", "macd", "--json").code == 0
+    assert prompts and all("- sma-cross, " in text and "- macd, " not in text for text in prompts.values())
+
+    assert run(*told, "--without", "sma-cross", "--json").code == 0
+    again = ("why", "ORVL", "2025-03-05", "--redecide", "--json")
+    for flags, shown in (((), True), (("--without", "macd"), False)):
+        prompts.clear()
+        assert run(*again, *flags).code == 0
+        (text,) = prompts.values()
+        assert ("Parameters: fast 5, slow 20," in text) is shown and "- sma-cross, " not in text
