@@ -61,7 +61,7 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
     foreign.need(("date",), "dates")
     columns = foreign.taken.columns
     in_lots = columns.get("lots") == _LOTS_OF_TUSHARE
-    is_only = columns.get("close") == _ONLY_PRICE and "open" not in columns
+    is_only = columns.get("close") == _ONLY_PRICE and not {"open", "high", "low", "adj_close"} & columns.keys()
     names = ("close",) * 5 if is_only else _PRICE_CELLS[:-1]
 
     def add(symbol: Symbol, row: Row) -> str | None:

@@ -104,7 +104,7 @@ def agent_spec(
         symbols=(symbol,),
         first=table.first,
         last=table.last,
-        warm_up_from=table.warm_up_from if training and table.warm_up_from != table.first else None,
+        warm_up_from=table.warm_up_from if training else None,
         preset=preset,
         convention=table.convention,
         briefing=Briefing(guidance=guidance),  # the rest of a desk's own briefing is no part of a paper

@@ -58,7 +58,7 @@ class PublishedTable:
     convention: its formulas and execution rule, which also say which sessions of the test are valued.
     first, last: the test period that the paper gives.
     cells: the printed figures.
-    warm_up_from: the beginning of the training before it, `first` where there is none.
+    warm_up_from: the beginning of the training before it; None where there is none.
     averaged: the symbols that its averages are taken over, group by group.
     dividends: those that a row reinvests where the prices are not adjusted.
     """
@@ -68,9 +68,14 @@ class PublishedTable:
     first: date
     last: date
     cells: tuple[PublishedCell, ...]
-    warm_up_from: date
+    warm_up_from: date | None
     averaged: tuple[tuple[Symbol, ...], ...] = ()
     dividends: tuple[CorporateAction, ...] = ()
+
+    @property
+    def begin(self) -> date:
+        """The first session of all, of the training or else of the test."""
+        return self.warm_up_from or self.first
 
     def symbols(self) -> tuple[Symbol, ...]:
         """The symbols of the table in its order."""
@@ -141,7 +146,7 @@ def elsewhere(
         cells=tuple(_unprinted(symbols or table.symbols(), table.metrics())),
         first=first,
         last=last,
-        warm_up_from=warm_up_from or (table.warm_up_from if window is None else first),
+        warm_up_from=warm_up_from or (table.warm_up_from if window is None else None),
     )
 
 

@@ -85,15 +85,26 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
     request = replace(request, run=request.run or new_run_id("bench", services.clock.now()))
     tables = bench_tables(services, request)
+    _check_window(tables[0], services)
     overrides(request.params, _rules(tables))
     if request.trials and not any(map(fixed_params, _rules(tables))):
         raise UsageError(f"--tune: no rule of {request.name} has parameters to tune")
     demo = request.name == UNPRINTED and request.folder is None
     data = services.data if demo else needed_folder(request.name, request.folder)
     made = plan(services, request, tables, data) if request.agents else None
-    if made is not None:
-        check_spec(made.jobs[0].spec, services.clock.now())
     return PreparedBench(request=request, tables=tables, data=data, plan=made)
+
+
+def _check_window(table: PublishedTable, services: Services) -> None:
+    """Raises UsageError for a window in which nothing can be run."""
+    spec = RunSpec(
+        symbols=table.symbols(),
+        first=table.first,
+        last=table.last,
+        warm_up_from=table.warm_up_from,
+        strategy=BENCHMARK,
+    )
+    check_spec(spec, services.clock.now())
 
 
 def resumed(services: Services, run: str, jobs: int) -> PreparedBench:
@@ -181,7 +192,7 @@ def _unprinted_notes(prepared: PreparedBench) -> Iterator[str]:
     """Notes on a bench whose paper prints no results."""
     if prepared.request.name == UNPRINTED:
         table = prepared.tables[0]
-        training = "no training" if table.warm_up_from == table.first else f"training from {table.warm_up_from}"
+        training = "no training" if table.warm_up_from is None else f"training from {table.warm_up_from}"
         yield "the paper plans this comparison and prints no results: there is no printed column, every row is ours"
         yield f"{training}, test from {table.first} to {table.last}"
         if prepared.data.folder is None:
@@ -310,12 +321,13 @@ def _used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
 
 
 def _unresolved(results: Iterable[Result]) -> Mapping[str, Mapping[str, int]]:
-    """Figures of decisions that stand in no source, by model and agent."""
+    """Figures of decisions, those of the training too, that stand in no source, by model and agent."""
     found: dict[str, Counter[str]] = {}
     for result in results:
         if result.model is not None:
-            told = unresolved_by_agent(result.test.decisions, result.model)
-            found.setdefault(result.model.spec, Counter()).update(told)
+            for part in filter(None, (result.warm_up, result.test)):
+                told = unresolved_by_agent(part.decisions, result.model)
+                found.setdefault(result.model.spec, Counter()).update(told)
     return found
 
 
@@ -454,12 +466,12 @@ async def text_notes(source: MarketSource, tables: Sequence[PublishedTable]) -> 
     for table in tables:
         for symbol in known.intersection(table.symbols()):
             items = (await source.news(symbol)).items
-            days = sorted(d for item in items if table.warm_up_from <= (d := item.available_at.date()) <= table.last)
+            days = sorted(d for item in items if table.begin <= (d := item.available_at.date()) <= table.last)
             if not days:
-                notes[symbol, table.name] = f"no news of {symbol} from {table.warm_up_from} on: decided on prices alone"
+                notes[symbol, table.name] = f"no news of {symbol} from {table.begin} on: decided on prices alone"
                 continue
             gaps = []
-            if days[0] - table.warm_up_from > _NEWS_GAP:
+            if days[0] - table.begin > _NEWS_GAP:
                 gaps.append(f"begin on {days[0]}")
             if table.last - days[-1] > _NEWS_GAP:
                 gaps.append(f"end on {days[-1]}")

@@ -11,13 +11,17 @@ from pathlib import Path
 from engine.app.bench.jobs import Job
 from engine.app.briefings import configured_guidance
 from engine.app.models import ModelSet, build_models
+from engine.conventions.catalog import convention
+from engine.domain.execution import FillAt
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec
+from engine.errors import UsageError
 from engine.lab.published_agents import PublishedAgents, Variant, ablations_from, published_agents
 from engine.lab.published_runs import agent_spec
 from engine.lab.published_tables import BENCHES, PublishedTable
 from engine.preset import load_preset
 from engine.services import Services
+from engine.session.owner_books import has_books
 
 OFFLINE = "offline"
 
@@ -141,11 +145,20 @@ def _opened(services: Services, preset: str, override: str | None) -> ModelSet:
 
 def plan(services: Services, request: BenchRequest, tables: Sequence[PublishedTable], data: DataSpec) -> Plan:
     """Every row of ours in the order of the tables: model by model the whole agent, then its variants. Raises
-    UsageError for an ablation without a step that there is not, and as `_backbones` and `configured_guidance` do."""
+    UsageError for an ablation without a step that there is not, or beside presets, and for owners' books that cannot
+    be filled; as `_backbones` and `configured_guidance` do."""
     agents = published_agents(request.name)
     preset = load_preset(agents.preset)
+    if request.presets and request.ablations:
+        left_out = "ablations leave out parts of the paper's agents, and --preset runs none of them"
+        raise UsageError(f"{left_out}: give presets that extend yours `without` something")
     for checked in request.ablations:
         preset.without(checked.without)
+    same_close = convention(tables[0].convention).execution.fill_at is FillAt.SAME_CLOSE
+    for name in request.presets:
+        if same_close and has_books(load_preset(name)):
+            books = f"{name} has owners with books, whose orders fill after the close"
+            raise UsageError(f"{books}, and bench {request.name} fills orders at the close")
     own = tuple(Variant(row=load_preset(name).name, preset=name) for name in request.presets)
     variants: tuple[Variant | None, ...] = own or (None, *agents.beside, *request.ablations)
     presets = [agents.preset if one is None else one.preset or agents.preset for one in reversed(variants)]

@@ -91,7 +91,7 @@ class RuleRows:
             self.report(f"{table.name}: {symbol}, {rule} is tuned")
             given = fixed_params(rule).keys() | {one.key for one in self.changes if one.strategy in (None, rule)}
             fixed = {name: value for name, value in rule_params(rule, symbol, self.changes).items() if name in given}
-            period = f"on {table.warm_up_from} to {table.first - timedelta(days=1)}"
+            period = f"on {table.begin} to {table.first - timedelta(days=1)}"
             try:
                 found = self._search(table, symbol, rule, fixed)
             except UsageError as error:
@@ -107,7 +107,7 @@ class RuleRows:
         """A search in the training period by the table's convention."""
         spec = RunSpec(
             symbols=(symbol,),
-            first=table.warm_up_from,
+            first=table.begin,
             last=table.first - timedelta(days=1),
             strategy=rule,
             params=tuple(fixed.items()),

@@ -67,5 +67,28 @@ def test_a_folder_of_ones_own_takes_any_symbol_and_window(run: Run, fresh: Path,
     ],
 )
 def test_a_window_that_there_cannot_be_is_refused(run: Run, fresh: Path, window: tuple[str, ...]) -> None:
-    assert run("bench", "tradinggpt", *window).code == 2
-    assert run("bench", "finagent", *window).code == 2
+    for flags in (("tradinggpt",), ("tradinggpt", "--baselines"), ("finagent",)):
+        assert run("bench", *flags, *window).code == 2
+
+
+def test_without_training_own_agents_and_strategies_run_on_the_test_alone(run: Run, fresh: Path) -> None:
+    own = ("--preset", "tradinggpt-single", "--strategy", "macd", "--from", "2025-02-20", "--to", "2025-02-26")
+    document = run("bench", "tradinggpt", *own, "--json").json
+    rows = {cell.get("model") for cell in document["cells"] if cell["ours"] is not None}
+    assert {"tradinggpt-single", "macd"} <= rows
+    assert any(note.startswith("no training, ") for note in document["notes"])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("finagent", "--preset", "finvision", "--without", "news"),
+        ("finagent", "--preset", "finvision", "--ablations"),
+        ("investorbench", "--preset", "tradinggpt"),
+    ],
+)
+def test_what_a_bench_cannot_do_with_a_preset_is_refused_before_it_runs(
+    run: Run, fresh: Path, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    refused = run("bench", *flags, "--data", str(write_folder(tmp_path / "data")), "--symbols", "TSLA")
+    assert (refused.code, refused.out) == (2, "") and "--convention" not in refused.err

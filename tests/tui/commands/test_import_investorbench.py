@@ -60,3 +60,10 @@ def test_its_bars_news_and_filings_are_imported_and_decided_on(run: Run, tmp_pat
         "import", "prices,news,filings", str(file_of(tmp_path)), "--symbol", "QFC", "--data", data, "--json"
     ).json
     assert [(one["added"], one["unchanged"]) for one in again["files"]] == [(0, len(DAYS)), (0, 3), (0, 2)]
+
+
+def test_prices_beside_a_high_and_a_low_are_closes_without_an_open(run: Run, tmp_path: Path) -> None:
+    file, data = tmp_path / "qfc.csv", tmp_path / "data"
+    file.write_text(f"date,prices,high,low,adj_close,volume\n{DAYS[0]},40,41,39,20,1000\n")
+    refused = run("import", "prices", str(file), "--symbol", "QFC", "--data", str(data))
+    assert refused.code == 65 and "line 2: open" in refused.err and not data.exists()
