@@ -50,7 +50,7 @@ REPEATED = (
     Column("SHARPE", "mean_sharpe", ratio),
     Column("RANK", "mean_rank", "{:.1f}".format),
     Column("TO OTHERS", "difference.mean", percent),
-    Column("95 %", lambda one: between(one["difference"]["low"], one["difference"]["high"], percent), str),
+    Column("95 %", lambda one: between((one["difference"]["low"], one["difference"]["high"]), percent), str),
     Column("REPEATS", "difference.repeats_needed", str),
     Column("OF 100", partial(_relative, "return"), ratio),
     Column("SHARPE OF 100", partial(_relative, "sharpe"), ratio),

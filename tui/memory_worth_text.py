@@ -20,7 +20,7 @@ ARMS = (
     Column("return", "total_return", percent),
     Column("against", "against"),
     Column("difference", "difference", percent),
-    Column("95 % interval", lambda arm: between(arm["low"], arm["high"], percent), str),
+    Column("95 % interval", lambda arm: between((arm["low"], arm["high"]), percent), str),
     Column("changed", lambda arm: arm["changed"] if arm["against"] else "", str),
 )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from engine.reports.amounts import between, ratio
+from engine.reports.table import Column, count, warn_ink
 from tui.console import Console
-from tui.plain_text import facts, table
+from tui.plain_text import facts, table, table_of
 
 Row = Mapping[str, Any]
 
@@ -26,21 +29,63 @@ MEANINGS = {
 """The columns of these tables, and of the app's of the same, in its order."""
 
 
+def judged(document: Row) -> list[Row]:
+    """What each owner and agent has after each horizon: its own, with those who it is and all that it said."""
+    several = len({one["owner"] for one in document["per_agent"]}) > 1
+    named = [(owner, own, own["opinions"], own["abstentions"]) for owner, own in document["per_owner"].items()]
+    for one in document["per_agent"]:
+        named.append((f"{one['owner']}: {one['agent']}" if several else one["agent"], one, one["reports"], None))
+    return [
+        {**own, **after, "who": who, "all": count, "abstained": abstained}
+        for who, own, count, abstained in named
+        for after in own["horizons"]
+    ]
+
+
+def _share(fraction: float) -> str:
+    return f"{fraction * 100:.0f}"
+
+
+def _within(name: str, figure: str, one: Row) -> float | None:
+    """A figure of a part that not everyone has."""
+    part: Mapping[str, float | None] = one.get(name) or {}
+    return part.get(figure)
+
+
+JUDGED = (
+    Column("WHO", "who", ink="strong", max_width=32),
+    Column("AFTER", "sessions", "+{}".format),
+    Column("JUDGED", "n", count),
+    Column("RIGHT%", "hit_rate", _share),
+    Column("95%", lambda one: between(one["hit_interval"], _share), str, "muted", drop_order=4),
+    Column("STATED%", partial(_within, "calibration", "confidence"), _share, drop_order=1),
+    Column("BRIER", partial(_within, "calibration", "brier"), ratio, "muted", drop_order=2),
+    Column("SLUGGING", lambda one: one.get("slugging"), ratio, "muted", drop_order=5),
+    Column("RANK", lambda one: one.get("rank_correlation"), "{:+.2f}".format, "muted", drop_order=6),
+    Column("BEFORE%", partial(_within, "before_debate", "hit_rate"), _share, drop_order=7),
+    Column("ALL", "all", count, "muted", drop_order=3),
+    Column("ABSTAINED", "abstained", count, warn_ink, drop_order=3),
+)
+CHANGED = Column(
+    "CHANGED ITS MIND",
+    lambda one: f"{one['changed']} of {one['debated']}" if one.get("debated") else None,
+    str,
+)
+RANKED = Column("RANK, 95%", lambda one: between(one.get("rank_interval", (None, None)), "{:+.2f}".format), str)
+
+
 def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
-    """Opinions of each owner in counts, and their skill after each horizon."""
+    """The skill of each owner, and of agents that take a side, after each horizon."""
     owners: Mapping[str, Row] = document["per_owner"]
     yield console.bold(f"Opinions by owner, {title}")
     if not owners:
         yield "none that fits; leave out a filter"
         return
-    counts = ("OWNER", "ALL", "ABSTAINED", "CHANGED ITS MIND", "STATED%")
-    yield from table(counts, [_counts(owner, own) for owner, own in owners.items()], {*counts[1:]}, console.room)
+    found = judged(document)
+    yield from table_of((*JUDGED[:5], *JUDGED[7:9], RANKED, JUDGED[9]), found, console.room)
     yield ""
-    skills = ("OWNER", "AFTER", "JUDGED", "RIGHT%", "95%", "SLUGGING", "RANK", "95%", "BEFORE%")
-    rows = [_skill(owner, one) for owner, own in owners.items() for one in own["horizons"]]
-    yield from table(skills, rows, {*skills[1:]}, console.room)
+    yield from table_of((*JUDGED[:2], *JUDGED[5:7], *JUDGED[10:], CHANGED), found, console.room)
     yield from _calibration_lines(owners, console)
-    yield from _agent_lines(document["per_agent"], console)
     yield ""
     yield from facts([*MEANINGS.items()], min(console.width, 100), 11)
 
@@ -52,87 +97,12 @@ def _calibration_lines(owners: Mapping[str, Row], console: Console) -> Iterator[
     found = sorted({(band["low"], band["high"]) for _, one in stated for band in one["calibration"]["bands"]})
     yield ""
     yield console.bold("Stated confidence against what happened") + ", and RIGHT% within its bands"
-    head = ("OWNER", "AFTER", "JUDGED", "STATED%", "RIGHT%", "BRIER", *(f"{low:g}-{high:g}" for low, high in found))
-    rows = [_calibration(owner, one, found) for owner, one in stated]
+    head = ("OWNER", "AFTER", *(f"{low:g}-{high:g}" for low, high in found))
+    rows = [(owner, f"+{one['sessions']}", *_bands(one["calibration"], found)) for owner, one in stated]
     yield from table(head, rows, {*head[1:]}, console.room)
 
 
-def _calibration(owner: str, one: Row, bands: Sequence[tuple[float, float]]) -> tuple[str, ...]:
-    made = one["calibration"]
+def _bands(made: Row, bands: Sequence[tuple[float, float]]) -> Iterator[str]:
+    """The share that was right in each band."""
     shares = {(band["low"], band["high"]): f"{_share(band['hit_rate'])}% of {band['n']}" for band in made["bands"]}
-    return (
-        owner,
-        f"+{one['sessions']}",
-        str(made["n"]),
-        _share(made["confidence"]),
-        _share(made["hit_rate"]),
-        _figure(made["brier"]),
-        *(shares.get(band, "") for band in bands),
-    )
-
-
-def _agent_lines(agents: Sequence[Row], console: Console) -> Iterator[str]:
-    """Agents whose reports take a side, by owner where there are several."""
-    if not agents:
-        return
-    several = len({one["owner"] for one in agents}) > 1
-    yield ""
-    yield console.bold("Reports of agents that take a side")
-    head = ("OWNER" if several else "", "AGENT", "ALL", "SIDED", "AFTER", "JUDGED", "RIGHT%", "95%")
-    rows = [
-        (
-            one["owner"] if several else "",
-            one["agent"],
-            str(one["reports"]),
-            str(one["sided"]),
-            f"+{after['sessions']}",
-            str(after["n"]),
-            _worded(after["hit_rate"], _share),
-            _interval(after["hit_interval"], _share),
-        )
-        for one in agents
-        for after in one["horizons"]
-    ]
-    yield from table(head, rows, {*head[2:]}, console.room, least=("SIDED", "ALL"))
-
-
-def _counts(owner: str, own: Row) -> tuple[str, ...]:
-    changed = f"{own['changed']} of {own['debated']}" if own["debated"] else ""
-    stated = "" if own["confidence"] is None else _share(own["confidence"])
-    return owner, str(own["opinions"]), str(own["abstentions"]), changed, stated
-
-
-def _skill(owner: str, one: Row) -> tuple[str, ...]:
-    before = one["before_debate"]
-    return (
-        owner,
-        f"+{one['sessions']}",
-        str(one["n"]),
-        _worded(one["hit_rate"], _share),
-        _interval(one["hit_interval"], _share),
-        _worded(one["slugging"], _figure),
-        _worded(one["rank_correlation"], _signed),
-        _interval(one["rank_interval"], _signed),
-        "" if before is None else _worded(before["hit_rate"], _share),
-    )
-
-
-def _interval(bounds: Sequence[float | None], worded: Callable[[float], str]) -> str:
-    low, high = bounds
-    return "" if low is None or high is None else f"{worded(low)} to {worded(high)}"
-
-
-def _worded(figure: float | None, worded: Callable[[float], str]) -> str:
-    return "" if figure is None else worded(figure)
-
-
-def _share(fraction: float) -> str:
-    return f"{fraction * 100:.0f}"
-
-
-def _figure(figure: float) -> str:
-    return f"{figure:.2f}"
-
-
-def _signed(figure: float) -> str:
-    return f"{figure:+.2f}"
+    yield from (shares.get(band, "") for band in bands)

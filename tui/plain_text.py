@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.domain.printable import one_line, printable
+from engine.reports.amounts import UNKNOWN
 from engine.reports.table import Column
 
 __all__ = [
@@ -72,17 +73,19 @@ def table(
 def table_of(
     columns: Sequence[Column], items: Iterable[Any], width: int = 80, *, after: Iterable[Sequence[str]] = ()
 ) -> Iterator[str]:
-    """Lines of a table, a row per item and those given as texts `after` it. Columns leave as on a screen, the stretched
-    one is cut."""
-    named = [column.heading for column in columns]
-    leaving = sorted((column for column in columns if column.drop_order), key=lambda column: -column.drop_order)
+    """Lines of a table, a row per item and those given as texts `after` it. Columns in which nothing is known are left
+    out, others leave as on a screen; the stretched one is cut."""
+    texts = [*([column.cell(item).text for column in columns] for item in items), *after]
+    known = [n for n in range(len(columns)) if any(row[n] not in ("", UNKNOWN) for row in texts)]
+    shown = [columns[n] for n in known]
+    leaving = sorted((column for column in shown if column.drop_order), key=lambda column: -column.drop_order)
     return table(
-        named,
-        [*([column.cell(item).text for column in columns] for item in items), *after],
-        [column.heading for column in columns if column.right],
+        [column.heading for column in shown],
+        [[row[n] for n in known] for row in texts],
+        [column.heading for column in shown if column.right],
         width,
         least=[column.heading for column in leaving],
-        free=next((column.heading for column in columns if column.stretch), ""),
+        free=next((column.heading for column in shown if column.stretch), ""),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -89,8 +89,9 @@ def cost(dollars: Decimal | None) -> str:
     return f"${dollars:,.2f}" if dollars >= Decimal("0.01") else "<$0.01"
 
 
-def between(low: float | None, high: float | None, form: Callable[[float], str]) -> str:
+def between(bounds: Sequence[float | None], form: Callable[[float], str]) -> str:
     """An interval: `+0.10% to +0.32%`."""
+    low, high = bounds
     return UNKNOWN if low is None or high is None else f"{form(low)} to {form(high)}"
 
 

@@ -22,6 +22,7 @@ from engine.reports.documents.decisions import FollowedDecision
 from engine.reports.table import action_ink, signed
 from tui.chart_data import NO_CHART
 from tui.keys import DECISIONS, bindings
+from tui.owners_text import JUDGED
 from tui.plain_text import one_line
 from tui.run_text import reason_words
 from tui.screens.frame import TALL, FramedScreen, Layout
@@ -123,9 +124,7 @@ class DecisionsScreen(FramedScreen):
             yield TrailPane(id="summary", classes="pane")
             yield CandleChart(id="prices", classes="pane")
         with Horizontal(id="calibrated"):
-            yield Table(
-                calibration_text.COLUMNS, title="Calibration", empty="reading", id="calibration", classes="pane"
-            )
+            yield Table(JUDGED, title="Calibration", empty="reading", id="calibration", classes="pane")
             yield TextPane(title="Confidence", id="bands", classes="pane")
         yield TextPane(title="Columns", id="columns", classes="pane")
 

@@ -18,9 +18,8 @@ from tests.tui.commands.test_app_start import REPO
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.conftest import opened, until
-from tui.owners_text import MEANINGS
+from tui.owners_text import JUDGED, MEANINGS
 from tui.run_text import reason_words
-from tui.widgets.calibration_text import COLUMNS
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.table import Table
 
@@ -108,8 +107,8 @@ async def test_columns_are_explained_where_a_table_leaves_rows_and_are_named_as_
         await pilot.resize_terminal(80, 16)
         await until(pilot, lambda: "opinions that took a side" not in drawn(pilot))
     printed = (await asyncio.to_thread(run, "decisions", "--owners")).out.splitlines()
-    words = {word for line in printed if line.startswith(("OWNER", "AGENT")) for word in line.split()}
-    assert {"ALL", "JUDGED", "RIGHT%", "ABSTAINED"} <= words <= {*MEANINGS, "OWNER", "AGENT", "SIDED"}
+    words = {word for line in printed if line.startswith("WHO") for word in line.split()}
+    assert {"ALL", "JUDGED", "RIGHT%", "ABSTAINED"} <= words <= {*MEANINGS, "WHO", "RANK,"}
     assert [line.split()[0] for line in printed if line.split()[:1] in [[name] for name in MEANINGS]] == [*MEANINGS]
 
 
@@ -121,7 +120,7 @@ async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidenc
         assert not pilot.app.screen.query_one("#decisions").display
         rows = {(row[0], row[1]): row for row in cells(pilot, "calibration")}
         explained = [line.split()[0] for line in text(pilot, "columns").splitlines()]
-        assert ["WHO", *explained] == [column.title for column in COLUMNS]
+        assert ["WHO", *explained] == [column.title for column in JUDGED]
         assert explained == list(MEANINGS)
         bands: dict[str, str] = {}
         for row in cells(pilot, "calibration"):
