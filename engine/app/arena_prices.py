@@ -17,7 +17,7 @@ from engine.app.agent_run import Stop
 from engine.app.arena_bench import INPUTS, WINDOWS, input_arm, printed_table
 from engine.app.bench.jobs import Job, agents_of, run_jobs
 from engine.app.bench.plan import strategy_titles
-from engine.app.look_index import count_looks, result_look
+from engine.app.look_index import check_look_index, count_looks, result_look
 from engine.app.market_data import load_run
 from engine.app.run_spec import check_spec, new_run_id, with_costs
 from engine.conventions.catalog import convention
@@ -87,6 +87,7 @@ def requested_bench(
         strategies=tuple(strategies),
     )
     check_spec(_spec(bench, strategy="cash"), services.clock.now())
+    check_look_index()
     return bench
 
 

@@ -9,7 +9,7 @@ from importlib.util import cache_from_source
 
 from engine.app.audit_copies import folder_copies
 from engine.app.audit_subjects import open_subject
-from engine.app.look_index import count_looks, spec_look
+from engine.app.look_index import check_look_index, count_looks, spec_look
 from engine.app.market_data import load_run
 from engine.app.models import build_models
 from engine.app.resumption import recorded_spec
@@ -50,6 +50,7 @@ def run_audit(
     recorded = None if of is None else (recorded_spec(of), stored_document(of))
     with files_outside() as outside:  # from the first import of the user's code on
         check_spec(spec, services.clock.now())
+        check_look_index()
         spec = settled(services, spec)
         certificate = asyncio.run(_audit(services, spec, cuts, on_step, outside))
     count_looks([spec_look(LookKind.AUDIT, spec, services.clock.now())])

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from engine import places
 from engine.app.agent_run import AgentRun, Stop, play
-from engine.app.look_index import count_result
+from engine.app.look_index import check_look_index, count_result
 from engine.app.market_data import load_run
 from engine.app.model_notes import known_of, model_notes
 from engine.app.models import ModelSet, build_models
@@ -19,7 +19,6 @@ from engine.app.run_spec import check_spec, preset_of, settled, user_code, with_
 from engine.conventions.catalog import convention
 from engine.domain.run import LookKind, ModelUse, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError
-from engine.journal.database import refuse_unreadable
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -67,7 +66,7 @@ def run_backtest(
     run, before anything is kept.
     """
     check_spec(spec, services.clock.now())
-    refuse_unreadable(places.looks_index())  # before anything is paid for
+    check_look_index()
     prepared = _prepared(services, spec, market)
     spec = prepared.spec
     beside = _baselines(services, prepared, baselines, on_baseline)

@@ -22,6 +22,7 @@ from engine.app.broker_check import broker_checks
 from engine.app.demo_time import by_desk_time
 from engine.app.desk_journal import DeskJournal
 from engine.app.drill.results import stored_results
+from engine.app.look_index import check_look_index
 from engine.app.memory_control import check_desk_memory
 from engine.app.model_notes import stale_words
 from engine.app.models import agent_models, probe_models
@@ -181,7 +182,16 @@ def _journals(config: Config) -> Iterator[Finding]:
         else:
             sound = "" if faults else f"sound ({path}), head {read_chain(path).head}"
             yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or sound)
+    yield _looks()
     yield from _recorded_answers(places.replay_cache())
+
+
+def _looks() -> Finding:
+    try:
+        check_look_index()
+    except PaperdeskError as error:
+        return Finding("Journals", "looks", FAIL, str(error))
+    return Finding("Journals", "looks", OK, "can be counted" if places.looks_index().exists() else "none yet")
 
 
 def _memory(services: Services) -> Finding:

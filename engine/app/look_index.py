@@ -9,7 +9,24 @@ from datetime import datetime
 from engine import places
 from engine.account.track_record import daily_returns
 from engine.domain.run import LookKind, Result, RunSpec, WindowLook
+from engine.errors import ConfigError, DataError
+from engine.journal.database import open_read_only, refuse_remains
 from engine.journal.looks import add_looks, spec_hash
+
+
+def check_look_index() -> None:
+    """Raise DataError or ConfigError for an index that cannot be added to, TryAgainLater for a locked one: whoever will
+    count looks asks before anything is computed or paid for."""
+    index = places.looks_index()
+    try:
+        refuse_remains(index)
+        if index.exists():
+            open_read_only(index).close()
+    except (DataError, ConfigError) as error:
+        raise type(error)(
+            f"the index of looks {index} is damaged, or of another version of Paperdesk: move it aside, and the count "
+            "of looks at windows begins anew"
+        ) from error
 
 
 def result_look(kind: LookKind, result: Result, time: datetime) -> WindowLook:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
-from engine.app.look_index import count_looks, result_look
+from engine.app.look_index import check_look_index, count_looks, result_look
 from engine.app.market_data import load_window
 from engine.app.run_spec import check_spec, with_costs
 from engine.domain.market import Symbol
@@ -34,6 +34,7 @@ def search_parameters(
         check_spec(replace(spec, first=test[0], last=test[1]), now)
         if test[0] <= spec.last:
             raise UsageError(f"--test-from {test[0]} lies in the training window, which ends on {spec.last}")
+    check_look_index()
     searched(spec.strategy or "", dict(spec.params))
     rules, cash = with_costs(spec, services.config)
     source = services.open_source(spec.data, spec.last if test is None else test[1])

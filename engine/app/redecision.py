@@ -11,7 +11,7 @@ from datetime import date
 
 from engine.app.bench.forecast import Forecast, Rehearsal, rehearsed_forecast, unpaid
 from engine.app.decider import decider_of
-from engine.app.look_index import count_looks, spec_look
+from engine.app.look_index import check_look_index, count_looks, spec_look
 from engine.app.recorded_turns import RecordedTurns, original_preset
 from engine.cycle.cycle import INDICATOR_ROWS
 from engine.domain.decision import Decision
@@ -57,6 +57,7 @@ def redecide_all(
     report: Callable[[str], None] = lambda text: None,
 ) -> list[Redecided]:
     """Decide some decisions again, one by one, each as `redecide` does; data of a run are loaded once."""
+    check_look_index()
     turns, done = RecordedTurns(services, reader), list[Redecided]()
 
     async def decide() -> None:

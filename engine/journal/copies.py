@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from engine.errors import DataError, MalformedData
+from engine.errors import ConfigError, DataError, MalformedData
 from engine.journal.database import WAIT, error_of, open_read_only
 from engine.journal.integrity import quick_check
 
@@ -47,6 +47,8 @@ def check(copy: Path, named: Path, wait: float = WAIT) -> None:
         faults = quick_check(copy, wait)
     except MalformedData as error:
         raise MalformedData(f"the backup {named} is damaged, or no journal: take an older one") from error
+    except (DataError, ConfigError) as error:
+        raise type(error)(f"the backup {named} is of another version of Paperdesk: restore it with that one") from error
     if faults:
         raise DataError(f"the backup {named} is not sound ({faults[0]}): take an older one")
 

@@ -75,9 +75,9 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
     with sqlite_errors(path):
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-        noted = _noted_version(connection) if version != VERSION else version
-    if application != APPLICATION:
-        raise MalformedData(f"{path} is a SQLite file but no journal of Paperdesk: name another file")
+        if application != APPLICATION:
+            raise MalformedData(f"{path} is a SQLite file but no journal of Paperdesk: name another file")
+        noted = _noted_version(connection, version)
     if noted != version:
         raise damaged_file(f"its header says version {version}, its rows {noted}", path)
     if version > VERSION:
@@ -88,15 +88,18 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
     if version < VERSION:
         raise DataError(
             f"the journal {path} was written by an older Paperdesk (version {version}, this program reads {VERSION}): "
-            "export its runs with that one (paperdesk runs export), and begin with a new PAPERDESK_HOME"
+            f"export its runs with that one (paperdesk runs export), then move {path.parent} aside; orders at a broker "
+            "come back by paperdesk reconcile --rebuild"
         )
 
 
-def _noted_version(connection: sqlite3.Connection) -> int:
-    """The version that a journal's rows say; that of its header where none do, as in the oldest."""
+def _noted_version(connection: sqlite3.Connection, version: int) -> int | None:
+    """The version that a journal's rows say, None where they say none; the oldest have no table of them, and say that
+    of the header alone."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSIONS,)).fetchone():
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
-    return int(connection.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq DESC LIMIT 1").fetchone()[0])
+        return version if version < VERSION else None
+    noted = connection.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq DESC LIMIT 1").fetchone()
+    return None if noted is None else int(noted[0])
 
 
 def refuse_unreadable(path: Path) -> None:

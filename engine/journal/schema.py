@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-VERSION = 16
-"""The version of a journal that this program reads and writes: the number grows with every change of what a row says.
-Those of up to 15 are of version 0.1."""
+VERSION = 17
+"""The version of a journal that this program reads and writes: the number grows with every change of what a row or an
+event says. tests/engine/journal/test_journal_version.py tells when it has to."""
 
 APPLICATION = 0x50444A31
 """The application id in a journal's header, by which it differs from any other SQLite file."""

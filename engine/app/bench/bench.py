@@ -20,7 +20,7 @@ from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan, strategy_titles
 from engine.app.bench.rule_rows import Report, RuleRows
 from engine.app.lock import one_process
-from engine.app.look_index import count_looks
+from engine.app.look_index import check_look_index, count_looks
 from engine.app.market_data import load_run
 from engine.app.run_spec import check_spec, new_run_id
 from engine.config import BudgetConfig
@@ -92,6 +92,7 @@ def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     demo = request.name == UNPRINTED and request.folder is None
     data = services.data if demo else needed_folder(request.name, request.folder)
     made = plan(services, request, tables, data) if request.agents else None
+    check_look_index()
     return PreparedBench(request=request, tables=tables, data=data, plan=made)
 
 

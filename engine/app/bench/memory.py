@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
-from engine.app.look_index import count_result
+from engine.app.look_index import check_look_index, count_result
 from engine.app.memory import memory_errors, remembers
 from engine.app.models import build_models
 from engine.app.run_spec import check_spec, new_run_id, settled
@@ -49,6 +49,7 @@ class _Played:
 def studied_specs(services: Services, spec: RunSpec, presets: Sequence[str]) -> tuple[RunSpec, ...]:
     """The run of each preset, completed and checked. Raises UsageError for one without memory and what `check_spec`
     and `settled` raise."""
+    check_look_index()
     specs = tuple(settled(services, replace(spec, preset=name)) for name in presets)
     for one in specs:
         check_spec(one, services.clock.now())

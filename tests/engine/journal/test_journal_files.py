@@ -157,7 +157,7 @@ def test_a_damaged_page_is_found_by_the_check(path: Path, now: datetime) -> None
     ("version", "error", "words"),
     [
         (VERSION + 1, ConfigError, r"written by a newer Paperdesk .* upgrade the program"),
-        (VERSION - 1, DataError, r"written by an older Paperdesk .* runs export.* a new PAPERDESK_HOME"),
+        (VERSION - 1, DataError, r"written by an older Paperdesk .* runs export.* aside"),
     ],
 )
 def test_a_journal_of_another_version_is_refused_and_left_alone(

@@ -56,18 +56,59 @@ def test_a_journal_of_an_older_program_is_refused_by_whoever_meets_it(run: Run, 
     for words in (*looks, ("journal", "check"), ("backup", copy)):
         said = run(*words)
         assert (said.code, said.err.count("\n")) == (65, 1), words
-        assert "version 15" in said.err and "runs export" in said.err and "PAPERDESK_HOME" in said.err, words
+        assert "version 15" in said.err and "runs export" in said.err and str(old.parent) in said.err, words
     listed = run("runs", "list", "--json")
     assert listed.code == 65 and [bool(one["problem"]) for one in listed.json["runs"]] == [True]
+    assert run("restore", str(old)).err.count(str(old)) == 1
     assert old.read_bytes() == before
+    old.parent.rename(tmp_path / "aside")
+    assert run("--daily").code == 0
 
 
-def test_an_older_index_of_looks_is_refused_before_a_backtest_is_paid_for(run: Run, backtested: Path) -> None:
-    of_version_15(places.looks_index())
+def without_versions(path: Path, *statements: str) -> Path:
+    """A journal whose header says a version and its rows none."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in ("DROP TRIGGER versions_no_delete", "DELETE FROM versions", *statements):
+            connection.execute(statement)
+    return path
+
+
+@pytest.mark.parametrize("more", [(), ("DROP TABLE versions",), ("PRAGMA user_version = 15",)])
+def test_a_journal_without_its_version_is_damaged(run: Run, journal: Path, more: tuple[str, ...]) -> None:
+    without_versions(journal, *more)
+    for words in (("status",), ("pause",), ("journal", "check")):
+        said = run(*words)
+        assert said.code == 65 and "damaged" in said.out + said.err, words
+
+
+WEEK = ("--from", "2025-03-03", "--to", "2025-03-07")
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_an_index_of_looks_that_cannot_be_added_to_is_refused_before_anything_is_done(
+    run: Run, backtested: Path, emptied: bool
+) -> None:
+    index = places.looks_index()
+    if emptied:
+        index.write_bytes(b"")
+    else:
+        of_version_15(index)
+    assert [one["state"] for one in run("doctor", "--json").json["checks"] if one["name"] == "looks"] == ["fail"]
+    decided = run("decisions", "--run", BACKTEST, "--json").json["decisions"][0]
     before = sorted(places.runs_dir().iterdir())
-    said = run("backtest", "--strategy", "cash", "--from", "2025-03-03", "--to", "2025-03-07")
-    assert said.code == 65 and "looks.db was written by an older Paperdesk" in said.err
-    assert sorted(places.runs_dir().iterdir()) == before
+    for words in (
+        ("backtest", "--strategy", "cash", *WEEK),
+        ("audit", "--strategy", "cash", *WEEK),
+        ("tune", "price-cross", *WEEK),
+        ("why", decided["symbol"], decided["session"], "--run", BACKTEST, "--redecide"),
+        ("bench", "tradinggpt", "--warm-up-from", "2025-01-02", *WEEK),
+        ("bench", "memory", "--preset", "finmem", *WEEK),
+    ):
+        said = run(*words)
+        assert said.code == 65 and f"{index} is damaged, or of another version" in said.err, (words, said)
+        assert said.out == "" and sorted(places.runs_dir().iterdir()) == before, words
+    index.unlink()
+    assert run("backtest", "--strategy", "cash", *WEEK).code == 0
 
 
 def test_a_sound_journal(run: Run, journal: Path) -> None:
@@ -145,7 +186,7 @@ async def test_the_app_says_what_to_do_about_an_older_journal(old: Path, read_on
     async with app.run_test() as pilot:
         shows = app.bridge.snapshot
         await until(pilot, lambda: bool(shows().trouble))
-        assert "version 15" in shows().trouble and "PAPERDESK_HOME" in shows().trouble
+        assert "version 15" in shows().trouble and f"move {old.parent} aside" in shows().trouble
         assert app.bridge.wait(60)
 
 
