@@ -18,7 +18,7 @@ from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
-from tui.commands.report import write_file
+from tui.commands.report import page_target, write_file
 from tui.console import show_document, standard_output
 from tui.interruption import interruptible
 from tui.invocation import Invocation, desk_options
@@ -167,6 +167,7 @@ def bench_command(
     from engine.app.bench.bench import prepare, resumed
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
+    page = None if out is None else page_target(out)
     asked = models is not None or ablations or ablations_from is not None or bool(without)
     agents = bool(presets) or asked or not (baselines or strategies)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
@@ -207,7 +208,7 @@ def bench_command(
         prepared = resumed(services, resume, jobs)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
-        _print(services, prepared, budget, out, yes=yes, as_json=as_json)
+        _print(services, prepared, budget, page, yes=yes, as_json=as_json)
         return
     request = BenchRequest(
         name=name,
@@ -226,7 +227,7 @@ def bench_command(
         jobs=jobs,
         keep=keep,
     )
-    _print(services, prepare(services, request), budget, out, yes=yes, as_json=as_json)
+    _print(services, prepare(services, request), budget, page, yes=yes, as_json=as_json)
 
 
 NAMED = (
@@ -247,7 +248,7 @@ CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 
 
 def _print(
-    services: Services, prepared: PreparedBench, budget: Decimal | None, out: str | None, *, yes: bool, as_json: bool
+    services: Services, prepared: PreparedBench, budget: Decimal | None, out: Path | None, *, yes: bool, as_json: bool
 ) -> None:
     """Run a bench once its forecast is agreed to, print its cells and draw its rows. Raises Interrupted where rows are
     missing."""
@@ -266,7 +267,7 @@ def _print(
     show_document(document, as_json, lambda: lines(bench, standard_output().width, agents))
     if out is not None:
         page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
-        write_file(Path(out).expanduser(), printable(page))
+        write_file(out, printable(page))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
 

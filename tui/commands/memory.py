@@ -14,7 +14,7 @@ from engine.errors import MissingData
 from engine.reports import amounts
 from tui.commands.due import operator_time
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
-from tui.commands.report import write_file
+from tui.commands.report import page_target, write_file
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
 from tui.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines, map_lines, map_note
@@ -98,7 +98,7 @@ def memory_command(
 
     chosen = MemoryFilter(symbol=None if symbol is None else symbol.upper(), layer=layer, kind=kind, session=session)
     own = MemoryFilter(symbol=chosen.symbol if action == MAP else None)
-    filtered = chosen != own or limit is not None or forgotten
+    filtered = chosen != own or (limit is not None and action != MAP) or forgotten
     _check(action, what, filtered=filtered, reason=reason, preset=preset, embedder=embedder)
     if action == PREVIEW:
         _preview(preset or invocation.load().config.desk.preset, as_json)
@@ -111,7 +111,8 @@ def memory_command(
     elif action == LIST:
         _list(invocation, chosen, lines_shown(limit, as_json), as_json, forgotten=forgotten)
     elif action == MAP:
-        _map(_existing(invocation), what, chosen.symbol, as_json)
+        page = None if what is None else page_target(what)
+        _map(_existing(invocation), page, chosen.symbol, limit, as_json)
     else:
         shows = {LIFELINE: _lifeline, EXPORT: _export, OPTIMIZE: _optimize}
         shows[action](_existing(invocation), str(what), as_json)
@@ -125,7 +126,7 @@ def _check(
         raise click.UsageError(f"{action} needs {needed}" if what is None else f"{action} takes no {what!r}")
     if filtered and action != LIST:
         raise click.UsageError(
-            "--layer, --kind, --session, --limit and --forgotten belong to list, --symbol to list and map"
+            "--layer, --kind, --session and --forgotten belong to list, --symbol and --limit to list and map"
         )
     if reason and action not in CHANGES:
         raise click.UsageError("--reason belongs to pin, unpin, forget and restore")
@@ -195,17 +196,18 @@ def _lifeline(selected: SelectedMemory, wanted: str, as_json: bool) -> None:
     show_document(document, as_json, lambda: lifeline_lines(document))
 
 
-def _map(selected: SelectedMemory, file: str | None, symbol: str | None, as_json: bool) -> None:
+def _map(selected: SelectedMemory, file: Path | None, symbol: str | None, limit: int | None, as_json: bool) -> None:
     from engine.reports.documents.memory import map_document
     from engine.reports.html import figures_html
     from engine.reports.html_charts import memory_charts
 
     with selected.stored.opened() as memory:
         document = map_document(selected.head, memory, selected.stored.calendar, symbol)
-    show_document(document, as_json, lambda: map_lines(selected.title, document))
+    shown = {**document, "memories": document["memories"][: limit or None]}
+    show_document(shown, as_json, lambda: map_lines(selected.title, document))
     if file is not None:
         page = figures_html(f"Memory of {selected.title}", memory_charts(document), [map_note(document)])
-        write_file(Path(file).expanduser(), printable(page))
+        write_file(file, printable(page))
 
 
 def _preview(name: str, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -207,6 +208,19 @@ def _write_tables(document: Mapping[str, Any], folder: Path) -> None:
         raise DataError(f"{folder} cannot be made a folder ({error.strerror}): name another with --out") from None
     for table in TABLES:
         write_file(folder / f"{table}.csv", _rendered(document, "csv", table))
+
+
+def page_target(name: str) -> Path:
+    """The HTML file that a page goes to once it is made, which may take long. Raises a usage error for a file that is
+    none, DataError where it cannot be written."""
+    from engine.errors import DataError
+
+    target = Path(name).expanduser()
+    if target.suffix.lower() != ".html":
+        raise click.UsageError(f"{name}: a page is HTML; name a file that ends in .html")
+    if target.is_dir() or not os.access(target.parent, os.W_OK):
+        raise DataError(f"{target} cannot be written: name another file, in a folder that there is")
+    return target
 
 
 def write_file(target: Path, text: str) -> None:

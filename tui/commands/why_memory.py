@@ -14,7 +14,8 @@ from tui.plain_text import cut, one_line, table_of, wrapped
 _WIDEST = 110
 _MORE = {
     "like another": " ({like}, which was)",
-    "not known yet": " (it is from {available})",
+    "not known yet": " ({since})",
+    "too new": " (it came in with this session, and only earlier memory was asked for)",
     "gone": " ({cause} on {session})",
     "types not asked for": " ({types})",
 }
@@ -41,13 +42,20 @@ def show_placement(invocation: Invocation, symbol: str, session: date, wanted: s
 
 def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
     width, memory = min(console.width, _WIDEST), document["memory"]
-    of = f"{memory['symbol']} {memory['kind']} of {memory['session']}, {memory['owner']}'s"
-    yield console.bold(f"{document['symbol']} {document['session']}: {of}  {memory['id']}")
+    of = f"{memory['symbol']} {memory['kind']} of {memory['session']}, owner {memory['owner']}"
+    yield console.bold(f"{document['symbol']} {document['session']}: {of}, id {memory['id']}")
     yield cut(one_line(memory["text"]), width)
+    later = memory["available"] > document["session"]
+    since = f"it is from {memory['available']}" if later else "it was written after this decision"
     if not document["recalls"]:
         yield "nothing was asked of memory"
     for one in document["recalls"]:
-        told = {**memory, **(one["gone"] or {}), "types": ", ".join(memory["types"]), "like": (one["like"] or "")[:8]}
+        told = {
+            **(one["gone"] or {}),
+            "since": since,
+            "types": ", ".join(memory["types"]),
+            "like": (one["like"] or "")[:8],
+        }
         said = one["reason"] if one["reason"] == "recalled" else f"not recalled, {one['reason']}"
         more = _MORE.get(one["reason"], "").format(**told)
         yield from wrapped(f"{one['question']} of {one['owner']}: {said}{more}", width)

@@ -79,6 +79,18 @@ def test_without_training_own_agents_and_strategies_run_on_the_test_alone(run: R
     assert any(note.startswith("no training, ") for note in document["notes"])
 
 
+@pytest.mark.parametrize(("out", "code"), [("x.pdf", 2), ("x", 2), ("nodir/x.html", 65), ("folder.html", 65)])
+def test_a_page_that_cannot_be_written_is_refused_before_anything_runs(
+    run: Run, fresh: Path, tmp_path: Path, out: str, code: int
+) -> None:
+    (tmp_path / "folder.html").mkdir()
+    before = sorted(fresh.rglob("*"))
+    for command in (("bench", "tradinggpt", "--out"), ("memory", "map")):
+        refused = run(*command, str(tmp_path / out))
+        assert (refused.code, refused.out, refused.err.count("\n")) == (code, "", 1)
+    assert sorted(fresh.rglob("*")) == before
+
+
 @pytest.mark.parametrize(
     "flags",
     [

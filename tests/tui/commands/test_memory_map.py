@@ -34,6 +34,8 @@ def test_a_map_holds_each_labelled_item_once_at_its_principal_components(run: Ru
     assert across >= up > 0 and mixed == pytest.approx(0, abs=1e-5)
     assert 0 < document["explained"] <= 1
     assert run("memory", "map", "--run", "mapped", "--json").json == document
+    few = run("memory", "map", "--run", "mapped", "--limit", "3", "--json").json
+    assert (few["memories"], few["count"]) == (memories[:3], document["count"])
     # A chart for each family of types, which has every item.
     charts = page.read_text().split("<h2>")[1:]
     assert len(charts) == 4

@@ -95,7 +95,13 @@ def test_it_is_told_in_words_and_refuses_what_cannot_be_meant(run: Run, home: Pa
     of_run = ("--run", RUNS["finmem"])
     memory = run("memory", "list", "--kind", "news", *of_run, "--json").json["memories"][-1]
     told = run("why", "TMBK", DECIDED, "--memory", memory["id"][:10], *of_run)
-    assert told.code == 0 and memory["id"] in told.out and "LEAST TAKEN" in told.out
+    assert told.code == 0 and f"owner {memory['owner']}, id {memory['id']}" in told.out and "LEAST TAKEN" in told.out
+    for one in run("memory", "list", "--limit", "0", *of_run, "--json").json["memories"]:
+        if one["available"] == DECIDED and one["kind"].endswith("reflection"):
+            assert "written after this decision" in run("why", "TMBK", DECIDED, "--memory", one["id"], *of_run).out
+            break
+    else:
+        pytest.fail("no reflection was written in the session")
     for flags, code in (
         (("--memory", "zz"), 65),
         (("--memory", " "), 2),
