@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from engine.domain.text import counted
 from engine.reports import amounts
-from tui.plain_text import Line, facts, paragraph, section, table
+from engine.reports.table import Column
+from tui.plain_text import Line, facts, paragraph, section, table_of
 from tui.run_text import action_words
 
 Row = Mapping[str, Any]
 
 WIDTH = 120
 """Tables are not cut below this: where the terminal is narrower, their lines wrap."""
-_ROW = ("LEFT OUT", "DECISION", "CHANGE", "CALLS", "RECORDED", "COST")
-_WORTH = ("LEFT OUT", "N", "CHANGED", "95 %", "MEAN CHANGE", "95 %", "NEXT RETURN", "95 %")
 
 
 def attribution_lines(document: Row, width: int) -> Iterator[Line]:
@@ -42,8 +41,7 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
     run = document["run"] or f"desk {document['desk']}"
     yield from ((line, "") for line in facts([("Run", run), *_head(document)], width))
     yield "", ""
-    rows = [_worth(one) for one in document["inputs"]]
-    yield from ((line, "") for line in table(_WORTH, rows, set(_WORTH) - {"LEFT OUT", "95 %"}, max(width, WIDTH)))
+    yield from ((line, "") for line in table_of(_WORTH, document["inputs"], max(width, WIDTH)))
     yield "", ""
     yield from paragraph(
         "Without an input: the share of decisions that come out otherwise, the mean absolute change of the signed size "
@@ -67,18 +65,12 @@ def _head(document: Row) -> list[tuple[str, str]]:
 
 def _table(one: Row, width: int) -> Iterator[str]:
     rows = [
-        _row("nothing", one["unchanged"]),
-        *(_row(effect["without"][0], effect) for effect in one["inputs"]),
-        *(_row(f"{effect['without'][0]} (owner)", effect) for effect in one["characters"]),
-        _row("all inputs", one["everything"]),
+        {**one["unchanged"], "name": "nothing"},
+        *({**effect, "name": effect["without"][0]} for effect in one["inputs"]),
+        *({**effect, "name": f"{effect['without'][0]} (owner)"} for effect in one["characters"]),
+        {**one["everything"], "name": "all inputs"},
     ]
-    return table(_ROW, rows, {"CHANGE", "CALLS", "RECORDED", "COST"}, width)
-
-
-def _row(name: str, effect: Row) -> tuple[str, ...]:
-    decision = "not decided" if effect["action"] is None else action_words(effect)
-    cost = amounts.cost(amounts.number(effect["cost"]))
-    return name, decision, _points(effect["change"]), str(effect["calls"]), str(effect["cached_calls"]), cost
+    return table_of(_EFFECTS, rows, width)
 
 
 def _remainder(one: Row) -> str:
@@ -93,24 +85,28 @@ def _remainder(one: Row) -> str:
     return told
 
 
-def _worth(one: Row) -> tuple[str, ...]:
-    changed, size, effect = one["changed"], one["mean_change"], one["return_effect"]
-    return (
-        one["without"],
-        str(changed["count"]),
-        *_figures(changed, 100, "{:.0f}%"),
-        *_figures(size, 1, "{:.2f}"),
-        *_figures(effect, 10_000, "{:+.1f}"),
-    )
-
-
-def _figures(mean: Row, times: float, form: str) -> tuple[str, str]:
+def _mean(name: str, title: str, form: Callable[[float], str]) -> tuple[Column, Column]:
     """A mean and its interval."""
-    value = "" if mean["mean"] is None else form.format(mean["mean"] * times)
-    if mean["low"] is None:
-        return value, ""
-    return value, f"{form.format(mean['low'] * times)} to {form.format(mean['high'] * times)}"
+    bounds = Column("95 %", lambda one: amounts.between((one[name]["low"], one[name]["high"]), form), str)
+    return Column(title, f"{name}.mean", form), bounds
 
 
 def _points(size: float) -> str:
     return f"{size:+g}" if size else "0"
+
+
+_EFFECTS = (
+    Column("LEFT OUT", "name"),
+    Column("DECISION", lambda one: "not decided" if one["action"] is None else action_words(one)),
+    Column("CHANGE", "change", _points),
+    Column("CALLS", "calls", str),
+    Column("RECORDED", "cached_calls", str),
+    Column("COST", lambda one: amounts.cost(amounts.number(one["cost"])), str),
+)
+_WORTH = (
+    Column("LEFT OUT", "without"),
+    Column("N", "changed.count", str),
+    *_mean("changed", "CHANGED", "{:.0%}".format),
+    *_mean("mean_change", "MEAN CHANGE", "{:.2f}".format),
+    *_mean("return_effect", "NEXT RETURN", lambda effect: f"{effect * 10_000:+.1f}"),
+)

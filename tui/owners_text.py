@@ -84,7 +84,8 @@ def owner_lines(document: Row, title: str, console: Console) -> Iterator[str]:
     found = judged(document)
     yield from table_of((*JUDGED[:5], *JUDGED[7:9], RANKED, JUDGED[9]), found, console.room)
     yield ""
-    yield from table_of((*JUDGED[:2], *JUDGED[5:7], *JUDGED[10:], CHANGED), found, console.room)
+    counted = [one for one in found if one.get("calibration") or one["sessions"] == found[0]["sessions"]]
+    yield from table_of((*JUDGED[:2], *JUDGED[5:7], *JUDGED[10:], CHANGED), counted, console.room)
     yield from _calibration_lines(owners, console)
     yield ""
     yield from facts([*MEANINGS.items()], min(console.width, 100), 11)
