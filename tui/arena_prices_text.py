@@ -19,13 +19,15 @@ def prices_lines(document: Row, width: int) -> Iterator[str]:
     first = document["printed"] or {"table": 4, "columns": document["columns"], "rows": ()}
     yield from compared_rows(first, document["ours"], width)
     yield ""
-    for printed in document["tables"]:
+    with_ours = {one["table"] for one in document["ours"]}
+    for printed in (one for one in document["tables"] if one["rows"] or one["table"] in with_ours):
         yield f"Table {printed['table']}: {printed['title']}"
         yield from compared_rows(printed, document["ours"], width)
         yield ""
-    returns = ", ".join(f"{name}: {_figure(value)}" for name, value in validation["TR"].items())
-    validated = f"{validation['first']} to {validation['last']}"
-    yield f"SMA {validation['window']} is the best of {validated} (TR by window {returns})"
+    if validation["window"] is not None:
+        returns = ", ".join(f"{name}: {_figure(value)}" for name, value in validation["TR"].items())
+        validated = f"{validation['first']} to {validation['last']}"
+        yield f"SMA {validation['window']} is the best of {validated} (TR by window {returns})"
     for text in document["notes"]:
         first, *more = wrapped(text, width - 2)
         yield from (f"- {first}", *(f"  {line}" for line in more))

@@ -39,22 +39,22 @@ class Arm:
 
 def arms_of(services: Services, models: Sequence[str], repeats: int, *, windows: bool) -> Sequence[Arm]:
     """An arm for each input with and without reflection, and a duel; of each model. With `windows` also an arm for each
-    input and each other window."""
+    input and each other window, in the order of Table 6."""
     name, days = new_run_id("bench-arena", services.clock.now()), int(paper_file("arena")["days"])
     arms = []
     for number, model in enumerate(models, 1):
         base = ArenaSpec(run=f"{name}-{number}", agents="trader", days=days, model=model, repeats=repeats)
-        for reflects in (False, True):
-            for shown in INPUTS:
-                words = "reflection" if reflects else "no reflection"
-                run = f"{base.run}-{shown}{'-reflection' if reflects else ''}"
-                changed = replace(base, run=run, changes={"input": shown, "reflects": reflects})
-                arms.append(Arm(5, f"{model}, {shown}, {words}", model, changed))
-        others = product(INPUTS, (window for window in WINDOWS if windows and window != USUAL_WINDOW))
-        for shown, window in others:
-            changes = {"input": shown, "reflects": True, "window": window}
-            changed = replace(base, run=f"{base.run}-{shown}-{window}", changes=changes)
-            arms.append(Arm(6, f"{model}, {input_arm(shown, window)}", model, changed))
+        for shown in INPUTS:
+            changed = replace(base, run=f"{base.run}-{shown}", changes={"input": shown, "reflects": False})
+            arms.append(Arm(5, f"{model}, {shown}, no reflection", model, changed))
+        for shown, window in product(INPUTS, WINDOWS if windows else (USUAL_WINDOW,)):
+            changes = {"input": shown, "reflects": True}
+            if window == USUAL_WINDOW:
+                changed = replace(base, run=f"{base.run}-{shown}-reflection", changes=changes)
+                arms.append(Arm(5, f"{model}, {shown}, reflection", model, changed))
+            else:
+                changed = replace(base, run=f"{base.run}-{shown}-{window}", changes={**changes, "window": window})
+                arms.append(Arm(6, f"{model}, {input_arm(shown, window)}", model, changed))
         duel = replace(base, run=f"{base.run}-duel", agents="duel", changes={"reflects": False})
         arms.append(Arm(9, model, model, duel))
     return arms

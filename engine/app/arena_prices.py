@@ -138,11 +138,14 @@ def run_prices_bench(
     except StaleData as error:
         raise StaleData(f"{error}, or name a window that there is by --from and --to") from None
     validated = _validated(services, bench, market)
+    best = validated["window"]
     results: dict[str, Result] = {}
     own = strategy_titles(bench.strategies)
     for title, strategy in (*RULES, *((title, strategy) for strategy, title in own.items())):
-        params = (("window", str(validated["window"])),) if strategy == "price-cross" else ()
-        results[title] = _rule(services, bench, market, strategy, params)
+        if title != "SMA":
+            results[title] = _rule(services, bench, market, strategy)
+        elif best is not None:
+            results[title] = _rule(services, bench, market, strategy, best)
     measure = _measure(services, bench)
     ours = [_row(4, title, measure.of_run(result.test)) for title, result in results.items()]
     trend = _trend(results["Buy & Hold"].test)
@@ -163,9 +166,9 @@ def run_prices_bench(
         "columns": paper["columns"],
         "validation": validated,
         "printed": printed_table(paper) if same else None,
-        "tables": [_beside(6, same and paper is _table(4)), *([_beside(8, True)] if two else [])],
-        "ours": sorted(ours, key=lambda one: one["table"]),
-        "notes": _notes(bench, paper, same),
+        "tables": [_beside(6, same and paper is _table(4)), *([_beside(8, _is_csi(bench))] if two else [])],
+        "ours": sorted(ours, key=_place),
+        "notes": _notes(bench, paper, same, validated, any(one["table"] == 6 for one in ours)),
         "runs": [job.spec.run for number, job in enumerate(jobs) if number in played],
         "interrupted": len(played) < len(jobs),
     }
@@ -181,6 +184,14 @@ def _agent_rows(bench: PricesBench, job: Job, figures: Metrics, trend: Mapping[s
     if preset.decision == "portfolio" and not job.spec.without:
         arm = input_arm(preset.portfolio.input, preset.portfolio.window)
         yield _row(6, f"{preset.name}, {job.spec.model}, {arm}", figures)
+
+
+def _place(one: Row) -> tuple[int, str, int, int]:
+    """The place of a row of ours: by table, in Table 6 by agent, input and window as the paper's are."""
+    if one["table"] != 6:
+        return one["table"], "", 0, 0
+    agent, shown, window = one["row"].rsplit(", ", 2)
+    return 6, agent, INPUTS.index(shown), int(window.split()[0])
 
 
 def _row(table: int, title: str, figures: Mapping[str, float | None]) -> Row:
@@ -201,15 +212,25 @@ def _beside(number: int, comparable: bool) -> Row:
 
 
 def _validated(services: Services, bench: PricesBench, market: Market) -> Row:
-    """The window of the moving average that returned most in the sessions before the test."""
+    """The window of the moving average that returned most in the sessions before the test; None for the return of one
+    that the bars do not reach for in their first session, and for the best of none."""
     first, last = bench.first - VALIDATION, bench.first - timedelta(days=1)
     before = replace(bench, first=first, last=last)
-    measure, returns = _measure(services, bench), {}
-    for window in WINDOWS:
-        done = _rule(services, before, market, "price-cross", (("window", str(window)),))
-        returns[str(window)] = measure.of_run(done.test)["TR"]
-    best = max(WINDOWS, key=lambda window: (returns[str(window)] or 0.0, -window))
-    return {"strategy": "price-cross", "first": str(first), "last": str(last), "TR": returns, "window": best}
+    measure = _measure(services, bench)
+    reach = min(market.histories[symbol].rows_through(first) for symbol in bench.symbols)
+    returns = {
+        window: measure.of_run(_rule(services, before, market, "price-cross", window).test)["TR"]
+        for window in WINDOWS
+        if window <= reach
+    }
+    known = {window: figure for window, figure in returns.items() if figure is not None}
+    return {
+        "strategy": "price-cross",
+        "first": str(first),
+        "last": str(last),
+        "TR": {str(window): returns.get(window) for window in WINDOWS},
+        "window": max(known, key=lambda window: (known[window], -window), default=None),
+    }
 
 
 def _measure(services: Services, bench: PricesBench) -> Measure:
@@ -217,9 +238,8 @@ def _measure(services: Services, bench: PricesBench) -> Measure:
     return Measure(convention(CONVENTION), bench.symbols, exchange)
 
 
-def _rule(
-    services: Services, bench: PricesBench, market: Market, strategy: str, params: tuple[tuple[str, str], ...]
-) -> Result:
+def _rule(services: Services, bench: PricesBench, market: Market, strategy: str, window: int | None = None) -> Result:
+    params = () if window is None else (("window", str(window)),)
     spec = replace(_spec(bench, strategy=strategy), params=params)
     result = run_strategy(spec, market, *with_costs(spec, services.config))
     count_looks([result_look(LookKind.BENCH, result, services.clock.now())])
@@ -245,26 +265,44 @@ def _table(number: int, symbols: Sequence[Symbol] = ()) -> Mapping[str, Any]:
     return next((table for table in found if symbols and set(symbols) <= set(table["symbols"])), found[0])
 
 
-def _notes(bench: PricesBench, paper: Mapping[str, Any], same: bool) -> list[str]:
+def _is_csi(bench: PricesBench) -> bool:
+    return all(symbol.endswith((".SS", ".SZ")) for symbol in bench.symbols)
+
+
+def _notes(
+    bench: PricesBench, paper: Mapping[str, Any], same: bool, validated: Mapping[str, Any], has_arms: bool
+) -> list[str]:
     notes = []
     if not same:
         paper_window = f"{', '.join(paper['symbols'])}, {paper['first']} to {paper['last']}"
-        notes.append(f"The paper's rows are of another window or other symbols ({paper_window}) and are left out.")
+        notes.append(
+            f"The paper's rows of Tables 4 and 6 are of another window or other symbols ({paper_window}) and are left "
+            "out."
+        )
+    if unknown := [window for window, figure in validated["TR"].items() if figure is None]:
+        left_out = "; its row is left out" if validated["window"] is None else ""
+        notes.append(
+            f"SMA: the bars before {validated['first']} are too few to validate a window of {', '.join(unknown)} "
+            f"sessions{left_out}."
+        )
     notes.append(
         "The paper prints neither the bounds of ZMR nor how many shares a rule trades: bounds of 3 % around the mean "
         "of 10 sessions and an equal share for each stock are ours. StockFormer, TimesNet and StockMixer are not "
         "implemented."
     )
-    if bench.models and not bench.ablations:
+    if has_arms and not bench.ablations:
         notes.append("Table 6 has the agent's own input and window alone: --ablations plays all of them.")
     if len(bench.symbols) == 2:
+        left_out = "" if _is_csi(bench) else " Its rows are left out: your stocks are not of the CSI."
         notes.append(
             "Table 8: our trend is the mean, the least and the greatest change of the two stocks over the window. The "
-            "paper names neither its stocks nor how it measures theirs, whose average is not the middle of the two."
+            "paper names neither its two CSI stocks nor how it measures their trend, whose average is not the middle "
+            f"of the two.{left_out}"
         )
     if "offline" in bench.models:
+        alike = " Rules read figures whatever is shown, so that their arms of Table 6 differ by the window alone."
         notes.append(
-            "offline is rules, not a language model: its row shows that the agent runs, not what it is worth. Rules "
-            "read figures whatever is shown, so that their arms of Table 6 differ by the window alone."
+            "offline is rules, not a language model: its row shows that the agent runs, not what it is worth."
+            f"{alike if has_arms else ''}"
         )
     return notes

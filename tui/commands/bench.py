@@ -174,14 +174,14 @@ def bench_command(
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     check_options(name, _given())
     if name == "arena" and folder is not None:
-        flags = RunFlags(symbols=symbols, first=first, last=last)
         asked = bool(presets) or not (baselines or strategies) or models is not None or ablations
         bench_prices(
             services,
             folder,
-            flags,
             _models(models),
             _report,
+            symbols=None if symbols is None else symbol_list(symbols),
+            window=_window(first, last),
             agents=asked,
             ablations=ablations,
             presets=presets,

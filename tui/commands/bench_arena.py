@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +11,12 @@ import click
 from engine.errors import Interrupted
 from tui.agreement import agreed, agreed_to, wiped
 from tui.arena_prices_text import compared_rows, prices_lines
-from tui.commands.options import RunFlags, symbol_list
 from tui.console import show_document, standard_output
 from tui.interruption import interruptible
 from tui.plain_text import wrapped
 
 if TYPE_CHECKING:
+    from engine.domain.market import Symbol
     from engine.services import Services
 
 
@@ -48,10 +49,11 @@ def bench_arena(
 def bench_prices(
     services: Services,
     folder: str,
-    flags: RunFlags,
     models: Sequence[str],
     report: Callable[[str], None],
     *,
+    symbols: Sequence[Symbol] | None,
+    window: tuple[date, date] | None,
     agents: bool,
     ablations: bool,
     presets: Sequence[str],
@@ -63,13 +65,11 @@ def bench_prices(
     from engine.app.arena_prices import agent_jobs, requested_bench, run_prices_bench
     from engine.app.spending import within_day
 
-    if (flags.first is None) != (flags.last is None):
-        raise click.UsageError("a window has two ends: give --from and --to, or neither")
     bench = requested_bench(
         services,
         folder,
-        symbols=None if flags.symbols is None else symbol_list(flags.symbols),
-        window=None if flags.first is None or flags.last is None else (flags.first, flags.last),
+        symbols=symbols,
+        window=window,
         models=(models or (services.config.models.default,)) if agents else (),
         ablations=ablations,
         presets=presets,

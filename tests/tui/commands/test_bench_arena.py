@@ -50,7 +50,7 @@ def test_our_arms_stand_beside_the_printed_tables(run: Run, fresh: Path) -> None
 def test_ablations_add_the_windows_of_table_6(run: Run, fresh: Path) -> None:
     document = run("bench", "arena", "--models", "offline", "--ablations", "--json").json
     ours = {one["row"]: one["figures"]["TR"] for one in document["ours"] if one["table"] == 6}
-    assert set(ours) == {f"offline, {arm}" for arm in ARMS}
+    assert list(ours) == [f"offline, {arm}" for arm in ARMS]
     # Rules read figures in every arm, and another window gives them another trend.
     assert len(set(ours.values())) == len(WINDOWS)
 
@@ -129,7 +129,10 @@ def test_another_window_has_no_printed_rows_and_a_missing_one_is_named(run: Run,
     asked = ("bench", "arena", "--data", str(tmp_path), "--baselines")
     short = ("--from", "2024-07-24", "--to", "2024-07-31", "--symbols", "AAPL,TSLA")
     text = run(*asked, *short).out
-    assert "The paper's rows are of another window" in " ".join(text.split()) and " paper " not in text.split("\n\n")[0]
+    words = " ".join(text.split())
+    assert "rows of Tables 4 and 6 are of another window" in words and "GPT" not in text
+    # Stocks that are not of the CSI have no printed rows, and rules alone no row of Tables 6 and 8.
+    assert "Table 6:" not in text and "Table 8: our trend" in text and "Table 8: two" not in text
     assert [line.split()[0] for line in text.splitlines()[2:6]] == ["Buy", "SMA", "ZMR", "MACD"]
     late = run(*asked, "--from", "2024-10-01", "--to", "2024-11-15")
     assert (late.code, late.err.count("\n")) == (65, 1) and "by --from and --to" in late.err
@@ -149,7 +152,7 @@ def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_thei
     agent = [f"arena, offline{words}" for words in ("", ", without charts", ", without reflection")]
     rows = {number: [one for one in document["ours"] if one["table"] == number] for number in (4, 6, 8)}
     assert [one["row"] for one in rows[4]] == ["Buy & Hold", "SMA", "ZMR", "MACD", *agent]
-    assert sorted(one["row"] for one in rows[6]) == sorted(f"arena, offline, {arm}" for arm in ARMS)
+    assert [one["row"] for one in rows[6]] == [f"arena, offline, {arm}" for arm in ARMS]
     # Of another window: no printed rows of Table 6. The stocks of Table 8 are not named, its rows are printed.
     assert [(one["table"], len(one["rows"])) for one in document["tables"]] == [(6, 0), (8, 6)]
     changes = [
@@ -161,7 +164,8 @@ def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_thei
         figures = trend | {name: of_table_4["figures"][name] for name in ("TR", "SR")}
         assert one["figures"] == pytest.approx(figures)
     # Each run keeps its own preset, shows its agent that much, and decides the same again.
-    for run_id, row in zip(document["runs"][3:], rows[6][1:], strict=True):
+    other_arms = [one for one in rows[6] if not one["row"].endswith("both, 10 days")]
+    for run_id, row in zip(document["runs"][3:], other_arms, strict=True):
         kept = run("report", "--run", run_id, "--format", "json").json
         portfolio = json.loads(kept["settings"]["preset_text"])["portfolio"]
         assert row["row"] == f"arena, offline, {portfolio['input']}, {portfolio['window']} days"
@@ -171,10 +175,11 @@ def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_thei
     again = run("why", CSI[0], "2024-01-05", "--run", document["runs"][3], "--redecide", "--json").json
     assert again["same_throughout"]
     # Another kind of agent has no such inputs, and is left without the steps that it has.
-    other = run(*asked, "--preset", "finvision", "--models", "offline", "--ablations", "--json").json["ours"]
-    assert {one["row"] for one in other if one["table"] in (6, 8)} == {
+    document = run(*asked, "--preset", "finvision", "--models", "offline", "--ablations", "--json").json
+    assert {one["row"] for one in document["ours"] if one["table"] in (6, 8)} == {
         *("finvision, offline", "finvision, offline, without charts")
     }
+    assert not any("arms of Table 6" in note for note in document["notes"])
     text = " ".join(run(*asked).out.split())
     assert "Table 8: two CSI stocks" in text and "GPT4o, falling paper -5.86 -13.77 -0.21 -0.50 -0.021" in text
 
@@ -187,3 +192,16 @@ def test_the_paper_s_csi_stocks_have_its_year_and_stand_beside_its_rows(run: Run
     assert document["printed"]["rows"][0]["figures"]["TR"] == "0.73"
     # Table 6 is of NASDAQ.
     assert [(one["table"], one["rows"]) for one in document["tables"]] == [(6, [])]
+
+
+def test_a_window_of_sma_that_the_bars_do_not_reach_for_is_null(run: Run, fresh: Path, tmp_path: Path) -> None:
+    prices(tmp_path)
+    asked = ("bench", "arena", "--data", str(tmp_path), "--symbols", "AAPL,AMZN", "--baselines", "--json")
+    # Eight bars up to the first session of the validation, then none before the test.
+    some = run(*asked, "--from", "2024-06-14", "--to", "2024-06-28").json
+    assert [name for name, figure in some["validation"]["TR"].items() if figure is not None] == ["5"]
+    assert some["validation"]["window"] == 5 and "window of 10, 15, 20 sessions." in " ".join(some["notes"])
+    none = run(*asked, "--from", "2024-05-01", "--to", "2024-06-28").json
+    assert none["validation"]["window"] is None and "its row is left out" in " ".join(none["notes"])
+    assert [one["row"] for one in none["ours"]] == ["Buy & Hold", "ZMR", "MACD"]
+    assert "SMA 5 is" not in run(*asked[:-1], "--from", "2024-05-01", "--to", "2024-06-28").out
