@@ -15,6 +15,7 @@ import click
 
 from engine.domain.order import OrderSize
 from engine.domain.text import counted
+from engine.reports import amounts
 from tui.commands.options import AMOUNT, json_option
 from tui.console import show_document, standard_output
 from tui.invocation import Invocation, desk_options
@@ -186,8 +187,6 @@ def _halted_line(document: Document) -> Iterator[str]:
 
 
 def _order_lines(order: Document, now: datetime | None) -> Iterator[str]:
-    from engine.reports import amounts
-
     stays = ""
     if order["stays_until"] is not None:
         until = datetime.fromisoformat(order["stays_until"])

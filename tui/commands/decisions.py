@@ -13,6 +13,7 @@ import click
 
 from engine.domain.order_id import YOU
 from engine.reports.amounts import price, quantity, size
+from engine.reports.settings_text import changed_text
 from engine.reports.table import Column
 from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
@@ -135,8 +136,6 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_j
 
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
-    from engine.reports.settings_text import changed_text
-
     console, shown = standard_output(), document["decisions"]
     yield console.bold(f"Decisions of {records.title}")
     if records.note:
