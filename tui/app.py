@@ -142,10 +142,11 @@ class PaperdeskApp(App[str]):
         self._place: Place | None = None
         """The place of a history that is shown; None in the present."""
         self.tell_terminal: Callable[[str], object] = bool
-        """Writes to the terminal what is no painting."""
+        """Writes to the terminal anything but the screen."""
         super().__init__()
-        self._traceback = StringIO()
-        self.error_console = Console(file=self._traceback)  # whoever runs it says what went wrong
+        self.failure: BaseException | None = None
+        """The exception that ended the app; whoever runs it says what went wrong."""
+        self.error_console = Console(file=StringIO())  # Textual's traceback has values of variables, keys among them
         self.animation_level = "none"
         for theme in THEMES.values():
             self.register_theme(theme)
@@ -184,7 +185,7 @@ class PaperdeskApp(App[str]):
         return Announcer()
 
     def get_driver_class(self) -> type[Driver]:
-        """The driver of the terminal, by which that is told of orders that wait."""
+        """A terminal driver that also announces waiting orders."""
 
         class Telling(super().get_driver_class()):  # type: ignore[misc]
             def __init__(self, app: PaperdeskApp, **more: Any) -> None:
@@ -312,12 +313,11 @@ class PaperdeskApp(App[str]):
             self._led = True
             self.call_later(begin_set_up, self, self.set_up.after(trouble))
 
-    @property
-    def bug(self) -> str:
-        """The traceback of the exception that ended the app, without the values of its variables, among which keys may
-        be; empty for none."""
-        lines = self._traceback.getvalue().splitlines()
-        return "\n".join(line for line in lines if line[2:3] not in tuple("╭│╰")) if self.return_code else ""
+    def bell(self) -> None:
+        """Ring, which Textual does too while it handles an exception that ends the app: that is kept."""
+        if self.return_code and self.failure is None:
+            self.failure = sys.exception()
+        super().bell()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """List what the palette runs."""

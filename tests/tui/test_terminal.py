@@ -169,14 +169,39 @@ def test_it_is_suspended_and_comes_back(opened: Callable[..., Terminal]) -> None
     terminal.until(lambda text: "ENDED 0" in text)
 
 
-def test_a_bug_is_one_line_under_a_terminal_as_it_was(opened: Callable[..., Terminal]) -> None:
-    broken = "from tui.screens.frame import FramedScreen; FramedScreen.action_log = lambda self: 1 / 0; "
-    terminal = opened(120, 40, broken)
+BREAKS = (
+    'from engine.errors import MissingData; from tui.screens.frame import FramedScreen; secret = ["sk-KEY"]; '
+    "FramedScreen.action_log = lambda self, key=secret: {failure}; "
+)
+
+
+@pytest.mark.parametrize(
+    ("failure", "code", "said"),
+    [
+        ("1 / 0", 70, "a bug: ZeroDivisionError: division by zero"),
+        pytest.param('(_ for _ in ()).throw(MissingData("no bars"))', 65, "no bars", marks=pytest.mark.slow),
+    ],
+)
+def test_an_exception_is_one_line_under_a_terminal_as_it_was(
+    opened: Callable[..., Terminal], failure: str, code: int, said: str
+) -> None:
+    terminal = opened(120, 40, BREAKS.format(failure=failure))
     terminal.until(lambda text: "ORVL 1D" in text)
     terminal.keys("`")
     text = terminal.until(lambda text: "ENDED" in text)
-    assert "ENDED 70" in text and "paperdesk: a bug: ZeroDivisionError: division by zero" in text
+    assert f"ENDED {code}" in text and f"paperdesk: {said}" in text
     assert terminal.modes() == "0 1 0"
+
+
+@pytest.mark.parametrize("variables", ["FORCE_COLOR=1", pytest.param("", marks=pytest.mark.slow)])
+def test_a_traceback_has_no_values_of_variables(opened: Callable[..., Terminal], variables: str) -> None:
+    debugged = 'import sys; sys.argv.append("--debug"); ' + BREAKS.format(failure="1 / 0")
+    terminal = opened(120, 40, debugged, variables)
+    terminal.until(lambda text: "ORVL 1D" in text)
+    terminal.keys("`")
+    while "ENDED" not in (text := terminal.text()):
+        time.sleep(0.05)
+    assert "ENDED 70" in text and "<lambda>" in text and "sk-KEY" not in text
 
 
 def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> None:

@@ -69,11 +69,8 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
         remains = app.run()
     finally:
         watchdog.stop()
-    if app.bug:
-        what = app.bug.rpartition("╯")[2].strip()
-        bug = InvariantBroken(f"a bug: {what}; run again with --debug and report what it says")
-        bug.add_note(app.bug)
-        raise bug
+    if app.return_code:
+        raise app.failure or InvariantBroken("a bug: the app ended without an exception")
     if app.reopening is not None and not in_browser:  # its page is closed, and opens an app of its own
         again = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options, *app.reopening]
         os.execv(sys.executable, again)
