@@ -146,7 +146,7 @@ class Exchange(MatchingEngine):
     def _check_asset(self, ticket: Ticket) -> None:
         """Raise ApiError for a quantity or a limit price that the asset does not take."""
         fixed = FIXED_FIELDS["crypto asset"] if is_crypto(ticket.symbol) else {}
-        said, qty = fixed | self.faults.changed("asset", ticket.symbol), ticket.qty
+        said, qty = fixed | self._terms("asset", ticket.symbol), ticket.qty
         names = ("min_trade_increment", "min_order_size", "price_increment")
         step, least, tick = (Decimal(str(said.get(name, 0))) for name in names)
         if qty is not None and step and qty % step:
@@ -158,10 +158,14 @@ class Exchange(MatchingEngine):
         if said.get("fractionable") is False and (qty is None or qty != qty.to_integral_value()):
             raise forbidden(f'asset "{self.market.listing(ticket.symbol).wire}" is not fractionable')
 
+    def _terms(self, kind: str, symbol: Symbol = "*") -> dict[str, Any]:
+        """Changed fields of the account or an asset that orders are held to; a null holds none to anything."""
+        return {name: value for name, value in self.faults.changed(kind, symbol).items() if value is not None}
+
     def _power(self, *, coins: bool) -> Decimal:
         """The amount for which shares, or coins, can be bought."""
         account, name = self.figures(), "non_marginable_buying_power" if coins else "buying_power"
-        return Decimal(self.faults.changed("account").get(name, getattr(account, name)))
+        return Decimal(self._terms("account").get(name, getattr(account, name)))
 
     def _intent(self, ticket: Ticket, replaces: SandboxOrder | None) -> str:
         """Check cash or shares, net of all open orders but the replaced one; return the order's intent.
@@ -199,9 +203,9 @@ class Exchange(MatchingEngine):
         free = max(ZERO, max(held, ZERO) - taken)
         if quantity <= free:
             return "sell_to_close"
-        said = self.faults.changed("asset", ticket.symbol)
+        said = self._terms("asset", ticket.symbol)
         shorts = held <= 0 and not listing.crypto and not self.book.configurations["no_shorting"]
-        shorts = shorts and self.faults.changed("account").get("shorting_enabled", True)
+        shorts = shorts and self._terms("account").get("shorting_enabled", True)
         if shorts and not (said.get("shortable", True) and said.get("easy_to_borrow", True)):
             raise forbidden(f'asset "{listing.wire}" cannot be sold short')
         if not shorts or ticket.qty is None or quantity != quantity.to_integral_value():

@@ -362,6 +362,18 @@ def test_a_limit_price_keeps_to_the_increment_of_its_asset(http: httpx.Client, b
     assert place(http, "a", limit_price="10.05", **limit).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"kind": "asset", "symbol": "AAA", "change": {"price_increment": None, "min_order_size": None}},
+        {"kind": "account", "change": {"buying_power": None, "shorting_enabled": None}},
+    ],
+)
+def test_a_null_holds_no_order_to_anything(http: httpx.Client, broker: SandboxServer, rule: dict[str, Any]) -> None:
+    assert http.post("/sandbox/faults", json=rule).status_code == 200
+    assert place(http, "a", type="limit", time_in_force="day", limit_price="10.02").status_code == 200
+
+
 def test_faults_can_be_seen_and_taken_away(http: httpx.Client, broker: SandboxServer) -> None:
     first, second = broker.fault("server_error", count=0), broker.fault("html", path="/v2/clock")
     assert [one["id"] for one in http.get("/sandbox/faults").json()] == [first, second]
