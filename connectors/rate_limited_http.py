@@ -238,7 +238,7 @@ class RateLimitedClient:
             raise _Fault(str(error)) from None
         if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
             wait = min(until_reset(response.headers) or 0.0, self.longest_wait)
-            self._resumes = loop.time() + wait
+            self._resumes = max(self._resumes, loop.time() + wait)
         return response
 
 
