@@ -115,15 +115,13 @@ class ForeignFile:
             raise MalformedData(f"{self._source}: every row was dropped ({why}); {self._columns_told()}")
         return list(self._counts)
 
-    def dropped(self, symbol: Symbol, noted: Collection[str] = ()) -> tuple[Dropped, ...]:
-        """Dropped rows by reason but those that a note names; rows of other symbols count with the first one."""
+    def dropped(self, symbol: Symbol) -> tuple[Dropped, ...]:
+        """Dropped rows by reason; rows of other symbols count with the first one."""
         counts = self._counts[symbol]
         if symbol == next(iter(self._counts)):
             nobody = self._others[""]
             counts = counts + Counter({OTHER_SYMBOL: self._others.total() - nobody, NO_SYMBOL: nobody})
-        return tuple(
-            Dropped(self._source.name, why, count) for why, count in sorted(counts.items()) if why not in noted
-        )
+        return tuple(Dropped(self._source.name, why, count) for why, count in sorted(counts.items()))
 
     def unread_money(self, read: Collection[str]) -> Iterator[str]:
         """Notes on columns with amounts other than zero that may be money, of which none is among those `read`."""

@@ -106,7 +106,7 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
         )
         yield Planned(
             symbol=symbol,
-            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol, noted=noted)),
+            imported=Imported(path, more, len(added) - more - same, same, foreign.dropped(symbol)),
             write=writing(path, prices_text(bars), needed=same < len(added)),
             bars=bars,
             own_bars=[added[day] for day in sorted(added)],

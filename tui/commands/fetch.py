@@ -276,16 +276,18 @@ def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:
         yield f"  not read: {', '.join(taken.unread) or 'no column'}"
         yield f"  decimal {taken.decimal}; dates {taken.dates or 'ymd'}; times without a zone: {taken.zone or 'none'}"
     for one in result.files:
-        yield from _imported_lines(one)
+        yield from _imported_lines(one, result.notes)
     yield from (f"note: {note}" for note in result.notes)
     if not request.write:
         yield "nothing was written (--dry-run)"
 
 
-def _imported_lines(done: Imported) -> Iterator[str]:
+def _imported_lines(done: Imported, notes: Sequence[str]) -> Iterator[str]:
+    """What became of a file's rows; what a note says with its days is not said twice."""
     counts = [(done.added, "added"), (done.replaced, "replaced"), (done.unchanged, "unchanged")]
     yield f"{done.path}: {_counted(counts) or 'nothing to add'}"
-    yield from (f"dropped {one.count:,} of {one.source}: {one.reason}" for one in done.dropped)
+    said = [one for one in done.dropped if not any(one.reason in note for note in notes)]
+    yield from (f"dropped {one.count:,} of {one.source}: {one.reason}" for one in said)
 
 
 def _counted(counts: list[tuple[int, str]]) -> str:

@@ -489,6 +489,20 @@ def test_a_bar_of_a_day_that_cannot_be_is_refused(bring: Import, folder: Path, d
     assert not folder.exists()
 
 
+def test_rows_of_days_without_trading_are_counted_and_told_once(
+    bring: Import, run: Run, tmp_path: Path, folder: Path
+) -> None:
+    table = "Date,Open,High,Low,Close,Volume,suspended\n2025-01-02,1,2,1,2,9,0\n2025-01-03,,,,,,1\n2025-01-06,,,,,,0\n"
+    said = bring("prices", "AAPL.csv", table, "--symbol", "AAPL")
+    assert said.code == 0, said.err
+    assert {(one["reason"], one["count"]) for one in said.json["dropped"]} == {
+        ("marked as suspended", 1),
+        ("no prices", 1),
+    }
+    printed = run("import", "prices", str(tmp_path / "AAPL.csv"), "--data", str(folder), "--symbol", "AAPL").out
+    assert printed.count("marked as suspended") == printed.count("no prices") == 1
+
+
 def test_several_symbols_and_kinds_are_all_written_or_none(bring: Import, folder: Path) -> None:
     head = "date,ticker,open,high,low,close,dividends,splits\n"
     good = "2024-01-02,AAA,1,1,1,1,0,0\n2024-01-02,BBB,2,2,2,2,0.1,0\n"
