@@ -84,14 +84,14 @@ def report_command(
     chosen = _format(chosen, as_json, table, target)
     if session is not None or _is_of_the_desk(invocation.run):
         chosen = chosen or "md"
-        _check(chosen, OF_A_SESSION, "a session of the desk", target)
+        _check(chosen, OF_A_SESSION, "a session of the desk is", target)
         text = _session(invocation, session, chosen)
     elif _is_of_an_arena(invocation.run):
         text = _arena(str(invocation.run), chosen, target)
     else:
         from engine.reports.stored import stored_document
 
-        _check(chosen, OF_A_BACKTEST, "a backtest", target)
+        _check(chosen, OF_A_BACKTEST, "a backtest is", target)
         document = stored_document(invocation.run)
         if target is not None and chosen == "csv" and table is None and target.suffix != ".csv":
             _write_tables(document, target)
@@ -104,12 +104,13 @@ def report_command(
 
 
 def _check(chosen: str | None, known: Sequence[str], what: str, target: Path | None) -> None:
-    """Refuse a format in which something is not written, and a file without a format."""
-    formats = " or ".join(known)
+    """Refuse a format in which something (`a backtest is`) is not written, and a file without a format."""
+    *others, last = known
+    formats = f"{', '.join(others)} or {last}" if others else last
     if chosen is None and target is not None:
-        raise click.UsageError(f"--out {target} names no format: {what} is written as {formats}")
+        raise click.UsageError(f"--out {target} names no format: {what} written as {formats}")
     if chosen is not None and chosen not in known:
-        raise click.UsageError(f"{what} is written as {formats}, not as {chosen}")
+        raise click.UsageError(f"{what} written as {formats}, not as {chosen}")
 
 
 def _format(chosen: str | None, as_json: bool, table: str | None, target: Path | None) -> str | None:
@@ -149,7 +150,7 @@ def _arena(run: str, chosen: str | None, target: Path | None) -> str:
 
     document = load_document(run)
     repeats = "repeats" in document
-    _check(chosen, ("json",) if repeats else OF_AN_ARENA, "each of the repeats" if repeats else "an arena", target)
+    _check(chosen, ("json",) if repeats else OF_AN_ARENA, "repeats are" if repeats else "an arena is", target)
     if chosen is None:
         return "\n".join(arena_lines(document))
     return as_text(document) + "\n" if chosen == "json" else printable(arena_html(document))

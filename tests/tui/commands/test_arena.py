@@ -339,6 +339,8 @@ def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: 
     assert refused.code == 2 and "an arena is written as html or json" in refused.err
     run("arena", "--agents", "controls", "--days", "2", "--repeats", "2", "--run", "arena-w")
     assert "2 of 2 repeats" in run("report", "--run", "arena-w").out
+    refused = run("report", "--run", "arena-w", "--format", "html")
+    assert refused.code == 2 and "repeats are written as json, not as html" in refused.err
 
 
 def test_returns_have_a_sign_and_shares_have_none(run: Run, fresh: Path) -> None:
