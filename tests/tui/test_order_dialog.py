@@ -10,6 +10,8 @@ import pytest
 from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SOLD, FakeDesk
 from test_live_prices_shown import FakeFeed
+from textual.app import App
+from textual.drivers.headless_driver import HeadlessDriver
 from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -207,12 +209,18 @@ async def test_an_order_that_begins_to_wait_is_announced_once(
     running: Running, asking: FakeDesk, monkeypatch: pytest.MonkeyPatch, wanted: bool
 ) -> None:
     written: list[str] = []
+
+    class Written(HeadlessDriver):
+        def write(self, data: str) -> None:
+            written.append(data)
+
+    monkeypatch.setattr(App, "get_driver_class", lambda app: Written)
     asking.notify = wanted
     new = Order(
         id="new", symbol="CCC-USD", side=BOUGHT.side, session=SESSION, notional=Decimal(900), reason="\x1b]0;x\x07"
     )
     async with running(desk=asking) as pilot:
-        pilot.app.tell_terminal = written.append  # type: ignore[attr-defined]
+        pilot.app.driver_class(pilot.app)  # a pilot has a driver without a terminal
         await until(pilot, lambda: len(stands(pilot)) == 3)
         assert not any("\x1b]9" in text for text in written), "those that wait already are on the screen"
         with JournalWriter(asking.journal) as writer:

@@ -27,6 +27,12 @@ def test_every_ranking_is_measured_on_the_same_questions(run: Run, few: str) -> 
     assert methods[document["default"]]["superseded_first"] == 0
 
 
+@pytest.mark.slow
+def test_the_same_questions_give_the_same_document(run: Run, few: str) -> None:
+    first, again = (run("bench", "recall", "--symbols", few, "--json").json for _ in range(2))
+    assert first == again
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -88,16 +88,23 @@ def configure(service: Answering, model: str = "m1", more: str = "") -> None:
     )
 
 
-SAMPLE = {("backtest", "page"), ("daily", "key in a list"), ("arena", "quota with 200"), ("bench", "page")}
+SAMPLE = {
+    ("openai", "backtest", "page"),
+    ("openai", "daily", "key in a list"),
+    ("openai", "arena", "quota with 200"),
+    ("openai", "bench", "page"),
+    ("anthropic", "daily", "key in a list"),
+}
 CASES = [
-    pytest.param(command, reply, marks=() if (command, reply) in SAMPLE else pytest.mark.slow)
+    pytest.param(vendor, command, reply, marks=() if (vendor, command, reply) in SAMPLE else pytest.mark.slow)
+    for vendor in ("openai", "anthropic")
     for command in COMMANDS
     for reply in REPLIES
     if (command, REPLIES[reply][1]) != ("watch", 75)  # it tries again, for as long as it is on
 ]
 
 
-@pytest.mark.parametrize(("command", "reply"), CASES)
+@pytest.mark.parametrize(("service", "command", "reply"), CASES, indirect=["service"])
 def test_a_reply_that_is_no_answer_ends_every_command_before_the_first_question(
     service: Answering, run: Run, command: str, reply: str
 ) -> None:
