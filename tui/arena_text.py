@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from engine.domain.text import counted
-from engine.reports.amounts import between, cost, money, number, percent, portion, ratio
-from engine.reports.documents.row_json import cutoff_words, price_words
+from engine.reports.amounts import between, money, percent, ratio
+from engine.reports.arena_report import market_facts
 from engine.reports.table import Column, count
 from engine.reports.tables import ARENA_AGENTS
 from tui.console import standard_output
-from tui.plain_text import table_of, wrapped
+from tui.plain_text import facts, table_of
 
 
 def arena_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -76,22 +76,5 @@ def _single_lines(document: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield from table_of(STOCKS, document["stocks"], console.room)
     yield ""
-    market = document["market"]
-    yield f"Trades      {len(document['trades'])}, turnover {market['turnover']:.2f}"
-    trend, sharpe = percent(market["average_trend"]), ratio(market["index_sharpe"])
-    yield f"Prices      average trend {trend}, index Sharpe {sharpe}, volatility {portion(market['volatility'])}"
-    if market["deviation"] is not None:
-        bubble = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
-        yield f"Deviation   from the fundamental value {bubble}"
-    refused = sum(sum(agent["refused"].values()) for agent in document["agents"])
-    silent = sum(sum(agent["abstentions"].values()) for agent in document["agents"])
-    yield f"Orders      {refused} refused, {silent} questions without an answer"
-    invented = sum(one["truth"] is False for one in document["messages"])
-    yield f"Messages    {len(document['messages'])}, of them {invented} invented"
-    for note in document.get("notes", ()):
-        first, *more = wrapped(note, console.width - 12)
-        yield from (f"Seat        {first}", *(f"            {line}" for line in more))
-    model = document["model"]
-    paid = f"{cost(number(model['cost']))}{price_words(model)}{cutoff_words(model)}"
-    yield f"Model       {model['spec'] or 'none'}: {counted(model['calls'], 'call')}, {paid}"
+    yield from facts([*market_facts(document)], console.width)
     yield f"Again       paperdesk arena --resume {document['run']} --model replay"

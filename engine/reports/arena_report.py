@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.domain.decision import DESK
-from engine.domain.text import cut_between_words
-from engine.reports.amounts import percent, portion, ratio
+from engine.domain.text import counted, cut_between_words
+from engine.reports.amounts import cost, number, percent, portion, ratio
+from engine.reports.documents.row_json import cutoff_words, price_words
 from engine.reports.html import rendered
 from engine.reports.summary import DISCLAIMER, amount
 from engine.reports.svg_charts import Curve, svg
@@ -33,32 +34,29 @@ def arena_html(document: Document) -> str:
         charts=charts,
         columns=[column for column in ARENA_AGENTS if column.title != "OF 100"],
         agents=_ranked(document),
-        figures=list(_figures(document)),
+        facts=list(market_facts(document)),
         tables=list(_tables(document)),
     )
 
 
-def _figures(document: Document) -> Iterator[tuple[str, str]]:
-    market = document["market"]
+def market_facts(document: Document) -> Iterator[tuple[str, str]]:
+    """What came of the market, of orders, messages and models, as pairs of a name and a value."""
+    market, model, agents = document["market"], document["model"], document["agents"]
     yield "Trades", f"{len(document['trades'])}, turnover {market['turnover']:.2f}"
-    yield (
-        "Average trend",
-        f"{percent(market['average_trend'])}; agents beyond it {percent(market['difference'])}",
-    )
-    yield (
-        "Index",
-        f"Sharpe {ratio(market['index_sharpe'])}, volatility a day {portion(market['volatility'])}",
-    )
-    if market["most_volatile"]:
-        stock = market["most_volatile"]
-        yield "Most volatile stock", f"{stock['stock']}, {percent(stock['trend'])}"
+    trend, sharpe = percent(market["average_trend"]), ratio(market["index_sharpe"])
+    yield "Prices", f"average trend {trend}, index Sharpe {sharpe}, volatility {portion(market['volatility'])}"
+    if stock := market["most_volatile"]:
+        yield "Volatile", f"most of all {stock['stock']}, {percent(stock['trend'])}"
     if market["deviation"] is not None:
-        signed = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
-        yield "Distance from the fundamental value", signed
-    refused = sum(sum(one["refused"].values()) for one in document["agents"])
-    yield "Refused orders", str(refused)
+        bubble = f"{market['deviation']:.3f} absolute, {market['relative_deviation']:+.3f} signed"
+        yield "Deviation", f"from the fundamental value {bubble}"
+    refused, silent = (sum(sum(one[name].values()) for one in agents) for name in ("refused", "abstentions"))
+    yield "Orders", f"{refused} refused, {silent} questions without an answer"
+    invented = sum(one["truth"] is False for one in document["messages"])
+    yield "Messages", f"{len(document['messages'])}, of them {invented} invented"
     yield from (("Seat", note) for note in document.get("notes", ()))
-    yield "Questions without an answer", str(sum(sum(one["abstentions"].values()) for one in document["agents"]))
+    paid = f"{cost(number(model['cost']))}{price_words(model)}{cutoff_words(model)}"
+    yield "Model", f"{model['spec'] or 'none'}: {counted(model['calls'], 'call')}, {paid}"
 
 
 TRUTHS = {True: "true", False: "invented", None: "unknown"}
