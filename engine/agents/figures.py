@@ -3,7 +3,8 @@
 *Observed* figures are the View's own: close, RSI, position, cash, tables, the record's results. *Cited* ones stand in a
 numbered item of the inputs: news, a filing, a memory of a document. *Derived* ones follow from figures of the same
 sentence. *Proposed* ones are targets and stops of a decision: they need no source, and stand on the right side of the
-close. A close, an RSI or an ATR is observed or made up, whatever an item says of it. What a model wrote is no source.
+close; those of analysts, of a bank that an item names and of a company are cited. A close, an RSI or an ATR is observed
+or made up, whatever an item says of it. What a model wrote is no source.
 """
 
 from __future__ import annotations
@@ -70,10 +71,20 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 _PROPOSED = re.compile(
-    r"\b(?:(?P<target>target|objective|take[- ]profit)|stop(?:[- ]loss)?)s?\b[^.\d]{0,25}$", re.IGNORECASE
+    # A company's revenue target and a fall that stops are no prices that a decision proposes.
+    r"(?P<other>\b(?:revenues?|sales|earnings|eps|ebitda|income|margins?|growth|inflation|production|output|shipments?|"
+    r"deliver(?:y|ies)|bookings|subscribers?|savings)(?:[\s-]+\w+)?[\s-]+(?=target|objective)|"
+    r"\b(?:fall|rise|decline|drop|slide|rally|climb|advance|move|rebound|pullback|price|it)\s+(?=stops\b))?"
+    r"\b(?:(?P<target>target|objective|take[- ]profit)|stop(?:[- ]loss)?)s?\b[^.\d]{0,25}$",
+    re.IGNORECASE,
 )
-_OTHERS = re.compile(r"\b(?:analysts?|consensus|brokers?|brokerages?|wall street)\b", re.IGNORECASE)
-"""People whose targets an answer may quote from an item, whatever it decides itself."""
+_NOT_OWN = r"(?:(?!\b(?:I|we|my|our)\b)[^.;!?\n])*$"
+_OTHERS = re.compile(rf"\b(?:analysts?|consensus|brokers?|brokerages?|wall street)\b{_NOT_OWN}", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\b(?!This\b|That\b)(?P<name>[A-Z]\w{2,}) "
+    rf"(?:sets?|sees|raise[sd]|cuts?|lift(?:s|ed)|lower(?:s|ed)|trim(?:s|med)|keeps|kept)\b{_NOT_OWN}"
+)
+"""Others, whose targets have to stand in an item, whatever is decided."""
 _SENTENCE = re.compile(r"[.;!?]\s|\n")
 _BEFORE = 60
 """Characters before a figure that tell its role."""
@@ -141,8 +152,10 @@ def unresolved_figures(
     for figure in quoted:
         before = text[max(0, figure.start - _BEFORE) : figure.start]
         cited = any(_is_in(_stated(facts.cited), figure) for facts in sources)
-        if action is not None and (proposed := _PROPOSED.search(before)) and not (cited and _OTHERS.search(before)):
-            if figure.percent or _is_on_its_side(figure, proposed["target"] is not None, action, close):
+        proposed = None if action is None else _PROPOSED.search(before)
+        if action is not None and proposed and not proposed["other"] and figure.unit < 1e6:
+            own = figure.percent or _is_on_its_side(figure, proposed["target"] is not None, action, close)
+            if cited if _is_ascribed(before, sources) else own:
                 held.append(figure)
         elif any(_is_in(_known(facts.observed), figure) for facts in sources):
             held.append(figure)
@@ -160,6 +173,12 @@ def _is_measured(figure: _Figure, before: str) -> bool:
     """True for a close, an RSI or an ATR: no item can say what they are."""
     measured = None if figure.percent or figure.unit != 1 else _MEASURED.search(before)
     return measured is not None and (measured["close"] is None or figure.price)
+
+
+def _is_ascribed(before: str, sources: Sequence[Facts]) -> bool:
+    """True for a target of analysts, or of somebody whom an item names."""
+    named = _NAMED.search(before)
+    return bool(_OTHERS.search(before) or (named and any(named["name"] in facts.cited for facts in sources)))
 
 
 def _is_on_its_side(figure: _Figure, target: bool, action: Action, close: Decimal | None) -> bool:

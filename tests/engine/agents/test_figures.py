@@ -65,6 +65,8 @@ def test_a_figure_that_is_off_by_one_percent_does_not(value: object) -> None:
 
 
 ITEM = "- [N1] 2025-03-11: It closed at 500.00 with an RSI of 12.3; an analyst has a target of $90; EPS of $2.40."
+STATED = """- [N2] 2025-03-11: Quill cut its revenue target to $3.10 billion and its sales target to 4,500 units.
+- [N3] 2025-03-11: Jefferies sets a target of $250; the margin target is 12%."""
 
 
 @pytest.mark.parametrize(
@@ -93,9 +95,23 @@ def test_what_an_item_says_of_a_close_or_an_indicator_is_no_source(text: str, mi
         ("A target of 180.00", Action.BUY, ("180.00",)),
         ("Bought although an analyst has a target of $90.", Action.BUY, ()),
         ("Target 90, stop at 500.", Action.HOLD, ()),
+        ("It cut its revenue target to $3.10 billion.", Action.SELL, ()),
+        ("It cut its target to $3.10 billion.", Action.SELL, ()),
+        ("A sales target of 4,500 units, a margin target of 12%.", Action.SELL, ()),
+        ("A sales target of 4,700 units, a margin target of 13%.", Action.BUY, ("4,700", "13%")),
+        ("The fall stops at 1,234.57.", Action.BUY, ()),
+        ("Our stops at 1,234.57.", Action.BUY, ("1,234.57",)),
+        ("Analysts' consensus target of $210 supports buying.", Action.BUY, ("$210",)),
+        ("Analysts' consensus target of $88.1", Action.BUY, ("$88.1",)),
+        ("Analysts agree, and my target is 210.", Action.BUY, ()),
+        ("Jefferies sets a target of $250.", Action.SELL, ()),
+        ("Jefferies raised its target to $260.", Action.BUY, ("$260",)),
+        ("It sets a target of $250.", Action.SELL, ("$250",)),
+        ("Momentum sets a target of $250.", Action.SELL, ("$250",)),
+        ("Target $250.", Action.SELL, ("$250",)),
     ],
 )
 def test_a_target_on_the_wrong_side_is_flagged_whoever_states_it(
     text: str, action: Action, missing: tuple[str, ...]
 ) -> None:
-    assert unresolved_figures(text, [Facts(INPUTS, ITEM)], action, Decimal("180")) == missing
+    assert unresolved_figures(text, [Facts(INPUTS, f"{ITEM}\n{STATED}")], action, Decimal("180")) == missing
