@@ -244,25 +244,6 @@ def test_repeats_differ_by_their_sample_and_the_median_sharpe_stands_for_all(
     assert not any("were run once" in note for note in done.notes)
 
 
-def test_figures_without_a_source_are_counted_of_the_training_too(
-    folder: Path, sampled: list[ModelRequest], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = Sampled.answer
-
-    async def made_up(self: Sampled, request: ModelRequest, on_delta: Any = None) -> ModelResult:
-        result = await plain(self, request, on_delta)
-        answer = dict(result.answer or {})
-        return replace(
-            result, answer=answer | {"explanation": "It closed at 98765.43"} if "explanation" in answer else answer
-        )
-
-    monkeypatch.setattr(Sampled, "answer", made_up)
-    done = run("finvision", folder, models=("openai:some",))
-    decided = {(one.symbol, one.session) for one in sampled if one.purpose == "decision"}
-    assert min(session for _, session in decided) <= WARM_UP
-    assert done.unresolved["openai:some"]["decision"] == len(decided)
-
-
 def test_every_model_has_a_row_and_a_known_one_the_papers(folder: Path, sampled: list[ModelRequest]) -> None:
     done = run("investorbench", folder, symbols=("TSLA",), models=("openai:gpt-4o", "openai:unheard-of"))
     ours = agents(done)

@@ -221,7 +221,7 @@ def test_what_a_model_refused_and_made_up_is_counted_beside_its_calls_and_cost(
     for run in done.json["runs"]:
         with JournalReader(places.run_journal(run)) as journal:
             calls += journal.calls(run)
-            decisions += journal.decisions(run, part="test")
+            decisions += journal.decisions(run)
     assert model["refusals"] == model["abstentions"] == sum(call.refused for call in calls)
     assert model["refusals"] >= 2, "two, and the rows to which those answers were given again"
     figures = sum(len(made.unresolved_figures) for made in decisions)
