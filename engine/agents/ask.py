@@ -231,7 +231,7 @@ class Asker:
 
 def check_had(result: ModelResult, question: str) -> None:
     """Raise TryAgainLater or ConfigError where no answer could be had; `question` says in the message by whom it was
-    asked. One that a journal has from an older program counts as the abstention that it was then."""
+    asked. A recorded one counts as the abstention that it was then."""
     failure = result.failure
     if failure is None or result.cached or failure.kind not in MAY_PASS | STAYS:
         return

@@ -25,13 +25,11 @@ class ChainState:
     links: number of hashed rows.
     head: the last link's hash in hex. A known head is the proof that nothing before it was changed or cut off.
     since: the journal's version when the chain began.
-    earlier: number of rows that were there before.
     """
 
     links: int
     head: str
     since: int
-    earlier: int
 
 
 def chain_state(connection: sqlite3.Connection) -> ChainState:
@@ -39,8 +37,8 @@ def chain_state(connection: sqlite3.Connection) -> ChainState:
     with closing(connection.cursor()) as cursor:
         cursor.row_factory = None
         links, head = last_link(cursor)
-        first = cursor.execute(f"SELECT version, earlier FROM {VERSIONS} ORDER BY seq LIMIT 1").fetchone()
-    return ChainState(links=links, head=head.hex(), since=first[0], earlier=first[1])
+        first = cursor.execute(f"SELECT version FROM {VERSIONS} ORDER BY seq LIMIT 1").fetchone()
+    return ChainState(links=links, head=head.hex(), since=first[0])
 
 
 def has_head(connection: sqlite3.Connection, head: str) -> bool:

@@ -81,8 +81,7 @@ def _costs(document: Document) -> Rows:
     use = document["model"]
     if use is not None:
         yield ["models", use["spec"], use["cost"]]
-        # Runs of before have no costs by agent.
-        yield from (["agent", agent, own["cost"]] for agent, own in use.get("agents", {}).items())
+        yield from (["agent", agent, own["cost"]] for agent, own in use["agents"].items())
 
 
 def _rows_of(part: str, columns: Sequence[str]) -> Callable[[Document], Rows]:

@@ -29,7 +29,7 @@ def costs_text(settings: Settings) -> str:
         for name, what in (("commission_per_order", "an order"), ("commission_per_share", "a share")):
             if Decimal(settings[name]):
                 parts.append(f"{settings[name]} {what}")
-        currency = settings.get("currency", "")  # runs of before kept none
+        currency = settings.get("currency", "")  # a run that is still to begin has none
         parts.append(f"cash {Decimal(settings['cash']):,.2f} {currency}".rstrip())
     if settings["cash_floor"] is not None:
         parts.append(f"cash floor {plain(100 * Decimal(settings['cash_floor']))} %")

@@ -79,7 +79,7 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The settings of a run, as pairs of a name and a value."""
     settings, warm_up = document["settings"], document["warm_up"]
     yield "Decided by", decided_by(document)
-    dropped = settings.get("dropped_sessions")
+    dropped = settings.get("dropped_sessions")  # a desk has none
     left_out = f"; asked to {settings['to']}, its last {dropped} left out by the convention" if dropped else ""
     yield "Window", window_of(document) + left_out
     if warm_up is not None:
@@ -88,9 +88,8 @@ def facts(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Symbols", ", ".join(document["symbols"])
     yield "Data", settings["data"]
     yield "Convention", f"{document['convention']}: {convention(document['convention']).title}"
-    if "fills" in settings:  # runs of before kept none
-        yield "Costs", costs_text(settings)
-        yield "Version", version_text(settings)
+    yield "Costs", costs_text(settings)
+    yield "Version", version_text(settings)
     if settings["params"]:
         yield "Parameters", ", ".join(f"{key} = {value}" for key, value in settings["params"].items())
     if settings["without"]:
@@ -228,14 +227,14 @@ def model_text(document: Mapping[str, Any]) -> str:
 
 def figures_text(document: Mapping[str, Any]) -> str:
     """The number of figures that stand in no source, by agent and model; empty where there are none."""
-    count = document.get("unresolved_figures")  # runs of before have no agents of them, a desk's none at all
+    count = document["unresolved_figures"]
     if not count:
         return ""
-    agents = (document["model"] or {}).get("agents", {}).items()
+    agents = document["model"]["agents"] if document["model"] else {}  # a run that broke off knows of none
     named = [
         f"{own['unresolved_figures']:,} of {agent} ({own['model']})"
-        for agent, own in agents
-        if own.get("unresolved_figures")
+        for agent, own in agents.items()
+        if own["unresolved_figures"]
     ]
     return f"{count:,} in reasons and reports stand nowhere in what was given{': ' if named else ''}{', '.join(named)}"
 
@@ -245,8 +244,8 @@ def by_agent(document: Mapping[str, Any]) -> str:
     use = document["model"]
     if use["input_tokens"] == 0:
         return ""
-    agents = use.get("agents", {}).items()  # runs of before have none
-    asked = ((agent, own["calls"] or own.get("preflight_calls", 0), spent_words(own)) for agent, own in agents)
+    agents = use["agents"].items()
+    asked = ((agent, own["calls"] or own["preflight_calls"], spent_words(own)) for agent, own in agents)
     return "; ".join(f"{agent} {counted(calls, 'call')}{spent}" for agent, calls, spent in asked)
 
 

@@ -168,11 +168,9 @@ def _before(run: RunEntry, desk: DeskRun) -> bool:
 def decided_until(desk: DeskRun, session: date) -> datetime:
     """The moment up to which other cycles that rest on a session have read the news, UTC."""
     for run in reversed(desk.reader.runs(RunKind.INTRADAY)):
-        if run.session == session and run.id != desk.run and desk.reader.decisions(run.id):
-            inputs = desk.reader.inputs(run.id, run.cycle)
-            moment = moment_of(inputs) if inputs else None
-            if moment is not None:
-                return moment
+        decided = run.session == session and run.id != desk.run and desk.reader.decisions(run.id)
+        if decided and (inputs := desk.reader.inputs(run.id, run.cycle)):
+            return moment_of(inputs)
     return decision_time(desk.calendar, session)
 
 

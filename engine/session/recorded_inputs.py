@@ -41,7 +41,7 @@ class TurnInputs:
     symbols, news_after, portfolio, reserved, queued, whole_shares, terms, prices: as in Turn
     shares, crypto: as in BuyingPower
     market: holds nothing that was not known
-    now: moment of the decision, UTC; None in journals that did not keep it, whose runs decided after the close
+    now: moment of the decision, UTC; None in a backtest, which decides after the close
     """
 
     symbols: tuple[Symbol, ...]
@@ -111,12 +111,12 @@ def read_inputs(inputs: Inputs, calendar_of: Callable[[Symbol], Calendar]) -> Tu
         reserved=Decimal(books["reserved"]),
         queued={symbol: Decimal(shares) for symbol, shares in books["queued"].items()},
         whole_shares=frozenset(books["whole_shares"]),
-        terms={symbol: typed(OrderTerms, one) for symbol, one in books.get("terms", {}).items()},
-        shares=_decimal_or_none(books.get("shares")),
-        crypto=_decimal_or_none(books.get("crypto")),
+        terms={symbol: typed(OrderTerms, one) for symbol, one in books["terms"].items()},
+        shares=_decimal_or_none(books["shares"]),
+        crypto=_decimal_or_none(books["crypto"]),
         market=market,
         now=moment_of(inputs),
-        prices={symbol: Decimal(price) for symbol, price in books.get("prices", {}).items()},
+        prices={symbol: Decimal(price) for symbol, price in books["prices"].items()},
     )
 
 
@@ -124,10 +124,9 @@ def _decimal_or_none(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
-def moment_of(inputs: Inputs) -> datetime | None:
-    """The moment at which a turn was decided, UTC; None in journals that did not keep it."""
-    now = json.loads(inputs[_TURN][0]).get("now")
-    return None if now is None else datetime.fromisoformat(now)
+def moment_of(inputs: Inputs) -> datetime:
+    """The moment at which a turn was decided, UTC."""
+    return datetime.fromisoformat(json.loads(inputs[_TURN][0])["now"])
 
 
 def _books(turn: Turn) -> dict[str, Any]:

@@ -35,7 +35,8 @@ def a_document(**changes: Any) -> dict[str, Any]:
         "run": "r1",
         "preset": "finvision",
         "label": "rules, not a language model",
-        "settings": {"data": "folder", "seed": 0, "params": {}, "without": [], "periods_per_year": 252},
+        "settings": {"data": "folder", "seed": 0, "params": {}, "without": [], "periods_per_year": 252}
+        | {"fills": None, "cash_floor": None, "version": "1", "data_fingerprint": "f" * 64},
         "symbols": ["AAA"],
         "sessions": 3,
         "first_session": SESSIONS[0],
@@ -65,8 +66,9 @@ def a_document(**changes: Any) -> dict[str, Any]:
         ],
         "closes": {"AAA": ["21.00", "19.50", None]},
         "warm_up": None,
-        "model": {"spec": "offline", "calls": 12, "cached_calls": 3, "abstentions": 1}
+        "model": {"spec": "offline", "calls": 12, "cached_calls": 3, "abstentions": 1, "agents": {}}
         | {"input_tokens": 1000, "output_tokens": 20, "cost": None},
+        "unresolved_figures": 0,
         "dropped": {"news": {"no date": 3}},
         "notes": ["AAA stops trading on 2024-01-04, inside the window"],
         "interrupted": False,

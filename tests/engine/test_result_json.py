@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from engine.clock import LiveClock
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal, SizingRule
+from engine.domain.execution import ExecutionRules
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, Usage
 from engine.domain.order import Fill, Side
@@ -31,6 +32,7 @@ from engine.reports.performance import Report
 from engine.reports.stored import document_of, store_document
 
 D = Decimal
+RULES = ExecutionRules()
 BEFORE, FIRST, SECOND, THIRD = (date(2024, 1, day) for day in (2, 3, 4, 5))
 
 SPEC_KEYS = [
@@ -124,7 +126,14 @@ def by_hand(run: str = "hand") -> Result:
     )
     return Result(
         spec=RunSpec(
-            symbols=("AAA", "BBB"), first=FIRST, last=THIRD, preset="finvision", data=DataSpec("folder"), run=run
+            symbols=("AAA", "BBB"),
+            first=FIRST,
+            last=THIRD,
+            preset="finvision",
+            data=DataSpec("folder"),
+            run=run,
+            rules=RULES,
+            cash=D(1000),
         ),
         test=test,
         model=ModelUse(
@@ -139,7 +148,7 @@ def held_by_hand() -> Result:
     """Buy and hold of the same money: 1000, then 990, 1000, 1020."""
     values = ((FIRST, "990"), (SECOND, "1000"), (THIRD, "1020"))
     points = tuple(books(day, "0", value, {"AAA": "10"}, {"AAA": str(D(value) / 10)}) for day, value in values)
-    spec = RunSpec(symbols=("AAA", "BBB"), first=FIRST, last=THIRD, strategy="buy-and-hold")
+    spec = RunSpec(symbols=("AAA", "BBB"), first=FIRST, last=THIRD, strategy="buy-and-hold", rules=RULES, cash=D(1000))
     return Result(
         spec=spec,
         test=Stretch(
@@ -407,6 +416,7 @@ def results(draw: st.DrawFn) -> Result:
         last=day,
         preset="finvision",
         convention=draw(st.sampled_from(["desk", "finvision", "finagent", "investorbench", "arena"])),
+        rules=RULES,
     )
     return Result(
         spec=spec,

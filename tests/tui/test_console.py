@@ -66,7 +66,8 @@ def test_a_summary_fits_what_shows_it(console: Console) -> None:
         "run": "r1",
         "strategy": "macd",
         "label": "a rule strategy",
-        "settings": {"data": "demo market, seed 7", "params": {"fast": "6"}, "without": []},
+        "settings": {"data": "demo market, seed 7", "params": {"fast": "6"}, "without": []}
+        | {"fills": None, "cash_floor": None, "version": "1", "seed": 7, "data_fingerprint": "f" * 64},
         "symbols": [f"SYMBOL{number}" for number in range(12)],
         "sessions": len(days),
         "first_session": days[0],
@@ -82,6 +83,7 @@ def test_a_summary_fits_what_shows_it(console: Console) -> None:
         "decisions": [],
         "warm_up": None,
         "model": None,
+        "unresolved_figures": 0,
         "dropped": {},
         "notes": ["a long note " * 20],
         "interrupted": True,

@@ -95,7 +95,7 @@ def as_text(content: Mapping[str, Any]) -> str:
 
 
 def _settings(report: Report, measure: Measure) -> Document:
-    """Every effective setting of a run; null where one does not apply, or a run of before did not keep it."""
+    """Every effective setting of a run; null where one does not apply."""
     result, spec = report.result, report.result.spec
     named = convention(spec.convention)
     return {

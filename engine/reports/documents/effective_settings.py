@@ -13,8 +13,8 @@ from engine.reports.documents.row_json import Row
 
 
 def spec_settings(spec: RunSpec) -> Row:
-    """Data, seed, models, cash and its floor, costs, preset, briefing and versions of a run; null where one does not
-    apply, or a run of before did not keep it."""
+    """Data, seed, models, cash and its floor, costs, preset, briefing and versions of a run that has begun; null where
+    one does not apply."""
     preset = None if spec.preset_text is None else json.loads(spec.preset_text)
     return {
         "data": f"demo market, seed {spec.data.demo_seed}" if spec.data.folder is None else spec.data.folder,
@@ -31,10 +31,8 @@ def spec_settings(spec: RunSpec) -> Row:
 
 
 def _costs(spec: RunSpec) -> Row:
-    """Fills and costs; of a run of before those that were asked for."""
     rules = spec.rules
-    if rules is None:
-        return {"commission": _number(spec.commission), "slippage_bp": _number(spec.slippage_bp)}
+    assert rules is not None
     return {
         "fills": rules.fill_at,
         "commission": plain(rules.commission_rate),

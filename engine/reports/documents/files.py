@@ -15,13 +15,11 @@ SCHEMA = 1
 
 
 def checked_document(head: Row, faults: Sequence[str], chain: ChainState | None, *, verify: bool) -> Row:
-    """A check: its faults, and with `verify` the chain of hashes, null where it is not sound. `updated_from` is for the
-    version of a journal that was brought up to date: there is none yet that can be."""
-    checked = {**head, "sound": not faults, "faults": list(faults), "updated_from": None}
+    """A check: its faults, and with `verify` the chain of hashes, null where it is not sound."""
+    checked = {**head, "sound": not faults, "faults": list(faults)}
     if not verify:
         return checked
-    names = ("links", "head", "since", "earlier")
-    return {**checked, "chain": None if chain is None else row_json.fields(chain, *names)}
+    return {**checked, "chain": None if chain is None else row_json.fields(chain, "links", "head", "since")}
 
 
 def journal_head(desk: str, run: str | None, path: Path) -> Row:

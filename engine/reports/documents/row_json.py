@@ -153,7 +153,7 @@ def price_words(use: Mapping[str, Any]) -> str:
 
 
 def failed_words(use: Mapping[str, Any]) -> str:
-    """Calls that failed, after a comma; empty where none did. Runs of before do not know."""
+    """Calls that failed, after a comma; empty where none did."""
     failed, estimated = use.get("failed_calls", 0), use.get("estimated_calls", 0)
     if not failed:
         return ""

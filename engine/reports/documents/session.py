@@ -34,7 +34,7 @@ def session_document(reader: JournalReader, desk: str, run: str, outcome: str | 
     outcome: the run's own unless another is given.
     symbol: the one symbol that the run was for; null for all of the desk's.
     decided_alone: symbols that were left out of it, each with the run of its own that has decided it.
-    settings: every effective one; null for a run of before.
+    settings: every effective one; null for a run that ended before it kept them.
     changed: the settings that are not those of the run before, `since` its session.
     halted, paused: the halt and the pause of the desk at this moment.
     orders: those of the run, for the next open.

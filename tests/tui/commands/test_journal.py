@@ -119,7 +119,6 @@ def test_a_sound_journal(run: Run, journal: Path) -> None:
         "journal": str(journal),
         "sound": True,
         "faults": [],
-        "updated_from": None,
     }
 
 

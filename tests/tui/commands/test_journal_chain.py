@@ -127,7 +127,7 @@ def test_an_edit_past_the_triggers_is_named(run: Run, journal: Path, edit: str) 
 
 def test_a_tail_that_was_cut_off_is_found_by_a_known_head(run: Run, journal: Path) -> None:
     before = run("journal", "check", "--verify", "--json").json
-    assert before["sound"] and before["chain"]["earlier"] == 0
+    assert before["sound"]
     head = before["chain"]["head"]
     assert f"head {head}" in run("journal", "check", "--verify").out
     assert run("--daily", "--session", "2025-03-17").code == 0
