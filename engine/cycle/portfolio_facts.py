@@ -109,11 +109,12 @@ def _figures(
 
 
 def _record(bars: Mapping[Symbol, PriceHistory], window: int, past: Sequence[Outcome]) -> ChartSpec:
-    """The trades of all symbols in percent of the portfolio, and the return that compounded up to each session."""
+    """The trades of all symbols in percent of the portfolio, and the return that compounded over the sessions shown:
+    `past` need not reach back to the first one."""
     days = sorted({day for rows in bars.values() for day in rows.sessions[-window:]})[-window:]
     sessions = [date.fromordinal(day) for day in days]
     total, returns = 1.0, dict[date, float]()
-    for session, rows in groupby(past, key=lambda one: one.session):
+    for session, rows in groupby((one for one in past if one.session in sessions), key=lambda one: one.session):
         total *= 1 + float(sum(one.reward for one in rows))
         returns[session] = round((total - 1) * 100, 9)
     bought, sold = (
@@ -125,7 +126,7 @@ def _record(bars: Mapping[Symbol, PriceHistory], window: int, past: Sequence[Out
     )
     return record_chart(
         tuple(session.isoformat() for session in sessions),
-        Line("return in %", tuple(map(returns.get, sessions))),
+        Line("return over them in %", tuple(map(returns.get, sessions))),
         bought,
         sold,
         "% of the portfolio",
