@@ -166,13 +166,15 @@ def _inside(value: Record, around: Record, group: str) -> Iterator[Record]:
 
 
 def _apart(day: Record) -> Iterator[Record]:
-    """A day's record; of texts that it lists one each, under their key and with the label that they end with."""
+    """A day's record; of texts that it lists one each, under their key and with the label that they end with. An entry
+    without a letter is no text: it stays empty, and is dropped and counted."""
     lists = {key: day[key] for key in _TEXTS_OF_DAY if isinstance(day.get(key), list)}
     yield {key: field for key, field in day.items() if key not in lists}
     for key, texts in lists.items():
-        for text in filter(lambda one: isinstance(one, str), texts):
+        for entry in texts:
+            text = entry if isinstance(entry, str) and any(map(str.isalpha, entry)) else None
             about = {name: day[name] for name in ("date", "symbol") if name in day}
-            label = _LABEL.search(text)
+            label = text and _LABEL.search(text)
             yield {**about, **_TEXTS_OF_DAY[key], key: text, "sentiment": label and label[1]}
 
 

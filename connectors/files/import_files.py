@@ -37,21 +37,22 @@ def import_file(
 ) -> ImportResult:
     """Bring the kinds of data of one file into the folder, a file for each kind and symbol.
 
-    Raises MalformedData over all bad rows, and where bars and actions contradict each other; MissingData for a file
-    without rows; UsageError for an unknown field, kind of file or time zone, and rows that name no symbol.
+    A kind of several that the file has no row of is noted. Raises MalformedData over all bad rows, and where bars and
+    actions contradict each other; MissingData for a file without rows; UsageError for an unknown field, kind of file or
+    time zone, and rows that name no symbol.
     """
     zone = None if request.zone is None else zone_named(request.zone)
     wanted = tuple(map(parse_symbol, request.symbols))
     reading = Reading(calendar_for=calendar_for, exchanges=exchanges, now=now, zone=zone, currency=request.currency)
     kinds = ("prices",) if request.from_adjusted else request.kinds
-    files = [ForeignFile(request, kind, wanted, reading) for kind in kinds] if request.file is not None else []
+    files, without = _files(request, kinds, wanted, reading) if request.file is not None else ([], [])
     planned = [plan for foreign in files for plan in _PLANS[foreign.kind](foreign, request.folder, reading)]
     if request.from_adjusted:
         planned = list(_derived(request.folder, wanted, planned, request.file))
     comparisons = list(_comparisons(request.folder, planned))
     refuse_faults([fault for compared in comparisons for fault in compared.faults], date.max)
     read = [column for foreign in files for column in foreign.read_columns]
-    notes = [note for foreign in files for note in foreign.notes]
+    notes = [*without, *(note for foreign in files for note in foreign.notes)]
     notes += [note for foreign in files if foreign.kind in _PAYING for note in foreign.unread_money(read)]
     notes += [note for compared in comparisons for note in compared.notes(date.min, date.max)]
     if request.write:
@@ -62,6 +63,22 @@ def import_file(
         tuple(foreign.taken for foreign in files),
         tuple(dict.fromkeys(notes)),
     )
+
+
+def _files(
+    request: FileImport, kinds: Sequence[str], wanted: Sequence[Symbol], reading: Reading
+) -> tuple[list[ForeignFile], list[str]]:
+    """The file as each kind of data that it has rows of, and a note on each other. Raises MissingData where it has none
+    of any."""
+    files, without = [], []
+    for kind in kinds:
+        try:
+            files.append(ForeignFile(request, kind, wanted, reading))
+        except MissingData as error:
+            without.append(error)
+    if not files:
+        raise without[0]
+    return files, list(map(str, without))
 
 
 def _derived(folder: Path, wanted: Sequence[Symbol], read: Sequence[Planned], file: Path | None) -> Iterator[Planned]:

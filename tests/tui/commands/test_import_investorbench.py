@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 
@@ -13,7 +14,7 @@ DAYS = [str(day) for day in exchange_calendar("XNYS").sessions(date(2024, 2, 1),
 BEAT = "Quillfeather Co. beat every estimate and raised its guidance for the year. (Sentiment: positive)"
 SUED = "quillfeather is sued over its inks by three printers. (sentiment:negative)"
 PLAIN = "Quillfeather opens a shop."
-TEXTS = {
+TEXTS: Mapping[str, Mapping[str, list[object]]] = {
     DAYS[20]: {"10k": ["For the fiscal year Quillfeather had revenue of 412 million dollars, up 9 percent."]},
     DAYS[30]: {"10q": ["For the quarter Quillfeather had revenue of 108 million dollars, up 4 percent."]},
     DAYS[45]: {"news": [BEAT, SUED]},
@@ -21,9 +22,9 @@ TEXTS = {
 }
 
 
-def file_of(folder: Path) -> Path:
-    empty = {"news": [], "10k": [], "10q": []}
-    days = {day: {"prices": 40 + n % 7 + 0.25, **empty, **TEXTS.get(day, {})} for n, day in enumerate(DAYS)}
+def file_of(folder: Path, texts: Mapping[str, Mapping[str, list[object]]] = TEXTS) -> Path:
+    empty: Mapping[str, list[object]] = {"news": [], "10k": [], "10q": []}
+    days = {day: {"prices": 40 + n % 7 + 0.25, **empty, **texts.get(day, {})} for n, day in enumerate(DAYS)}
     file = folder / "qfc.json"
     file.write_text(json.dumps(days, indent=4))
     return file
@@ -67,3 +68,15 @@ def test_prices_beside_a_high_and_a_low_are_closes_without_an_open(run: Run, tmp
     file.write_text(f"date,prices,high,low,adj_close,volume\n{DAYS[0]},40,41,39,20,1000\n")
     refused = run("import", "prices", str(file), "--symbol", "QFC", "--data", str(data))
     assert refused.code == 65 and "line 2: open" in refused.err and not data.exists()
+
+
+def test_entries_that_are_no_texts_are_counted_and_a_kind_without_rows_is_noted(run: Run, tmp_path: Path) -> None:
+    file = file_of(tmp_path, {DAYS[45]: {"news": [{"title": "Quillfeather"}, PLAIN, 7]}})
+    asked = ("import", "prices,news,filings", str(file), "--symbol", "QFC", "--data", str(tmp_path / "data"), "--json")
+    brought = run(*asked).json
+    assert [one["added"] for one in brought["files"]] == [len(DAYS), 1]
+    assert [(one["reason"], one["count"]) for one in brought["files"][1]["dropped"]] == [("no text", 2)]
+    assert any("no row of filings" in note for note in brought["notes"])
+    assert not any("dividend" in note for note in brought["notes"])
+    alone = run(*asked[:1], "filings", *asked[2:])
+    assert alone.code == 65 and "no row of filings" in alone.err
