@@ -75,5 +75,5 @@ async def draw() -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as home:
-        os.environ["PAPERDESK_HOME"] = home
+        os.environ |= {"PAPERDESK_HOME": home, "TEXTUAL_ANIMATIONS": "none"}  # no film, and no tour after it
         asyncio.run(draw())

@@ -84,7 +84,8 @@ def _cost(dollars: Decimal | None) -> Cell:
 
 
 def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, plain: bool) -> str:
-    """The cost of today's calls of the day's budget, `figure` in words: `▰▰▰▱▱▱▱▱▱▱ 24% of today's $5.00 ($1.20)`."""
+    """The cost of today's calls of the day's budget, `figure` in words: `$1.20, 24% of today's $5.00 ▰▰▰▱▱▱▱▱▱▱`.
+    What a narrow border cuts off is the meter."""
     if not limit:
         return figure
     budget = f"${amounts.money(limit)}"
@@ -94,7 +95,7 @@ def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, p
     full, empty, ends = ("#", ".", "[]") if plain else ("▰", "▱", ("", ""))
     cells = math.ceil(part * METER)
     meter = f"{ends[0]}{full * cells}{empty * (METER - cells)}{ends[1]}"
-    return f"{meter} {part:.0%} of today's {budget} ({figure})"
+    return f"{figure}, {part:.0%} of today's {budget} {meter}"
 
 
 def runs(operations: Operations) -> list[Row]:
