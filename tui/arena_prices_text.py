@@ -13,6 +13,8 @@ Row = Mapping[str, Any]
 
 def prices_lines(document: Row, width: int) -> Iterator[str]:
     """The tables, how the window was validated, and what a reader has to know."""
+    from tui.bench_text import asked_lines
+
     validation = document["validation"]
     window = f"{document['first_session']} to {document['last_session']}, {counted(document['sessions'], 'session')}"
     yield f"Agent Trading Arena Table 4 on {', '.join(document['symbols'])}, {window}"
@@ -31,6 +33,7 @@ def prices_lines(document: Row, width: int) -> Iterator[str]:
     for text in document["notes"]:
         first, *more = wrapped(text, width - 2)
         yield from (f"- {first}", *(f"  {line}" for line in more))
+    yield from asked_lines(document["models"], width)
     yield from (f"Journal: paperdesk report --run {run}" for run in document["runs"])
 
 

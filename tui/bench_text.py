@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engine.domain.text import counted
 from engine.reports.comparison import row_name
 from engine.reports.documents import row_json
+from engine.reports.documents.research import asked_rows
 from tui.plain_text import table, wrapped
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
     for note in bench.notes:
         yield from _indented("- ", note, width)
     if agents:
-        yield from _asked(bench, width)
+        yield from asked_lines(asked_rows(bench.models, bench.unresolved), width)
     if bench.runs:
         yield from wrapped(f"runs: {', '.join(bench.runs)} (see `paperdesk report --run ID`)", width)
 
@@ -191,17 +192,16 @@ def _summary(cells: Sequence[Cell]) -> Iterator[str]:
     )
 
 
-def _asked(bench: Bench, width: int) -> Iterator[str]:
-    for use in bench.models:
-        cost = "cost unknown" if use.cost is None else f"${use.cost.quantize(Decimal('0.01'))}"
-        had = use.usage
-        tokens = f", {had.input_tokens:,} tokens in, {had.output_tokens:,} out" if had.input_tokens else ""
-        tokens = ", tokens unknown" if use.uncounted_calls else tokens
-        known = row_json.fields(use, "training_cutoff", "prices_as_of")
-        cost = f"{cost}{row_json.price_words(known)}{row_json.cutoff_words(known)}"
-        lost = f"{use.abstentions:,} without an answer, {use.refusals:,} of them refused"
-        figures = counted(sum(bench.unresolved.get(use.spec, {}).values()), "figure")
-        calls = f"{use.spec}: {counted(use.calls, 'call')}, {use.cached_calls:,} of them recorded{tokens}"
+def asked_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]:
+    """What each model was asked, what it cost and what it left open, of the rows of a bench's document."""
+    for use in models:
+        cost = "cost unknown" if use["cost"] is None else f"${Decimal(use['cost']).quantize(Decimal('0.01'))}"
+        tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out" if use["input_tokens"] else ""
+        tokens = ", tokens unknown" if use["uncounted_calls"] else tokens
+        cost = f"{cost}{row_json.price_words(use)}{row_json.cutoff_words(use)}"
+        lost = f"{use['abstentions']:,} without an answer, {use['refusals']:,} of them refused"
+        figures = counted(use["unresolved_figures"], "figure")
+        calls = f"{use['spec']}: {counted(use['calls'], 'call')}, {use['cached_calls']:,} of them recorded{tokens}"
         said = f"{calls}, {cost}; {lost}; {figures} that stand nowhere in what was given"
         yield from _indented("- ", said, width)
 

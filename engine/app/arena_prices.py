@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.app.agent_run import Stop
 from engine.app.arena_bench import INPUTS, WINDOWS, input_arm, printed_table
+from engine.app.bench.bench import models_used, unresolved_figures
 from engine.app.bench.jobs import Job, agents_of, run_jobs
 from engine.app.bench.plan import strategy_titles
 from engine.app.look_index import check_look_index, count_looks, result_look
@@ -29,6 +30,7 @@ from engine.lab.published_tables import paper_file
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.preset import Preset, load_preset
+from engine.reports.documents.research import asked_rows
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
@@ -150,10 +152,9 @@ def run_prices_bench(
     ours = [_row(4, title, measure.of_run(result.test)) for title, result in results.items()]
     trend = _trend(results["Buy & Hold"].test)
     played = run_jobs(services, jobs, 1, stop, lambda job, count: report(f"{job.title}: {count} of {len(jobs)}"))
-    for number, job in enumerate(jobs):
-        outcome = played.get(number)
-        if outcome is not None and outcome.result is not None:
-            ours += _agent_rows(bench, job, measure.of_run(outcome.result.test), trend)
+    made = {number: one.result for number, one in sorted(played.items()) if one.result is not None}
+    for number, result in made.items():
+        ours += _agent_rows(bench, jobs[number], measure.of_run(result.test), trend)
     paper, two = _table(4, bench.symbols), len(bench.symbols) == 2
     same = (set(bench.symbols), bench.first, bench.last) == (set(paper["symbols"]), paper["first"], paper["last"])
     return {
@@ -169,6 +170,7 @@ def run_prices_bench(
         "tables": [_beside(6, same and paper is _table(4)), *([_beside(8, _is_csi(bench))] if two else [])],
         "ours": sorted(ours, key=_place),
         "notes": _notes(bench, paper, same, validated, any(one["table"] == 6 for one in ours)),
+        "models": asked_rows(models_used(one.model for one in made.values()), unresolved_figures(made.values())),
         "runs": [job.spec.run for number, job in enumerate(jobs) if number in played],
         "interrupted": len(played) < len(jobs),
     }

@@ -259,8 +259,8 @@ def _with_agents(
         averages=tuple(a for table in prepared.tables for a in averages(table, made.agents.models, bench.cells)),
         notes=(*bench.notes, *notes),
         runs=tuple(made.jobs[n].spec.run for n, one in played.items() if one.result is not None and made.jobs[n].keep),
-        models=tuple(_used(result.model for result in results)),
-        unresolved=_unresolved(results),
+        models=tuple(models_used(result.model for result in results)),
+        unresolved=unresolved_figures(results),
         interrupted=interrupted,
     )
 
@@ -312,7 +312,7 @@ def _explained(cell: Cell, rules: RuleRows) -> Cell:
     return replace(cell, note=reason if cell.note is None else f"{reason}; {cell.note}")
 
 
-def _used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
+def models_used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
     """The use of each model in all, by its spec."""
     meters: dict[str, CostMeter] = {}
     for use in uses:
@@ -321,7 +321,7 @@ def _used(uses: Iterable[ModelUse | None]) -> Iterator[ModelUse]:
     return (meter.use for meter in meters.values())
 
 
-def _unresolved(results: Iterable[Result]) -> Mapping[str, Mapping[str, int]]:
+def unresolved_figures(results: Iterable[Result]) -> Mapping[str, Mapping[str, int]]:
     """Figures of decisions, those of the training too, that stand in no source, by model and agent."""
     found: dict[str, Counter[str]] = {}
     for result in results:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 
@@ -127,7 +127,7 @@ def bench_document(bench: Bench) -> Row:
             for pair in bench.pairs
         ],
         **row_json.fields(bench, "notes", "runs"),
-        "models": [_model(one, bench.unresolved.get(one.spec, {})) for one in bench.models],
+        "models": asked_rows(bench.models, bench.unresolved),
         "interrupted": bench.interrupted or None,
     }
 
@@ -139,6 +139,11 @@ def _curves(curves: Sequence[RowCurve]) -> Iterator[Row]:
         days = sorted({day for one in own for day in one.points})
         rows = {one.row: [one.points.get(day) for day in days] for one in own}
         yield {"table": table, "symbol": symbol, "sessions": list(map(str, days)), "rows": rows}
+
+
+def asked_rows(models: Iterable[ModelUse], unresolved: Mapping[str, Mapping[str, int]]) -> list[Row]:
+    """What each model was asked, and its figures that stand in no source."""
+    return [_model(one, unresolved.get(one.spec, {})) for one in models]
 
 
 def _model(use: ModelUse, unresolved: Mapping[str, int]) -> Row:

@@ -180,6 +180,11 @@ def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_thei
         *("finvision, offline", "finvision, offline, without charts")
     }
     assert not any("arms of Table 6" in note for note in document["notes"])
+    # What a model was asked and left open is told by model, over all of its runs.
+    (used,) = document["models"]
+    kept = [run("report", "--run", one, "--format", "json").json["model"] for one in document["runs"]]
+    assert used["spec"] == "offline" and used["calls"] == sum(one["calls"] for one in kept) > 0
+    assert (used["cost"], used["abstentions"], used["refusals"]) == ("0", 0, 0)
     text = " ".join(run(*asked).out.split())
     assert "Table 8: two CSI stocks" in text and "GPT4o, falling paper -5.86 -13.77 -0.21 -0.50 -0.021" in text
 
