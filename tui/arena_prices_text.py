@@ -13,7 +13,7 @@ Row = Mapping[str, Any]
 
 def prices_lines(document: Row, width: int) -> Iterator[str]:
     """The tables, how the window was validated, and what a reader has to know."""
-    from tui.bench_text import asked_lines
+    from tui.bench_text import model_use_lines
 
     validation = document["validation"]
     window = f"{document['first_session']} to {document['last_session']}, {counted(document['sessions'], 'session')}"
@@ -33,7 +33,7 @@ def prices_lines(document: Row, width: int) -> Iterator[str]:
     for text in document["notes"]:
         first, *more = wrapped(text, width - 2)
         yield from (f"- {first}", *(f"  {line}" for line in more))
-    yield from asked_lines(document["models"], width)
+    yield from model_use_lines(document["models"], width)
     yield from (f"Journal: paperdesk report --run {run}" for run in document["runs"])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.domain.text import counted
 from engine.reports.comparison import row_name
 from engine.reports.documents import row_json
-from engine.reports.documents.research import asked_rows
+from engine.reports.documents.research import model_use_rows
 from tui.plain_text import table, wrapped
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
     for note in bench.notes:
         yield from _indented("- ", note, width)
     if agents:
-        yield from asked_lines(asked_rows(bench.models, bench.unresolved), width)
+        yield from model_use_lines(model_use_rows(bench.models, bench.unresolved), width)
     if bench.runs:
         yield from wrapped(f"runs: {', '.join(bench.runs)} (see `paperdesk report --run ID`)", width)
 
@@ -192,8 +192,8 @@ def _summary(cells: Sequence[Cell]) -> Iterator[str]:
     )
 
 
-def asked_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]:
-    """What each model was asked, what it cost and what it left open, of the rows of a bench's document."""
+def model_use_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]:
+    """Calls, cost and open questions of each model, from the rows of a bench's document."""
     for use in models:
         cost = "cost unknown" if use["cost"] is None else f"${Decimal(use['cost']).quantize(Decimal('0.01'))}"
         tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out" if use["input_tokens"] else ""

@@ -30,7 +30,7 @@ MEANINGS = {
 
 
 def judged(document: Row) -> list[Row]:
-    """What each owner and agent has after each horizon: its own, with those who it is and all that it said."""
+    """The results of each owner and agent after each horizon, with its name and the number of its opinions."""
     several = len({one["owner"] for one in document["per_agent"]}) > 1
     named = [(owner, own, own["opinions"], own["abstentions"]) for owner, own in document["per_owner"].items()]
     for one in document["per_agent"]:

@@ -30,7 +30,7 @@ from engine.lab.published_tables import paper_file
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.preset import Preset, load_preset
-from engine.reports.documents.research import asked_rows
+from engine.reports.documents.research import model_use_rows
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
@@ -170,7 +170,7 @@ def run_prices_bench(
         "tables": [_beside(6, same and paper is _table(4)), *([_beside(8, _is_csi(bench))] if two else [])],
         "ours": sorted(ours, key=_place),
         "notes": _notes(bench, paper, same, validated, any(one["table"] == 6 for one in ours)),
-        "models": asked_rows(models_used(one.model for one in made.values()), unresolved_figures(made.values())),
+        "models": model_use_rows(models_used(one.model for one in made.values()), unresolved_figures(made.values())),
         "runs": [job.spec.run for number, job in enumerate(jobs) if number in played],
         "interrupted": len(played) < len(jobs),
     }

@@ -40,7 +40,7 @@ def arena_html(document: Document) -> str:
 
 
 def market_facts(document: Document) -> Iterator[tuple[str, str]]:
-    """What came of the market, of orders, messages and models, as pairs of a name and a value."""
+    """Figures of the market, its orders, messages and models, as pairs of a name and a value."""
     market, model, agents = document["market"], document["model"], document["agents"]
     yield "Trades", f"{len(document['trades'])}, turnover {market['turnover']:.2f}"
     trend, sharpe = percent(market["average_trend"]), ratio(market["index_sharpe"])

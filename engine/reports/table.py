@@ -29,7 +29,7 @@ class Cell:
         return self.order if self.order is not None else self.text if self.text not in ("", UNKNOWN) else None
 
 
-def words(value: object) -> str:
+def plain(value: object) -> str:
     """A text on one line, safe to show: the form of what is no figure."""
     return one_line(str(value))
 
@@ -64,8 +64,8 @@ class Column:
     """A column of a table.
 
     title: the heading
-    read: what a row has for it: the name or path of a field, or a function of the row; a Cell is shown as it is
-    form: the text of a value that is known, of its unit; figures, which every form but `words` is of, align right
+    read: where its value stands in a row: the name or path of a field, or a function; a Cell is shown as it is
+    form: the text of a value that is known, of its unit; figures, which every form but `plain` is of, align right
     ink: of the text, or a function of the value
     drop_order: the higher, the earlier the column is dropped for lack of space; 0 for never on a screen
     stretch: take the remaining width; in text the column that is cut
@@ -76,7 +76,7 @@ class Column:
 
     title: str
     read: str | int | Callable[[Any], Any] = ""
-    form: Callable[[Any], str] = words
+    form: Callable[[Any], str] = plain
     ink: str | Callable[[Any], str] = "text"
     drop_order: int = 0
     stretch: bool = False
@@ -87,7 +87,7 @@ class Column:
     @property
     def right(self) -> bool:
         """True where the text aligns right."""
-        return self.form is not words
+        return self.form is not plain
 
     @property
     def heading(self) -> str:
@@ -95,7 +95,7 @@ class Column:
         return self.long or self.title
 
     def value(self, row: Any) -> Any:
-        """What the row has for this column."""
+        """The row's value in this column."""
         if callable(self.read):
             return self.read(row)
         if isinstance(self.read, int):
@@ -119,4 +119,4 @@ class Column:
 
 def texts(*titles: str) -> tuple[Column, ...]:
     """The columns of rows of texts: what leads a row, then figures."""
-    return tuple(Column(title, n, str if n else words) for n, title in enumerate(titles))
+    return tuple(Column(title, n, str if n else plain) for n, title in enumerate(titles))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from engine.market.trading_hours import AroundTheClock
 from engine.reports import amounts
-from engine.reports.table import words
+from engine.reports.table import plain
 from tests.decided import decided
 from tui.keys import SCREENS, bindings, groups, hints
 from tui.market_view import MarketView, Quote
@@ -86,7 +86,7 @@ def test_amounts_have_one_form(written: str, text: str) -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.booleans(), st.integers(0, 3)), min_size=1, max_size=6), st.data())
 def test_a_table_cuts_texts_before_figures(columns: list[tuple[int, bool, int]], data: st.DataObject) -> None:
-    shown = [Column("X", form=str if right else words, drop_order=order) for _, right, order in columns]
+    shown = [Column("X", form=str if right else plain, drop_order=order) for _, right, order in columns]
     natural = [width for width, _, _ in columns]
     room = data.draw(st.integers(10, 200))
     widths = column_widths(shown, natural, room)

@@ -283,7 +283,7 @@ def _import_lines(result: ImportResult, request: FileImport) -> Iterator[str]:
 
 
 def _imported_lines(done: Imported, notes: Sequence[str]) -> Iterator[str]:
-    """What became of a file's rows; what a note says with its days is not said twice."""
+    """Counts of a file's rows by outcome; those that a note names with their days are not repeated."""
     counts = [(done.added, "added"), (done.replaced, "replaced"), (done.unchanged, "unchanged")]
     yield f"{done.path}: {_counted(counts) or 'nothing to add'}"
     said = [one for one in done.dropped if not any(one.reason in note for note in notes)]

@@ -127,7 +127,7 @@ def bench_document(bench: Bench) -> Row:
             for pair in bench.pairs
         ],
         **row_json.fields(bench, "notes", "runs"),
-        "models": asked_rows(bench.models, bench.unresolved),
+        "models": model_use_rows(bench.models, bench.unresolved),
         "interrupted": bench.interrupted or None,
     }
 
@@ -141,8 +141,8 @@ def _curves(curves: Sequence[RowCurve]) -> Iterator[Row]:
         yield {"table": table, "symbol": symbol, "sessions": list(map(str, days)), "rows": rows}
 
 
-def asked_rows(models: Iterable[ModelUse], unresolved: Mapping[str, Mapping[str, int]]) -> list[Row]:
-    """What each model was asked, and its figures that stand in no source."""
+def model_use_rows(models: Iterable[ModelUse], unresolved: Mapping[str, Mapping[str, int]]) -> list[Row]:
+    """Use of each model, and its figures that stand in no source."""
     return [_model(one, unresolved.get(one.spec, {})) for one in models]
 
 
