@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tests.long_cases import first_of
 from tests.tui.real_terminal import REPO, TMUX, Terminal
 
 VERSION = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
@@ -192,7 +193,7 @@ def without(file: Path, away: Path) -> Iterator[None]:
         shutil.move(away, file)
 
 
-@pytest.mark.parametrize(("file", "arguments"), READ)
+@pytest.mark.parametrize(("file", "arguments"), first_of(2, READ))
 def test_a_file_that_was_not_packaged_is_a_bug(
     installed: Installed, file: str, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -209,7 +210,7 @@ def test_a_report_without_its_template_is_a_bug(installed: Installed, tmp_path: 
         _is_broken(installed, ("report", "--format", "html", "--out", "report.html"), tmp_path / "home")
 
 
-@pytest.mark.parametrize(("file", "arguments"), LISTED)
+@pytest.mark.parametrize(("file", "arguments"), first_of(1, LISTED))
 def test_a_file_that_was_removed_is_a_bug(
     installed: Installed, file: str, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from engine.reports.documents.backtest import document
 from engine.reports.summary import totals
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
+from tests.long_cases import first_of
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 from tests.servers.schema_answers import answer, asked
 
@@ -101,7 +102,7 @@ def ran(folder: Path, preset: str, server: FakeLLMServer, agents: Sequence[str] 
     return run_backtest(services(config, Noon()), spec, baselines=())
 
 
-@pytest.mark.parametrize("preset", DECIDING)
+@pytest.mark.parametrize("preset", first_of(2, DECIDING))
 def test_what_is_made_up_is_flagged_every_day(
     folder: Path, serving: Callable[[FakeLLMServer], FakeLLMServer], preset: str
 ) -> None:
@@ -181,7 +182,7 @@ def test_nothing_that_a_model_wrote_stands_outside_the_fence(
     assert [text for text in texts if BAIT in FENCED.sub("", text)] == []
 
 
-@pytest.mark.parametrize("preset", [*DECIDING, "desk-debate", "arena"])
+@pytest.mark.parametrize("preset", first_of(3, [*DECIDING, "desk-debate", "arena"]))
 def test_valid_answers_stand_inside_the_fence_too(
     folder: Path, serving: Callable[[FakeLLMServer], FakeLLMServer], preset: str
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.market.trading_hours import calendar_for
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run
 
 STRATEGIES = '''
@@ -99,7 +100,7 @@ def folder(request: pytest.FixtureRequest, fresh: Path, tmp_path: Path) -> Path:
     return data
 
 
-@pytest.mark.parametrize("name", ["ByBars", "BySignals"])
+@pytest.mark.parametrize("name", first_of(1, ["ByBars", "BySignals"]))
 def test_whoever_ranks_by_adj_close_learns_nothing_of_later_splits(folder: Path, run: Run, name: str) -> None:
     own = ("--strategy", f"{folder.parent / 'own.py'}:{name}", "--data", str(folder))
     said = run("backtest", *own, *WINDOW, "--json")

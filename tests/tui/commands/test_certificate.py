@@ -17,6 +17,7 @@ from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
 from engine.market.trading_hours import calendar_for
 from tests.extending_page import write_files
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run, Said
 
 SOURCE = '''
@@ -189,6 +190,7 @@ def test_the_agents_of_a_preset_are_bound_to_their_run_too(folder: Path, run: Ru
     assert said.json["fingerprint"] == before.json["fingerprint"]
 
 
+@pytest.mark.slow
 def test_other_data_and_other_code_are_another_run(folder: Path, run: Run) -> None:
     module = folder.parent / "b3_constants.py"
     module.write_text("WEIGHT = 0.5\n")
@@ -214,7 +216,7 @@ def test_a_run_that_did_not_come_to_its_end_is_not_known_to_be_the_same(folder: 
 
 @pytest.mark.parametrize(
     ("name", "file"),
-    [("Pickle", "oracle.pkl"), ("Thread", "oracle.pkl"), ("Link", "linked.csv"), ("Cache", "cache.txt")],
+    first_of(2, [("Pickle", "oracle.pkl"), ("Link", "linked.csv"), ("Thread", "oracle.pkl"), ("Cache", "cache.txt")]),
 )
 def test_files_outside_of_program_and_data_are_listed(folder: Path, run: Run, name: str, file: str) -> None:
     oracle = dict.fromkeys(calendar_for("UP").sessions(date(2024, 2, 1), date(2024, 4, 1)), 0.5)

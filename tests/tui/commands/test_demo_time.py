@@ -284,6 +284,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         await until(pilot, lambda: f"session {SESSIONS[0]} is decided" in screen(pilot))
 
 
+@pytest.mark.slow
 async def test_a_desk_that_decided_one_symbol_shows_the_prices_of_that_session(run: Run, few: Path) -> None:
     """Its books are of that close, and its other symbols are still to be decided."""
     assert (await asyncio.to_thread(run, "--daily", "--symbol", "ORVL")).code == 0

@@ -127,6 +127,7 @@ async def test_the_desk_is_checked_again_after_a_run(run: Run, fresh: Path) -> N
         await until(pilot, lambda: bool(cells(pilot, "runs")) and "has not run yet" not in journals())
 
 
+@pytest.mark.slow
 async def test_the_last_run_that_cron_started_is_named(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def started() -> list[tuple[str, str]]:
         return [(row[2], row[7]) for row in cells(pilot, "runs")]

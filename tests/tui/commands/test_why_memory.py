@@ -14,6 +14,7 @@ from connectors.wiring.services import services
 from engine.app.backtest import run_backtest
 from engine.config import load_config
 from engine.domain.run import DataSpec, RunSpec
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run, contents
 
 DECIDED = "2024-02-20"
@@ -49,11 +50,14 @@ def home(kept: Path, paperdesk_home: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("preset", "measure", "reasons"),
-    [
-        ("desk", "lexical", {"recalled", "outranked", "not known yet", "too new", "gone"}),
-        ("finmem", "cosine", {"recalled", "outranked", "not known yet", "gone"}),
-        ("tradinggpt", "cosine", {"recalled", "outranked", "not known yet", "gone", "too weak"}),
-    ],
+    first_of(
+        2,
+        [
+            ("desk", "lexical", {"recalled", "outranked", "not known yet", "too new", "gone"}),
+            ("finmem", "cosine", {"recalled", "outranked", "not known yet", "gone"}),
+            ("tradinggpt", "cosine", {"recalled", "outranked", "not known yet", "gone", "too weak"}),
+        ],
+    ),
 )
 def test_every_memory_has_its_place_in_the_recall(
     run: Run, home: Path, tmp_path: Path, preset: str, measure: str, reasons: set[str]

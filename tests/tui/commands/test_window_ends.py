@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.market.trading_hours import calendar_for
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_data_doctor import prices, write
 
@@ -57,7 +58,7 @@ def test_a_rule_run_to_a_day_without_a_session(
 
 
 @pytest.mark.parametrize("coin_last", [FRIDAY, FRIDAY + timedelta(days=2), FRIDAY + timedelta(days=20)])
-@pytest.mark.parametrize("strategy", ["buy-and-hold", "equal-weight"])
+@pytest.mark.parametrize("strategy", first_of(1, ["buy-and-hold", "equal-weight"]))
 def test_a_coin_beside_shares(run: Run, fresh: Path, tmp_path: Path, coin_last: date, strategy: str) -> None:
     folder = folder_to(tmp_path / "data", FRIDAY, coin_last)
     rule = ("--strategy", strategy)
