@@ -28,6 +28,7 @@ def keep(app: Any, name: str) -> None:
     """Write what the screen shows. No font is fetched from anywhere: the reader's own monospaced one will do."""
     svg = re.sub(r"@font-face\s*\{.*?\}", "", app.export_screenshot(title="Paperdesk"), flags=re.DOTALL)
     PICTURES.mkdir(parents=True, exist_ok=True)
+    svg = svg.replace(os.environ["PAPERDESK_HOME"], "/home/paper/desk")  # as long, so that columns stay
     (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
 
 
