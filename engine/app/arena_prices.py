@@ -142,8 +142,9 @@ def run_prices_bench(
     validated = _validated(services, bench, market)
     best = validated["window"]
     results: dict[str, Result] = {}
-    own = strategy_titles(bench.strategies)
-    for title, strategy in (*RULES, *((title, strategy) for strategy, title in own.items())):
+    rules = dict(RULES)
+    own = {one if title in rules else title: one for one, title in strategy_titles(bench.strategies).items()}
+    for title, strategy in (rules | own).items():
         if title != "SMA":
             results[title] = _rule(services, bench, market, strategy)
         elif best is not None:

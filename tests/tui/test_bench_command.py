@@ -306,6 +306,12 @@ def test_an_own_agent_joins_the_arena_on_real_prices(
     assert code == 0
     rows = [row["row"] for row in document["ours"]]
     assert "Holder" in rows and "arena, offline" in rows
+    namesake = HOLDER.replace("Holder", "MACD").replace("1.0)", "1 / len(view.symbols))")
+    (tmp_path / "macd.py").write_text(namesake, encoding="utf-8")
+    own = f"{tmp_path / 'macd.py'}:MACD"
+    assert run("bench", "arena", "--strategy", own, *window, "--json") == 0
+    rows = [row["row"] for row in json.loads(capsys.readouterr().out)["ours"]]
+    assert {"MACD", own} <= set(rows), "the rule's row stays beside one of the same name"
 
 
 def test_an_unknown_own_row_is_one_line(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
