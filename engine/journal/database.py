@@ -88,8 +88,8 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
     if version < VERSION:
         raise DataError(
             f"the journal {path} was written by an older Paperdesk (version {version}, this program reads {VERSION}): "
-            f"export its runs with that one (paperdesk runs export), then move {path.parent} aside; orders at a broker "
-            "come back by paperdesk reconcile --rebuild"
+            f"export its runs with that one (paperdesk report; a later 0.1 has paperdesk runs export), then move "
+            f"{path.parent} aside; orders at a broker come back by paperdesk reconcile --rebuild"
         )
 
 

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from datetime import date, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from engine.errors import InvariantBroken
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
+from engine.reports.documents.desk_settings import settings_of
 from engine.reports.documents.film import film_stops
 from engine.services import Services
 from tests.demo_history import SESSIONS, decide, demo_services, most_ordinary, window
@@ -77,6 +79,8 @@ def test_it_is_sound_of_this_program_and_sixty_sessions_long(shipped: Path) -> N
         calendar = found.desk_calendar(found.symbols)
         assert calendar.sessions(demo_history.LAST, demo_history.DUE) == [demo_history.LAST, demo_history.DUE]
         assert reader.equity(book=None)[-1].portfolio.positions, "a newcomer sees a position"
+        # Else the first run of a newcomer's desk would name the version as a changed setting.
+        assert (settings_of(reader, reader.runs()[-1].id) or {})["version"] == version("paperdesk"), AGAIN
         purchase, loss = film_stops(reader, sessions[-20])  # type: ignore[arg-type]
         assert purchase.symbol == loss.symbol and purchase.session < loss.session
 
