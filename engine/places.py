@@ -99,12 +99,6 @@ def desk_spending(desk: str) -> Path:
     return desks_dir() / f"{_part('desk', desk)}.spending"
 
 
-def desk_reports(desk: str) -> Path:
-    """The folder of the reports of a desk's runs, a file each; beside its journal. Raises ConfigError as `desk_journal`
-    does."""
-    return desks_dir() / f"{_part('desk', desk)}.reports"
-
-
 def desk_rehearsal(desk: str) -> Path:
     """The certificate of a desk's rehearsal; beside its journal. Raises ConfigError as `desk_journal` does."""
     return desks_dir() / f"{_part('desk', desk)}.rehearsal"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from engine import places
 from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.agents.ask import QuestionKey
 from engine.app.briefings import configured_briefing, keep_briefing
@@ -27,18 +25,14 @@ from engine.domain.market import is_crypto
 from engine.domain.model_call import AnswerRecord, UnansweredCall
 from engine.domain.order_id import DAILY
 from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome
-from engine.errors import ConfigError, DataError, DeskHalted, MissingData, PaperdeskError, gravest
+from engine.domain.run import RunOutcome
+from engine.errors import ConfigError, DeskHalted, PaperdeskError, gravest
 from engine.execution.controls import CyclePaused, paused
 from engine.execution.frozen_symbols import frozen_error, reasons
-from engine.journal.entries import RunEntry
-from engine.journal.reader import JournalReader
 from engine.lab.window import unread_series
 from engine.messages.events import Event, Noticed, Publish, RunFinished
 from engine.preset import Preset, briefed, load_preset
-from engine.reports.day_markdown import day_markdown
 from engine.reports.documents import row_json
-from engine.reports.documents.session import session_document
 from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
 from engine.session.cost_meter import VECTORS, CostMeter
 from engine.session.run import run_after_close, run_within
@@ -191,11 +185,9 @@ class _Run:
                     frozen=traded.frozen,
                 )
                 done = await (run_after_close(desk) if quotes is None else run_within(desk, quotes))
-            self._keep_report()
             return done
         except PaperdeskError as error:
             self._fail(error)
-            self._keep_report()
             to_mend = reasons(traded.frozen)
             if to_mend and (counts := gravest(error, frozen_error(to_mend))) is not error:
                 raise counts from error
@@ -244,38 +236,5 @@ class _Run:
             )
             self._record(RunFinished(self.run, now, outcome, None, str(error)))
 
-    def _keep_report(self) -> None:
-        """Write the run's report beside the journal; one that cannot be written is a warning, for it can be made
-        again."""
-        desk = self.context.desk
-        try:
-            keep_report(self.traded.reader, desk, self.run, places.desk_reports(desk))
-        except DataError as error:
-            self._notice("warning", str(error))
-
     def _notice(self, level: str, text: str) -> None:
         self._record(Noticed(self.run, self.context.clock.now(), level, text))
-
-
-def keep_report(reader: JournalReader, desk: str, run: str, folder: Path) -> Path | None:
-    """Write the report of a run, whole or not at all; the file, or None where the journal knows nothing of the run.
-    Raises DataError where the file cannot be written."""
-    # Loaded here: whoever only reads the document stays quick.
-
-    try:
-        entry, text = reader.run(run), day_markdown(session_document(reader, desk, run))
-    except MissingData:
-        return None
-    target = folder / _report_name(entry)
-    try:
-        places.write_whole(target, text)
-    except (ConfigError, DataError) as error:
-        raise DataError(f"the report {error}, then paperdesk report --session {entry.session}") from error
-    return target
-
-
-def _report_name(entry: RunEntry) -> str:
-    """A session's file; those of cycles within the session that follows it are numbered, those of one symbol named."""
-    if entry.kind is RunKind.SYMBOL:
-        return f"{entry.session}-{entry.symbols[0]}.md"
-    return f"{entry.session}.md" if entry.cycle <= 1 else f"{entry.session}-{entry.cycle}.md"

@@ -14,7 +14,6 @@ from engine.journal import copies
 from engine.journal.reader import JournalReader
 from engine.reports.arena_report import arena_html
 from engine.reports.csv_tables import TABLES, csv_table
-from engine.reports.day_markdown import day_markdown
 from engine.reports.documents.backtest import as_text
 from engine.reports.documents.desk_performance import desk_performance
 from engine.reports.documents.runs import StoredKind, StoredRun
@@ -74,7 +73,7 @@ def _desk(services: Services, run: StoredRun) -> Texts:
         whole = desk_performance(
             reader, run.desk, run.id, exchanges=config.exchanges, risk_free=config.metrics.risk_free
         )
-    return {"result.json": _json(document), "report.md": day_markdown(document), "report.html": html(whole)}
+    return {"result.json": _json(document), "report.html": html(whole)}
 
 
 def _json(document: Mapping[str, Any]) -> str:

@@ -127,10 +127,10 @@ def _show_differences(journal: DeskJournal, as_json: bool) -> None:
     if as_json:
         show_json(document)
     else:
-        click.echo("\n".join(_difference_lines(document["differences"])), err=True)
+        click.echo("\n".join(difference_lines(document["differences"])), err=True)
 
 
-def _difference_lines(differences: Sequence[Document]) -> list[str]:
+def difference_lines(differences: Sequence[Document]) -> list[str]:
     """Both sides of every difference (as row_json has them), a line each."""
     sides = ("journal", "broker", "difference")
     rows = [

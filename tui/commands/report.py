@@ -14,18 +14,18 @@ from engine.errors import DataError
 from tui.commands.options import Parsed
 from tui.console import standard_output
 from tui.invocation import Invocation, desk_options
-from tui.plain_text import printable
+from tui.plain_text import facts, one_line, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from engine.reports.documents.records import Records
 
-FORMATS = {"md": ".md", "html": ".html", "json": ".json", "csv": ".csv"}
+FORMATS = {"html": ".html", "json": ".json", "csv": ".csv"}
 """Formats with how their files end."""
 
-
-OF_A_SESSION, OF_A_BACKTEST, OF_AN_ARENA = ("md", "html", "json"), ("html", "json", "csv"), ("html", "json")
+PAGES, OF_A_BACKTEST = ("html", "json"), ("html", "json", "csv")
+"""The formats of a session and an arena, and of a backtest."""
 
 LATEST = "latest"
 
@@ -64,8 +64,8 @@ def report_command(
     strategies, in html or json.
 
     Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
-    in md (the default) or json: what was decided and why, ordered, filled, held and noticed. A daily run leaves the
-    same beside the journal when it ends. In html it is the whole desk up to that session, as a backtest is shown.
+    as text or json: what was decided and why, ordered, filled, held and noticed. In html it is the whole desk up to
+    that session, as a backtest is shown.
 
     \b
     Examples:
@@ -83,8 +83,7 @@ def report_command(
         raise click.UsageError("--session and --run both name a run: give one of them")
     chosen = _format(chosen, as_json, table, target)
     if session is not None or _is_of_the_desk(invocation.run):
-        chosen = chosen or "md"
-        _check(chosen, OF_A_SESSION, "a session of the desk is", target)
+        _check(chosen, PAGES, "a session of the desk is", target)
         text = _session(invocation, session, chosen)
     elif _is_of_an_arena(invocation.run):
         text = _arena(str(invocation.run), chosen, target)
@@ -123,7 +122,7 @@ def _format(chosen: str | None, as_json: bool, table: str | None, target: Path |
         ending = target.suffix.lower()
         chosen = next((name for name, known in FORMATS.items() if known == ending), None)
         if chosen is None and ending:
-            raise click.UsageError(f"--out {target}: {ending} is no format; give --format md, html, json or csv")
+            raise click.UsageError(f"--out {target}: {ending} is no format; give --format html, json or csv")
     if chosen is None and table is not None:
         return "csv"
     if table is not None and chosen != "csv":
@@ -150,24 +149,46 @@ def _arena(run: str, chosen: str | None, target: Path | None) -> str:
 
     document = load_document(run)
     repeats = "repeats" in document
-    _check(chosen, ("json",) if repeats else OF_AN_ARENA, "repeats are" if repeats else "an arena is", target)
+    _check(chosen, ("json",) if repeats else PAGES, "repeats are" if repeats else "an arena is", target)
     if chosen is None:
         return "\n".join(arena_lines(document))
     return as_text(document) + "\n" if chosen == "json" else printable(arena_html(document))
 
 
-def _session(invocation: Invocation, session: date | str | None, chosen: str) -> str:
+def _session(invocation: Invocation, session: date | str | None, chosen: str | None) -> str:
     """The report of the desk's run of a session (LATEST: its latest), or of the run that is named."""
-    from engine.reports.day_markdown import day_markdown
     from engine.reports.documents.backtest import as_text
     from engine.reports.documents.session import run_of_session, session_document
+    from tui.commands.daily import lines
 
     with invocation.records() as records:
         run = records.run or run_of_session(records, session if isinstance(session, date) else None)
         if chosen == "html":
             return _desk_page(invocation, records, run)
         document = session_document(records.required, records.desk, run)
-    return as_text(document) + "\n" if chosen == "json" else day_markdown(document)
+    return as_text(document) + "\n" if chosen == "json" else "\n".join((*lines(document), *_noted(document)))
+
+
+def _noted(document: Mapping[str, Any]) -> Iterator[str]:
+    """How a run of the desk ended, its settings, and what was noticed, which a run that is watched has said already."""
+    from engine.reports.settings_text import changed_text, costs_text, version_text
+    from engine.reports.summary import figures_text
+    from tui.commands.daily import difference_lines
+
+    outcome = document["outcome"] or "not finished: it is at work, or was killed and goes on with the next one"
+    settings, changed = document["settings"], document["changed"]
+    adopted = (f"{one['what']}: {one['before']} became {one['after']}" for one in document["adoptions"])
+    rows = [
+        ("Outcome", f"{outcome}: {document['detail']}" if document["detail"] else outcome),
+        ("Costs", costs_text(settings) if settings else ""),
+        ("Version", version_text(settings) if settings else ""),
+        ("Changed", changed_text(changed) if changed else ""),
+        ("Figures", figures_text(document)),
+        ("Differences", "\n".join(difference_lines(document["differences"]))),
+        ("Adopted", "\n".join(adopted)),
+        ("Notes", "\n".join(f"{one['level']}: {one_line(one['text'])}" for one in document["notes"])),
+    ]
+    return facts(rows, standard_output().width)
 
 
 def _desk_page(invocation: Invocation, records: Records, run: str) -> str:

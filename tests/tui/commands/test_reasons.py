@@ -87,7 +87,7 @@ def test_arguments_stand_for_and_against_with_their_source_and_one_text_once(run
 
 
 def test_reasons_are_sorted_by_the_weight_that_was_stated(run: Run, debating: Path) -> None:
-    seen: set[str] = set()
+    weights: set[float] = set()
     for symbol in ("ORVL", "HLXM"):
         for session in SESSIONS:
             (made,) = run("why", symbol, str(session), "--json").json["decisions"]
@@ -102,18 +102,13 @@ def test_reasons_are_sorted_by_the_weight_that_was_stated(run: Run, debating: Pa
                 assert one["for"] is (said["action"] == made["asked"]["action"])
             others = [one["weight"] for one in made["reasons"][len(voiced) :]]
             assert others == sorted(others, reverse=True)
-            cited = {memory["handle"]: memory for memory in made["recollections"] if memory["cited"]}
-            for one in made["reasons"]:
-                handle = one["source"].partition(",")[0]
-                if handle in cited:
-                    assert one["text"].startswith({"rise": "Positive", "fall": "Negative"}[one["side"]])
-                    seen.add(handle)
+            weights |= set(others)
             dissent = made["dissent"]
             assert dissent["of"] == "owners" and sum(dissent["votes"].values()) == len(voiced)
             assert {one["owner"] for one in dissent["otherwise"]} == {
                 owner for owner, one in opinions.items() if one["action"] != made["asked"]["action"]
             }
-    assert seen, "no memory that was cited took a side"
+    assert len(weights) > 1, "no item stated a weight of its own"
 
 
 def test_reports_that_take_a_side_are_judged_by_what_followed(run: Run, opinionated: Path) -> None:
@@ -152,17 +147,3 @@ def test_confidence_stands_against_what_happened(run: Run, debating: Path) -> No
         assert found["brier"] == pytest.approx(sum((stated - right) ** 2 for stated, right in pairs) / len(pairs))
     assert document["per_owner"]["desk"]["horizons"][0]["calibration"] is None, "a combination states none"
     assert "Stated confidence against what happened" in run("decisions", "--owners").out
-
-
-def test_a_signal_to_trade_takes_its_side_and_no_signal_takes_none(run: Run, desk: Path) -> None:
-    sides = {"Buy": "rise", "Oversold dip": "rise", "Sell": "fall", "Overbought": "fall"}
-    met: dict[str | None, int] = {}
-    for decision in run("decisions", "--json").json["decisions"]:
-        (shown,) = run("why", decision["symbol"], decision["session"], "--json").json["decisions"]
-        given = {row["text"]: row["side"] for row in shown["reasons"]}
-        (chart,) = [one["answer"] for one in shown["answers"] if one["agent"] == "chart"]
-        for indicator in chart.values():
-            side = sides.get(indicator["signal"].partition(":")[0])
-            assert given.get(indicator["signal"]) == side, indicator
-            met[side] = met.get(side, 0) + 1
-    assert met.keys() == {"rise", "fall", None}, met

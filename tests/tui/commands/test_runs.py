@@ -241,7 +241,7 @@ def test_a_run_is_exported_as_a_folder_of_its_own(
 def test_a_run_of_a_desk_is_exported_and_never_pruned(run: Run, desk: Path, tmp_path: Path) -> None:
     name = "daily-demo-20250314"
     files = run("runs", "export", name, "--to", str(tmp_path / "day"), "--json").json["files"]
-    assert files == ["journal.db", "report.html", "report.md", "result.json"]
+    assert files == ["journal.db", "report.html", "result.json"]
     before = contents(desk)
     for flags, said in (
         ((name,), "a desk's journal is never pruned"),
