@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from engine import places
 from engine.errors import ConfigError, NetworkError, TryAgainLater
+from engine.settings import places
 
 if TYPE_CHECKING:
     import httpx

@@ -17,8 +17,8 @@ from engine.errors import PaperdeskError, UsageError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from engine.config import BrokerConfig
     from engine.ports import Broker, Clock, LiveFeed, MarketDataService
+    from engine.settings.config import BrokerConfig
 
 
 class BrokerSettings(Protocol):

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from engine import owner_settings, settings
 from engine.agents.agent import Agent
 from engine.agents.portfolio import PORTFOLIO_STEPS
 from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
@@ -24,9 +23,11 @@ from engine.domain.decision import DESK
 from engine.domain.five_level import TradeValues
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.errors import ConfigError, UsageError
-from engine.memory_settings import Memory
-from engine.rehearsal_settings import Rehearsal
-from engine.shipped_presets import shipped_presets
+from engine.settings import owners as owner_settings
+from engine.settings import values as settings
+from engine.settings.memory import Memory
+from engine.settings.rehearsal import Rehearsal
+from engine.settings.shipped_presets import shipped_presets
 from engine.strategies.catalog import make_rule
 
 HIDDEN = frozenset({"leaky-test", "finmem-whole"})

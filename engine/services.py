@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine import ports
 from engine.broker_registration import BrokerService
-from engine.config import BudgetConfig, Config
 from engine.domain.exchanges import Exchange
 from engine.domain.fetched import Fetched, FileImport, ImportResult
 from engine.domain.market import Symbol
@@ -27,6 +26,7 @@ from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import ModelSpec, ReplayMode
 from engine.domain.run import DataSpec, ModelUse, RunTrigger
 from engine.errors import BudgetReached
+from engine.settings.config import BudgetConfig, Config
 
 if TYPE_CHECKING:
     from memory.ports import Embedder  # it loads numpy

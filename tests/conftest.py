@@ -161,8 +161,8 @@ def demo_desks_begin_empty(request: pytest.FixtureRequest, monkeypatch: pytest.M
     """A demo desk of this process begins without sixty sessions that are not its test's, but where the test asks for
     `recorded_history`. Other processes are as their users have them."""
     if "recorded_history" not in request.fixturenames:
-        monkeypatch.setattr("engine.app.demo_history.copy_history", lambda desk: None)
-        monkeypatch.setattr("engine.app.runs.empty_beginning", lambda services: "")
+        monkeypatch.setattr("engine.app.desk.demo_history.copy_history", lambda desk: None)
+        monkeypatch.setattr("engine.app.desk.run_kinds.empty_beginning", lambda services: "")
 
 
 @pytest.fixture

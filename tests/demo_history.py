@@ -6,7 +6,7 @@ With `--windows` it prints the candidates instead, three minutes, and which of t
 windows of sixty sessions that begin with a month, July 2025 to July 2026, the one that is the most ordinary, measured
 by its places in the orders of excess over buy and hold and of the largest drawdown: the sum of its distances from both
 medians is the smallest (the earliest of equals). So the desk that a newcomer meets was chosen neither for its gain nor
-for its loss. engine.app.demo_history holds the window that was chosen.
+for its loss. engine.app.desk.demo_history holds the window that was chosen.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app import demo_history
-from engine.app.backtest import run_backtest
-from engine.app.run_spec import default_spec
-from engine.app.runs import run_daily
+from engine.app.desk import demo_history
+from engine.app.desk.run_kinds import run_daily
+from engine.app.research.backtest import run_backtest
+from engine.app.research.run_spec import default_spec
 from engine.clock import BacktestClock
-from engine.config import load_config
 from engine.journal.copies import backup
 from engine.market.trading_hours import decision_time
 from engine.reports.documents.backtest import document
 from engine.services import Services
+from engine.settings import places
+from engine.settings.config import load_config
 from memory.lancedb_store import LanceStore
 
 SESSIONS = 60

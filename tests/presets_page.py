@@ -20,11 +20,11 @@ from engine.agents.registry import registered
 from engine.cycle import combine
 from engine.domain.briefing import ExpertNote
 from engine.domain.five_level import TradeValues
-from engine.memory_settings import Memory, MemoryBirth, MemoryLayer
-from engine.owner_settings import Character, DebateSettings, Owner
 from engine.preset import Preset, Windows, load_preset, preset_names
-from engine.rehearsal_settings import ArenaRehearsal, BacktestRehearsal, Rehearsal
-from engine.settings import AgentSettings, Band, Portfolio, Sizing
+from engine.settings.memory import Memory, MemoryBirth, MemoryLayer
+from engine.settings.owners import Character, DebateSettings, Owner
+from engine.settings.rehearsal import ArenaRehearsal, BacktestRehearsal, Rehearsal
+from engine.settings.values import AgentSettings, Band, Portfolio, Sizing
 from tests.attribute_docs import attribute_docs
 
 PAGE = Path(__file__).parents[1] / "docs" / "presets.md"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.agents.agent import Inputs
 from engine.agents.registry import cut, waits_for
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
 from engine.reports.stored import latest_backtests
+from engine.settings import places
 from tests.engine.agents.evidence_samples import MEMORIES, RISING
 from tests.engine.agents.samples import DAY, holding, outcome
 from tests.extending_page import commands, write_files

@@ -170,15 +170,15 @@ READ = [
     ("connectors/demo/listings.toml", ("--daily",)),
     ("connectors/llm/prices.toml", ("models",)),
     ("memory/presets.toml", ("--daily",)),
-    ("tui/config.example.toml", ("init", "--yes")),
-    ("tui/keys.toml", ()),
+    ("tui/set_up/config.example.toml", ("init", "--yes")),
+    ("tui/settings/keys.toml", ()),
 ]
 """Files that the program reads by their names, and a command that needs each."""
 LISTED = [
     ("engine/presets/desk.toml", ("backtest", *WINDOW)),
     ("engine/presets/finvision.toml", ("backtest", "--preset", "finvision", *WINDOW)),
     ("engine/arena/presets/paper.toml", ("arena", "--days", "1")),
-    ("tui/app.tcss", ()),
+    ("tui/app/app.tcss", ()),
 ]
 """Files whose names a person may choose from, or that a library reads: the record of the installation knows that one
 is missing."""

@@ -16,8 +16,8 @@ from click.shell_completion import CompletionItem
 from engine.errors import Interrupted, PaperdeskError, UsageError
 from engine.program_files import broken_installation, missing_files
 from tui.commands import GROUPS, registered
-from tui.console import PRINTED, show_json
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import PRINTED, show_json
 
 SCHEMA = 1
 """Version of the document of a failure."""
@@ -138,7 +138,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         message, code = "interrupted; what was done is kept", Interrupted.exit_code
     else:
         sys.exit(code if isinstance(code, int) else 0)
-    from tui.plain_text import one_line  # what is quoted may hold control codes, as a link of somebody else's does
+    from tui.text.plain_text import one_line  # what is quoted may hold control codes, as a link of somebody else's does
 
     click.echo(f"paperdesk: {one_line(message)}", err=True)
     if "--json" in arguments and PRINTED.documents == printed:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from connectors.alpaca.broker import AlpacaBroker
     from connectors.alpaca.live_feed import AlpacaLive
     from connectors.alpaca.market_data import AlpacaData
-    from engine.config import BrokerConfig
     from engine.ports import Clock
+    from engine.settings.config import BrokerConfig
 
 _CLOCK = "/v2/clock"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from connectors.loopback import is_loopback
-from engine import places
 from engine.errors import ConfigError, CredentialsRefused
+from engine.settings import places
 
 KEY_ID, SECRET_KEY = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY"
 BASE_URL, DATA_URL = "APCA_API_BASE_URL", "APCA_API_DATA_URL"

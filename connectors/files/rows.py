@@ -15,8 +15,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
-from engine import places
 from engine.errors import MalformedData
+from engine.settings import places
 
 Item = TypeVar("Item")
 

@@ -16,11 +16,11 @@ from zoneinfo import ZoneInfo
 
 from connectors.filings.document_text import essence, plain_text
 from connectors.rate_limited_http import HttpError, RateLimitedClient, ResponseCache, json_object
-from engine.config import FilingsConfig
 from engine.domain.decimal_text import plain
 from engine.domain.market import Filing, Symbol
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
 from engine.program_files import program_text
+from engine.settings.config import FilingsConfig
 
 NO_DOCUMENT = "no main document"
 NO_TEXT = "no text in the main document"

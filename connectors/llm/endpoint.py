@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from connectors.llm.gate import CallFailed, Gate
 from connectors.llm.service_reply import ErrorReply, one_line
-from engine import places
 from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
+from engine.settings import places
 
 if TYPE_CHECKING:
     from aiolimiter import AsyncLimiter

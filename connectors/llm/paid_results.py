@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 
 from filelock import FileLock, Timeout
 
-from engine import places
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, RecordedAnswer, Usage
 from engine.errors import MalformedData, TryAgainLater
+from engine.settings import places
 
 _LOCK_TIMEOUT = 10.0
 """Seconds to wait for the lock of another process."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import connectors
 from engine.broker_registration import BrokerRegistration, BrokerService
-from engine.config import Config
 from engine.domain.exchanges import Exchange
 from engine.errors import ConfigError
+from engine.settings.config import Config
 
 if TYPE_CHECKING:
     from engine.ports import MarketDataService

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engine import places
-from engine.config import Config
 from engine.domain.model_call import Capabilities
 from engine.domain.model_price import PriceTable
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, UsageError
 from engine.services import OpenModels, RecordedAnswers, SpendingLimit
+from engine.settings import places
+from engine.settings.config import Config
 
 KEYS = {ModelKind.OPENAI: "OPENAI_API_KEY", ModelKind.ANTHROPIC: "ANTHROPIC_API_KEY"}
 """Environment variable of each vendor's key."""

@@ -15,13 +15,13 @@ from connectors.llm.paid_results import AnswerStore
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
 from connectors.loopback import is_loopback
-from engine import places
-from engine.config import Config, EndpointConfig
 from engine.domain.model_call import PREFLIGHT, ModelRequest
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode
 from engine.errors import PaperdeskError
 from engine.ports import LanguageModel
 from engine.services import ModelService, SpendingLimit
+from engine.settings import places
+from engine.settings.config import Config, EndpointConfig
 
 _THINKING = 6144
 """Tokens added to the limit of an answer at a vendor: thinking counts against the limit."""

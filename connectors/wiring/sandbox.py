@@ -12,9 +12,7 @@ from connectors.alpaca.registration import BROKER
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.sandbox.market import Load
 from connectors.wiring.sources import calendars, open_source
-from engine import places
 from engine.clock import LiveClock
-from engine.config import Config
 from engine.domain.exchanges import LISTED
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Symbol, in_effect, is_crypto
@@ -22,6 +20,8 @@ from engine.domain.run import DataSpec
 from engine.errors import MissingData, UsageError
 from engine.market.trading_hours import AroundTheClock, desk_calendar, session_to_decide
 from engine.ports import Calendar
+from engine.settings import places
+from engine.settings.config import Config
 
 PRACTICE_SEED = 7
 """The demo market of the drill, whose table names its sessions."""

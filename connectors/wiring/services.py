@@ -9,10 +9,8 @@ from pathlib import Path
 from connectors.wiring.broker import broker_keys, broker_of
 from connectors.wiring.models import KEYS, ConfiguredModels, open_embedder
 from connectors.wiring.sources import ConfiguredFetch, index_fund, name_of, open_macro, open_source, profile_of
-from engine import places
 from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
-from engine.config import Config
 from engine.domain.exchanges import Exchanges
 from engine.domain.fetched import FileImport, ImportResult
 from engine.domain.market import Symbol
@@ -20,6 +18,8 @@ from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
 from engine.ports import Calendar, ChartPainter, Clock, Notifier
 from engine.services import FolderCuts, Services
+from engine.settings import places
+from engine.settings.config import Config
 
 
 def services(config: Config, clock: Clock | None = None, *, keep_sessions: bool = True) -> Services:

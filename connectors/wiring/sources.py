@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from connectors.wiring.broker import offers_data, open_data
-from engine import places
-from engine.config import Config
 from engine.domain.exchanges import LISTED, Exchange, Exchanges
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
@@ -20,6 +18,8 @@ from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for
 from engine.ports import Calendar, Clock, MacroFolder, MarketSource
 from engine.services import FetchOptions, MarketFetch
+from engine.settings import places
+from engine.settings.config import Config
 
 CalendarFor = Callable[[Symbol], Calendar]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine import places
 from engine.errors import ConfigError
+from engine.settings import places
 
 
 def claim_account(path: Path, desk: str, account: str) -> None:

@@ -32,7 +32,7 @@ from engine.domain.model_call import (
 )
 from engine.errors import ConfigError, TryAgainLater
 from engine.ports import LanguageModel
-from engine.settings import AgentSettings
+from engine.settings.values import AgentSettings
 
 MAY_PASS = frozenset({FailureKind.UNAVAILABLE, FailureKind.TIMED_OUT, FailureKind.RATE_LIMITED, FailureKind.NO_CREDIT})
 """Failures after which the same question may be answered later."""

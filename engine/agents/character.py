@@ -8,7 +8,7 @@ from typing import Literal
 
 from engine.domain.market import PriceHistory
 from engine.market.moves import momentum
-from engine.owner_settings import Character, EvidenceKind, Owner, Preference, shipped_character
+from engine.settings.owners import Character, EvidenceKind, Owner, Preference, shipped_character
 
 Risk = Literal["risk-seeking", "risk-neutral", "risk-averse"]
 

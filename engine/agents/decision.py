@@ -30,8 +30,8 @@ from engine.domain.portfolio import PositionContext
 from engine.domain.recollection import Recollection
 from engine.domain.text import counted
 from engine.market.figures import PriceFigures
-from engine.owner_settings import Preference
-from engine.settings import Sizing
+from engine.settings.owners import Preference
+from engine.settings.values import Sizing
 
 HOLD_RULES = (SizingRule.UPTREND_GOES_ON, SizingRule.UNCERTAINTY)
 """The rules that a HOLD may rest on; the preset names those of BUY and SELL. Source: FinVision table 5 [V6]."""

@@ -20,7 +20,7 @@ from engine.agents.past import PAST
 from engine.agents.portfolio import PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION, PORTFOLIO_REFLECTION
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError
-from engine.user_code import load_name
+from engine.settings.user_code import load_name
 
 Agents = Mapping[str, Agent[Any, Any]]
 """Agents by name, in the order of the cycle."""

@@ -12,31 +12,30 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from engine import places
-from engine.app import demo_history
-from engine.app.arena_record import load_document, played_arenas
-from engine.app.cycle_request import CycleRequest, CycleRunner, run_here, unless_changed
-from engine.app.demo_history import is_demo
-from engine.app.demo_time import DemoTime
-from engine.app.desk_context import Finished, desk_clock, desk_context
-from engine.app.desk_journal import DeskJournal
-from engine.app.desk_watch import DeskWatch, TakeTurn, desk_schedule
-from engine.app.fills_booking import book_fills
-from engine.app.gated_model import Gate
-from engine.app.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
-from engine.app.models import agent_models, build_models
-from engine.app.next_session import NO_CLOCK_TO_MOVE, move_broker_on
-from engine.app.order_cancellation import cancel_orders
-from engine.app.own_orders import order_ticket, place_order
-from engine.app.rehearsal.certificate import RehearsalCheck
-from engine.app.run_comparison import compare_runs
-from engine.app.run_export import export_run
-from engine.app.run_inventory import Wanted, named_runs, stored_runs
-from engine.app.run_spec import cost_settings, default_spec, new_run_id, with_costs
-from engine.app.runs import submit_approved
-from engine.app.stored_memory import select_memory
+from engine.app.arena.record import load_document, played_arenas
+from engine.app.desk import demo_history
+from engine.app.desk.certificate import RehearsalCheck
+from engine.app.desk.context import Finished, desk_clock, desk_context
+from engine.app.desk.cycle_request import CycleRequest, CycleRunner, run_here, unless_changed
+from engine.app.desk.demo_history import is_demo
+from engine.app.desk.demo_time import DemoTime
+from engine.app.desk.fills_booking import book_fills
+from engine.app.desk.next_session import NO_CLOCK_TO_MOVE, move_broker_on
+from engine.app.desk.run_kinds import submit_approved
+from engine.app.desk.waiting_orders import limited_edit
+from engine.app.desk.watch import DeskWatch, TakeTurn, desk_schedule
+from engine.app.memory.stored_memory import select_memory
+from engine.app.models.gated_model import Gate
+from engine.app.models.models import agent_models, build_models
+from engine.app.orders.order_cancellation import cancel_orders
+from engine.app.orders.own_orders import order_ticket, place_order
+from engine.app.records.desk_journal import DeskJournal
+from engine.app.research.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
+from engine.app.research.run_spec import cost_settings, default_spec, new_run_id, with_costs
+from engine.app.runs.comparison import compare_runs
+from engine.app.runs.export import export_run
+from engine.app.runs.inventory import Wanted, named_runs, stored_runs
 from engine.app.symbol_index import SymbolIndex
-from engine.app.waiting_orders import limited_edit
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage, MinuteBar
@@ -66,6 +65,7 @@ from engine.reports.settings_text import costs_text, short_costs
 from engine.reports.stored import stored_document
 from engine.services import Services
 from engine.session.schedule import next_run
+from engine.settings import places
 
 BRINGS_AGAIN = timedelta(minutes=1)
 """Time after which the prices of a watched symbol are asked for again where a close is missing."""
@@ -176,7 +176,7 @@ class OpenDesk:
 
     def findings(self) -> tuple[Finding, ...]:
         """The checks of `paperdesk doctor` that ask no service; takes seconds."""
-        from engine.app.doctor import desk_findings
+        from engine.app.upkeep.doctor import desk_findings
 
         return tuple(desk_findings(self._by_clock(), connect=False))
 
@@ -262,7 +262,7 @@ class OpenDesk:
 
     def change_memory(self, memory_id: str, change: MemoryChange, reason: str) -> Row:
         """Pin a memory of the desk, forget it, or take that back. Raises as the use case does."""
-        from engine.app.memory_control import change_memory
+        from engine.app.orders.memory_control import change_memory
 
         return change_memory(self._services, memory_id, change, reason=reason, now=self.clock.now())
 

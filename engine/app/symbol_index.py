@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from engine import places
-from engine.app.market_data import load_prices
-from engine.app.watchlists import DESK, read_groups
+from engine.app.research.market_data import load_prices
+from engine.app.upkeep.watchlists import DESK, read_groups
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.market import Symbol
 from engine.errors import MissingData, PaperdeskError
@@ -17,6 +16,7 @@ from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.reports.documents.records import PROBED, latest_backtests
 from engine.services import Services
+from engine.settings import places
 
 DATA, RUNS = "data", "runs"
 """The places of a symbol beside the desk and the groups of the watchlist."""

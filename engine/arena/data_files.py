@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from engine.errors import UsageError
-from engine.settings import Frozen, complaint
+from engine.settings.values import Frozen, complaint
 
 S = TypeVar("S", bound=Frozen)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from engine.arena.data_files import data_file_names, read_data_file
-from engine.settings import Frozen
+from engine.settings.values import Frozen
 
 PRESETS = Path(__file__).parent / "presets"
 REFERENCE_TICK = Decimal("0.000001")

@@ -13,7 +13,7 @@ from engine.arena.data_files import data_file_names, read_data_file
 from engine.arena.traders import RULES
 from engine.errors import PaperdeskError, UsageError
 from engine.preset import load_preset
-from engine.settings import Frozen
+from engine.settings.values import Frozen
 from engine.strategies.catalog import make_strategy, strategy_class
 from engine.strategies.strategy import Fitted, Strategy
 

@@ -30,7 +30,7 @@ from engine.domain.portfolio import ZERO, PositionContext
 from engine.execution.limits import Approved, Batch, Funds, Refused, Request, limit
 from engine.execution.sizing import size
 from engine.preset import Preset
-from engine.settings import Sizing
+from engine.settings.values import Sizing
 
 ONE = Decimal(1)
 STRONG = Decimal(5)

@@ -27,8 +27,8 @@ from engine.domain.decision import DESK, DecisionKey
 from engine.domain.five_level import trade_of
 from engine.domain.recollection import Recollection
 from engine.market.figures import price_figures
-from engine.owner_settings import DebateSettings
 from engine.preset import Preset
+from engine.settings.owners import DebateSettings
 from memory.record import Item
 
 SCALE = 4

@@ -27,7 +27,7 @@ from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.moves import last_sessions
-from engine.user_code import failures_of
+from engine.settings.user_code import failures_of
 from memory.record import Layer
 
 

@@ -36,8 +36,8 @@ from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
 from engine.market.moves import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
-from engine.owner_settings import Owner
 from engine.preset import Preset
+from engine.settings.owners import Owner
 from memory.record import Item
 
 T = TypeVar("T")

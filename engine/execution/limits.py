@@ -19,7 +19,7 @@ from engine.domain.order_id import order_id
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, PositionContext
 from engine.execution.sizing import HUNDRED, Sized, percent
 from engine.execution.venue import BuyingPower, OrderTerms
-from engine.settings import Sizing
+from engine.settings.values import Sizing
 
 SMALLEST_ORDER = Decimal(1)
 """Brokers take no order under a dollar."""

@@ -9,7 +9,7 @@ from decimal import ROUND_DOWN, Decimal
 
 from engine.domain.decision import Action, Cut, Proposal, SizingRule
 from engine.domain.portfolio import ZERO, PositionContext
-from engine.settings import Band, Sizing
+from engine.settings.values import Band, Sizing
 
 HUNDRED = Decimal(100)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from engine.journal.chain import note_version
 from engine.journal.database import refuse_remains
 from engine.journal.schema import APPEND_ONLY, APPLICATION, VERSION
-from engine.places import make_folder, part_of, parts_of, unusable
 from engine.program_files import program_text
+from engine.settings.places import make_folder, part_of, parts_of, unusable
 
 PAGE_BYTES = 2048
 """Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""

@@ -1,7 +1,7 @@
 """The files of a data folder that a run opens itself: code that does so sees what no cut of the loaded data removes.
 
 An audit hook hears of every way in which Python opens files, and of commands that name the folder. What native code
-opens it does not hear of; a process in which the folder is hidden shows that (engine.app.hidden_folder).
+opens it does not hear of; a process in which the folder is hidden shows that (engine.app.audit.hidden_folder).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine import places
-from engine.user_code import COMMANDS, OPENING, file_named, is_installed, line_at_work
+from engine.settings import places
+from engine.settings.user_code import COMMANDS, OPENING, file_named, is_installed, line_at_work
 
 _CODE = (".py", ".pyc")
 """Code may lie in the folder and is imported when it is first needed."""

@@ -20,8 +20,8 @@ from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Order
 from engine.domain.order_id import is_own
 from engine.errors import ConfigError, DataError, MissingData, UsageError
-from engine.places import write_whole
 from engine.ports import Calendar
+from engine.settings.places import write_whole
 
 # Explicit bounds: the library's own default ends a year after today, which would make a run depend on its day.
 FIRST_SESSION = date(2000, 1, 1)

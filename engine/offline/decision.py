@@ -12,7 +12,7 @@ from engine.agents.decision import DecisionView
 from engine.agents.rendering import money, percent
 from engine.domain.decision import Action, SizingRule
 from engine.offline.leaning import ChartLeaning, Lessons, of_chart, of_reflections
-from engine.settings import Band
+from engine.settings.values import Band
 
 _CAUTION = {"aggressive": -1, "moderate": 0, "conservative": 1}
 REST = 3

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from engine import places
 from engine.errors import MalformedData, MissingData
 from engine.journal.reader import JournalReader
 from engine.journal.results import result
@@ -20,6 +19,7 @@ from engine.journal.writer import JournalWriter
 from engine.reports.documents.backtest import Document, as_text, document
 from engine.reports.documents.records import latest_backtests
 from engine.reports.performance import Report
+from engine.settings import places
 
 KIND = "result"
 NO_DOCUMENT = "this run ended before its result was written; it is put together from its journal, without baselines"

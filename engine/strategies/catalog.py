@@ -17,8 +17,8 @@ import engine.strategies
 from engine.domain.market import Symbol
 from engine.errors import MalformedData, UsageError
 from engine.program_files import program_text
+from engine.settings.user_code import failures_of, load_name
 from engine.strategies.strategy import REGISTERED, SignalStrategy, Strategy, nearest, parsed
-from engine.user_code import failures_of, load_name
 
 
 def load_class(reference: str) -> type[Strategy]:

@@ -18,13 +18,13 @@ from statistics import mean, quantiles
 from time import perf_counter
 
 from connectors.wiring.services import services
-from engine.app.arena import run_arena
-from engine.app.arena_record import ArenaSpec
+from engine.app.arena.arena import run_arena
+from engine.app.arena.record import ArenaSpec
 from engine.arena.play import Table, play
 from engine.arena.players import RulePlayer
 from engine.arena.rules import PRESETS, ArenaRules, load_rules
 from engine.arena.traders import RULES
-from engine.config import Config
+from engine.settings.config import Config
 from tests.engine.arena.zero_intelligence import efficiency
 
 DAYS, STOCKS, AGENTS, SEEDS = 250, 4, 12, 500

@@ -19,12 +19,10 @@ from time import perf_counter
 from typing import Any
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.agent_run import AgentRun, play
-from engine.app.market_data import load_run
-from engine.app.models import ModelSet
-from engine.app.run_spec import check_spec
-from engine.config import Config
+from engine.app.models.models import ModelSet
+from engine.app.research.agent_run import AgentRun, play
+from engine.app.research.market_data import load_run
+from engine.app.research.run_spec import check_spec
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ReplayMode
 from engine.domain.run import DataSpec, RunKind, RunSpec
@@ -33,6 +31,8 @@ from engine.journal.writer import JournalWriter
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
 from engine.preset import load_preset
+from engine.settings import places
+from engine.settings.config import Config
 
 SCRIPT: dict[str, dict[str, Any]] = {
     "NewsDigest": {

@@ -96,7 +96,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         home = Path(folder)
         os.environ["PAPERDESK_HOME"] = folder
-        from engine import places
+        from engine.settings import places
 
         first, second = "2026-09-25", "2026-09-28"
         terminal = Terminal(home, 120, 40)

@@ -74,7 +74,7 @@ class Cycles:
 def on_the_demo() -> dict[str, list[Taken]]:
     """The times on the demo desk: `n`, `r`, alone, beside cycles, beside a backtest."""
     from connectors.demo.market import DEFAULT_WATCHLIST as SYMBOLS
-    from engine import places
+    from engine.settings import places
 
     found: dict[str, list[Taken]] = {}
     with tempfile.TemporaryDirectory() as folder:

@@ -35,12 +35,12 @@ from connectors.sandbox.http_server import Answer
 from connectors.sandbox.protocol import Request
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.sources import calendars
-from engine import places
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
+from engine.settings import places
 from tests.data_folders import write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, Turn, fake_llm_server
 from tests.snapshots import snapshot

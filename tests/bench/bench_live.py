@@ -72,7 +72,7 @@ async def measure(per_second: int) -> tuple[float, int]:
     from backtest_targets import short
     from fake_desk import FakeDesk
 
-    from tui.app import PaperdeskApp
+    from tui.app.app import PaperdeskApp
 
     with tempfile.TemporaryDirectory() as folder:
         desk, feed = FakeDesk(Path(folder), symbols=SYMBOLS), Ticker(per_second)

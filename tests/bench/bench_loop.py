@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.app_in_terminal import AppInTerminal, app, configured
-from tui.keys import SCREENS as MODES
+from tui.settings.keys import SCREENS as MODES
 
 SCREENS = {key: mode for mode, (key, _, _) in (*list(MODES.items())[1:], *list(MODES.items())[:1])}
 """Modes by their keys, the first one last."""

@@ -40,9 +40,9 @@ def of_events() -> list[float]:
 
 def of_days() -> list[float]:
     """Memory in MB after every simulated day."""
-    from engine import places
     from engine.errors import MissingData
     from engine.journal.reader import JournalReader
+    from engine.settings import places
 
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder:

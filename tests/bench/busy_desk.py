@@ -24,7 +24,7 @@ def main(events: int, report: Path) -> None:
     from engine.app.desk_runner import Gate, Publish
     from engine.journal.writer import JournalWriter
     from engine.messages.events import Event
-    from tui.app import PaperdeskApp
+    from tui.app.app import PaperdeskApp
 
     class Busy(FakeDesk):
         """A desk of very many cycles in one."""

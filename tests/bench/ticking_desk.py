@@ -14,7 +14,7 @@ def main(per_second: int) -> None:
     from backtest_targets import short
     from fake_desk import FakeDesk
 
-    from tui.app import PaperdeskApp
+    from tui.app.app import PaperdeskApp
 
     with TemporaryDirectory() as folder:
         desk = FakeDesk(Path(folder), symbols=SYMBOLS)

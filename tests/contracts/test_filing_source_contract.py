@@ -14,10 +14,10 @@ from connectors.demo.market import DEFAULT_WATCHLIST, DemoMarket
 from connectors.files.fetch.filings import fetch_filings
 from connectors.files.market import FilesMarket
 from connectors.filings.edgar import EdgarFilings
-from engine.config import FilingsConfig
 from engine.domain.market import Symbol
 from engine.ports import FilingSource
 from engine.services import FetchOptions
+from engine.settings.config import FilingsConfig
 from tests.connectors.weekdays import calendar_for
 from tests.data_folders import write_folder
 from tests.servers.fake_edgar import AGENT, SYMBOL, fake_edgar

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from engine.config import CalendarConfig, Config, EndpointConfig, PriceConfig, load_config
 from engine.errors import ConfigError
-from engine.settings import AgentSettings
+from engine.settings.config import CalendarConfig, Config, EndpointConfig, PriceConfig, load_config
+from engine.settings.values import AgentSettings
 from tests.attribute_docs import attribute_docs
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.toml"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError, CredentialsRefused
-from engine.keys import load_keys
+from engine.settings.keys import load_keys
 
 
 def kept(folder: Path, text: str, mode: int = 0o600) -> Path:

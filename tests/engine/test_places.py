@@ -10,8 +10,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from engine import places
 from engine.errors import ConfigError
+from engine.settings import places
 
 ALL: tuple[Callable[[], Path], ...] = (
     places.config_file,

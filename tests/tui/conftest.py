@@ -15,10 +15,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from engine import places
-from tui.app import PaperdeskApp
+from engine.settings import places
+from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk, run_in_process
-from tui.invocation import Invocation
+from tui.settings.invocation import Invocation
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -119,8 +119,8 @@ def keys_are_answered_at_once() -> Iterator[None]:
 def processes_of_equal_priority() -> Iterator[None]:
     """What an app runs beside itself yields the processor to its keys; beside other tests it would wait for them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tui.backtest_run.NICENESS", 0)
-        patch.setattr("tui.subcommand.LOWER", 0)
+        patch.setattr("tui.view.backtest_run.NICENESS", 0)
+        patch.setattr("tui.shell.subcommand.LOWER", 0)
         yield
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Never
 
-from engine.app.gated_model import Gate
+from engine.app.models.gated_model import Gate
 from engine.app.open_desk import Publish, TakeTurn
-from engine.app.run_spec import new_run_id
+from engine.app.research.run_spec import new_run_id
 from engine.domain.decision import Cut
 from engine.domain.known_symbol import KnownSymbol
 from engine.domain.live import FeedMessage

@@ -35,14 +35,14 @@ def keep(app: Any, name: str) -> None:
 async def draw() -> None:
     """Runs the demo desk for some sessions and then, in the app, for one more; writes what the screens show."""
     from connectors.wiring.services import services
-    from engine.app.arena import run_arena
-    from engine.app.arena_record import ArenaSpec
+    from engine.app.arena.arena import run_arena
+    from engine.app.arena.record import ArenaSpec
+    from engine.app.desk.run_kinds import run_daily
     from engine.app.open_desk import OpenDesk
-    from engine.app.runs import run_daily
     from engine.clock import SyncedClock
-    from engine.config import Config
     from engine.market.trading_hours import completed_at
-    from tui.app import PaperdeskApp
+    from engine.settings.config import Config
+    from tui.app.app import PaperdeskApp
 
     config = Config()
     for session in SESSIONS:

@@ -23,15 +23,15 @@ from engine.app.open_desk import OpenDesk
 from engine.domain.order import OrderSize
 from engine.errors import ConfigError
 from engine.messages.commands import ResizeOrder
-from tui.backtest_run import STOPPED
-from tui.keys import KEYS
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
 from tui.screens.symbol_search import SymbolSearchScreen
-from tui.snapshot import Snapshot
-from tui.state import Progress
+from tui.settings.keys import KEYS
+from tui.view.backtest_run import STOPPED
+from tui.view.snapshot import Snapshot
+from tui.view.state import Progress
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import Hints
@@ -233,7 +233,7 @@ async def test_closes_that_cannot_be_kept_are_warned_of_once_and_tried_again(
             self.attempts += 1
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tui.desk_follower.AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr("tui.desk.desk_follower.AGAIN_SECONDS", 0.01)
     desk = Full(tmp_path)
     async with running(desk=desk) as pilot:
         await until(pilot, lambda: desk.attempts > 3)
@@ -480,9 +480,9 @@ async def test_plain_characters_are_enough(running: Running) -> None:
 async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.app import PaperdeskApp
+    from tui.app.app import PaperdeskApp
 
-    monkeypatch.setattr("tui.app.LEAVE_WITHIN", 60)
+    monkeypatch.setattr("tui.app.app.LEAVE_WITHIN", 60)
     app = PaperdeskApp(opens(FakeDesk(tmp_path, pause=3600)), backtest_targets.deaf, images=tmp_path)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.bridge.snapshot().services is not None)
@@ -496,7 +496,7 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
 async def test_an_app_that_was_left_before_its_engine_was_there_opens_no_desk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.app import AFTER_FIRST_PAINT, PaperdeskApp
+    from tui.app.app import AFTER_FIRST_PAINT, PaperdeskApp
 
     there, opened, ended = threading.Event(), list[str](), list[object]()
 
@@ -509,7 +509,7 @@ async def test_an_app_that_was_left_before_its_engine_was_there_opens_no_desk(
         opened.append("desk")
         raise ConfigError("there is none")
 
-    monkeypatch.setattr("tui.app.import_module", late)
+    monkeypatch.setattr("tui.app.app.import_module", late)
     app = PaperdeskApp(open_desk, backtest_targets.deaf, images=tmp_path)
     async with app.run_test() as pilot:
         with monkeypatch.context() as staying:
@@ -523,7 +523,7 @@ async def test_an_app_that_was_left_before_its_engine_was_there_opens_no_desk(
 
 
 async def test_a_search_before_the_desk_is_open_finds_what_it_knows_then(tmp_path: Path) -> None:
-    from tui.app import PaperdeskApp
+    from tui.app.app import PaperdeskApp
 
     there, desk = threading.Event(), FakeDesk(tmp_path)
 
@@ -546,8 +546,8 @@ async def test_a_search_before_the_desk_is_open_finds_what_it_knows_then(tmp_pat
 async def test_a_screen_that_is_opened_while_the_desk_opens_shows_no_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.app import PaperdeskApp
-    from tui.desk_follower import DeskFollower
+    from tui.app.app import PaperdeskApp
+    from tui.desk.desk_follower import DeskFollower
 
     read, there, greet = threading.Event(), threading.Event(), DeskFollower._greet
 
@@ -615,7 +615,7 @@ async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on
         await pilot.press("escape")
         await until(pilot, lambda: newest().status == STOPPED)
         first = newest().spec
-        monkeypatch.setattr("engine.app.resumption.recorded_spec", lambda run: first)
+        monkeypatch.setattr("engine.app.research.resumption.recorded_spec", lambda run: first)
         await pilot.press("ctrl+r")  # another one meanwhile, which is not the one that goes on
         await until(pilot, asked)
         await pilot.press("y")

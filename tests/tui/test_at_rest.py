@@ -9,7 +9,7 @@ from conftest import Running, shown, until
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from tui.keys import SCREENS
+from tui.settings.keys import SCREENS
 
 
 async def drawn(pilot: Pilot[Any], mode: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:

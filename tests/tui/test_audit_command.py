@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.cycle import reflect
 from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import calendar_for
+from engine.settings import places
 from tui.cli import main
 
 WINDOW = ("--symbols", "ORVL,WRNN-USD", "--from", "2025-02-03", "--to", "2025-02-11")

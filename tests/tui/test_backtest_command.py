@@ -20,7 +20,7 @@ import pytest
 
 from engine.market.trading_hours import exchange_calendar
 from tui.cli import main
-from tui.interruption import interruptible
+from tui.shell.interruption import interruptible
 
 REPO = Path(__file__).resolve().parents[2]
 WINDOW = ("--from", "2024-03-04", "--to", "2024-03-28")

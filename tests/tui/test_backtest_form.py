@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from engine.domain.run import DataSpec, RunSpec
-from tui.backtest_form import Filled, arguments_of, filled, values_of
 from tui.commands.options import RunFlags, run_options
+from tui.view.backtest_form import Filled, arguments_of, filled, values_of
 
 TODAY = date(2025, 7, 1)
 PROPOSAL = RunSpec(

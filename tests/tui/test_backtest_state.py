@@ -11,8 +11,8 @@ import pytest
 from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionOpened, SessionSettled
 from tests.decided import decided, settled
-from tui import recorded_run
-from tui.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
+from tui.view import recorded_run
+from tui.view.backtest_run import DONE, FAILED, STOPPED, BacktestState, after_event, after_message
 from tui.widgets.run_results import progress_text
 
 NOW = datetime(2024, 3, 1, tzinfo=UTC)

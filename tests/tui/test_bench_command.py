@@ -160,7 +160,7 @@ METRICS = ("CR", "SR", "AV", "MDD")
 def test_text_of_agents_fits_80_and_120_columns(
     real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.console import Console
+    from tui.text.console import Console
 
     for width in (80, 120):
         monkeypatch.setattr("tui.commands.bench.standard_output", lambda width=width: Console(width))
@@ -217,7 +217,7 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
     assert not ran
     err = capsys.readouterr().err
     assert "Forecast for 1 run," in err and "openai:gpt-5.4-mini: about" in err and "$" in err
-    monkeypatch.setattr("tui.agreement._at_a_terminal", lambda: True)
+    monkeypatch.setattr("tui.shell.agreement._at_a_terminal", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *a, **k: False)
     assert run(*flags) == 0
     assert not ran and "nothing was run" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from engine.domain.run import ModelUse
 from engine.lab.published_tables import published
 from engine.reports.comparison import AgentRow, Spread, agent_cells
 from engine.reports.documents.research import Bench
-from tui.bench_text import lines
+from tui.text.bench_text import lines
 
 
 def bench(note: str = "of the test") -> Bench:

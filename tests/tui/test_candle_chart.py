@@ -10,9 +10,9 @@ import pytest
 from textual.app import App, ComposeResult
 
 from engine.domain.chart import Line
-from tui import app as app_module
-from tui.app_settings import THEMES
-from tui.chart_data import ChartData
+from tui.app import app as app_module
+from tui.charts.chart_data import ChartData
+from tui.settings.app_settings import THEMES
 from tui.widgets.candle_chart import CandleChart
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from engine.domain.chart import Line, Marker
 from engine.errors import InvariantBroken
 from tests.examples import examples
-from tui.chart_data import ChartData, ChartView, visible_candles
-from tui.widgets.candle_raster import SIGNS, ChartStyle, render_candles
-from tui.widgets.chart_axes import PriceScale, compact, date_labels
-from tui.widgets.chart_canvas import Palette
+from tui.charts.candle_raster import SIGNS, ChartStyle, render_candles
+from tui.charts.chart_axes import PriceScale, compact, date_labels
+from tui.charts.chart_canvas import Palette
+from tui.charts.chart_data import ChartData, ChartView, visible_candles
 
 NAN = math.nan
 COLOURS = Palette({"up": "green", "down": "red", "paper": "black", "fill": "#222222"}, "#101010")

@@ -14,9 +14,9 @@ from textual.strip import Strip
 
 from engine.domain.chart import Line, Marker
 from tests.examples import examples
-from tui.chart_data import ChartData, ChartView
-from tui.widgets.candle_raster import ChartStyle, plot_layout, render_candles
-from tui.widgets.chart_canvas import Palette
+from tui.charts.candle_raster import ChartStyle, plot_layout, render_candles
+from tui.charts.chart_canvas import Palette
+from tui.charts.chart_data import ChartData, ChartView
 
 NAN = math.nan
 COLOURS = {"up": "green", "down": "red", "volume_up": "blue", "volume_down": "magenta", "buy": "cyan", "sell": "yellow"}

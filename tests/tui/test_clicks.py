@@ -18,15 +18,15 @@ from textual.widgets import Input, Static
 from engine.domain.order import Side
 from engine.execution.controls import approvals, halted
 from engine.journal.reader import JournalReader
-from tui.app import PaperdeskApp
-from tui.first_run import NewAccount
-from tui.keys import AGENTS, KEYS, SCREENS, hints
+from tui.app.app import PaperdeskApp
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.jump import JumpScreen
 from tui.screens.order_ticket import SideChoice
-from tui.set_up_offer import SetUpOffer
+from tui.set_up.first_run import NewAccount
+from tui.set_up.set_up_offer import SetUpOffer
+from tui.settings.keys import AGENTS, KEYS, SCREENS, hints
 from tui.widgets.navigation_bars import PALETTE, Hints
 from tui.widgets.screen_bars import ErrorBar
 from tui.widgets.table import Table

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from engine.reports.summary import NOTHING
-from tui.backtest_text import summary_text
-from tui.console import PLAIN_WIDTH, Console, plain_characters, show, standard_output
+from tui.text.backtest_text import summary_text
+from tui.text.console import PLAIN_WIDTH, Console, plain_characters, show, standard_output
 
 
 class Terminal(io.TextIOWrapper):

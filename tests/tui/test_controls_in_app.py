@@ -24,8 +24,8 @@ from engine.journal.writer import JournalWriter
 from engine.messages.commands import Approve, Undo
 from engine.reports.documents.control_state import Waiting
 from engine.reports.documents.controls import control_state
-from tui.app_settings import app_settings
 from tui.screens.confirm import ConfirmScreen
+from tui.settings.app_settings import app_settings
 from tui.widgets.screen_bars import HALTED, PAPER, PAUSED, StatusBar
 from tui.widgets.table import Table
 

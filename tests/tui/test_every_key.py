@@ -10,8 +10,8 @@ from fake_desk import FakeDesk
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
-from tui.keys import SCREENS, works
-from tui.snapshot import circumstances
+from tui.settings.keys import SCREENS, works
+from tui.view.snapshot import circumstances
 from tui.widgets.screen_bars import ErrorBar
 
 ELSEWHERE = {

@@ -13,11 +13,11 @@ from test_other_processes import FIRST, SECOND, config, desk_is_open, log, run_e
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine import places
 from engine.app.open_desk import OpenDesk
-from engine.config import Config
 from engine.journal.reader import JournalReader
 from engine.reports.amounts import percent
+from engine.settings import places
+from engine.settings.config import Config
 
 THIRD = date(2025, 3, 13)
 
@@ -60,7 +60,7 @@ async def test_a_cycle_that_was_asked_for_by_a_key_is_seen_at_its_end(
     config: Config,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 12))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 3, 12))
     await run_elsewhere(config, FIRST)
     async with running(open_desk=partial(OpenDesk, services(config))) as pilot:
         await until(pilot, lambda: desk_is_open(pilot))
@@ -69,7 +69,7 @@ async def test_a_cycle_that_was_asked_for_by_a_key_is_seen_at_its_end(
         await pilot.press("r")
         await until(pilot, lambda: any("run done" in line for line in log(pilot)) and not follower.requests.busy)
         await until(pilot, lambda: follower.visit.event > before and follower.visit.event == follower._tail.last_event)
-        monkeypatch.setattr("engine.app.demo_history.DUE", THIRD)
+        monkeypatch.setattr("engine.app.desk.demo_history.DUE", THIRD)
         await run_elsewhere(config, THIRD)
         await until(pilot, lambda: bool(greetings(pilot)))
         assert ": 4 decisions" in greetings(pilot)[0], "those of the other run alone"

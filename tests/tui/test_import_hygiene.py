@@ -24,7 +24,7 @@ ENGINE_BEFORE_FIRST_PAINT = (
     "engine.domain.",
     "engine.messages.",
     "engine.errors",
-    "engine.places",
+    "engine.settings.places",
     "engine.program_files",
     "engine.reports.amounts",
     "engine.reports.documents.control_state",
@@ -35,7 +35,7 @@ once it is painted."""
 
 
 def test_importing_the_app_and_its_first_screen_loads_nothing_heavy() -> None:
-    program = "import sys, tui.commands.app, tui.app, tui.screens.desk; print(*sorted(sys.modules))"
+    program = "import sys, tui.commands.app, tui.app.app, tui.screens.desk; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], cwd=REPO, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert {"textual", "tui.screens.desk"} <= loaded
@@ -43,4 +43,4 @@ def test_importing_the_app_and_its_first_screen_loads_nothing_heavy() -> None:
     own = {name for name in loaded if name.startswith(("engine.", "connectors.", "memory."))}
     packages = {name.rpartition(".")[0] for name in own}
     assert [name for name in sorted(own - packages) if not name.startswith(ENGINE_BEFORE_FIRST_PAINT)] == []
-    assert not loaded & {"tui.bridge", "tui.announcement", "tui.symbol_chart"}
+    assert not loaded & {"tui.desk.bridge", "tui.app.announcement", "tui.charts.symbol_chart"}

@@ -8,8 +8,8 @@ from conftest import Running, until
 from fake_desk import FakeDesk
 from textual.events import Key
 
-from tui.app_settings import AppSettings
-from tui.keys import KEYS, SCREENS
+from tui.settings.app_settings import AppSettings
+from tui.settings.keys import KEYS, SCREENS
 
 NEVER = {
     *("desk.next-session", "desk.why", "chart.open", "chart.image", "memory.pin", "memory.forget", "table.open"),

@@ -15,13 +15,13 @@ from engine.market.trading_hours import AroundTheClock
 from engine.reports import amounts
 from engine.reports.table import plain
 from tests.decided import decided
-from tui.keys import SCREENS, bindings, groups, hints
-from tui.market_view import MarketView, Quote
-from tui.plain_text import one_line, printable
 from tui.screens.frame import Layout, layout_of
-from tui.snapshot import Snapshot
-from tui.state import DeskState
-from tui.watchlist import WatchedGroup
+from tui.settings.keys import SCREENS, bindings, groups, hints
+from tui.text.plain_text import one_line, printable
+from tui.view.market_view import MarketView, Quote
+from tui.view.snapshot import Snapshot
+from tui.view.state import DeskState
+from tui.view.watchlist import WatchedGroup
 from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
 from tui.widgets.table import LEAST, Column, column_widths
 

@@ -23,9 +23,9 @@ from engine.domain.run import EquityPoint
 from engine.errors import CredentialsRefused
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
-from tui.live import AT_MOST, LiveBoard, live_line
-from tui.live_view import STALE, LiveView, feed_text
-from tui.market_view import Quote as Shown
+from tui.desk.live import AT_MOST, LiveBoard, live_line
+from tui.view.live_view import STALE, LiveView, feed_text
+from tui.view.market_view import Quote as Shown
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import EventLog, StatusBar

@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.tui.conftest import Running, until
-from tui.first_run import NewAccount
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.order_ticket import OrderTicket
 from tui.screens.set_up import SetUpScreen
 from tui.screens.symbol_search import SymbolSearchScreen
+from tui.set_up.first_run import NewAccount
 
 
 def wholly_seen(pilot: Pilot[Any], widget: Any) -> bool:

@@ -16,13 +16,13 @@ from fake_desk import BOUGHT, NOW, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from engine.app.gated_model import Gate
+from engine.app.models.gated_model import Gate
 from engine.app.open_desk import Publish
 from engine.domain.order import OrderState
 from engine.journal.writer import JournalWriter
-from tui.keys import SCREENS
 from tui.screens.confirm import ConfirmScreen
-from tui.snapshot import Place
+from tui.settings.keys import SCREENS
+from tui.view.snapshot import Place
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.table import Cell, Column, Row, Table
 

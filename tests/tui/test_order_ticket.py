@@ -24,9 +24,9 @@ from engine.journal.writer import JournalWriter
 from engine.messages.commands import PlaceOrder
 from engine.messages.events import Publish
 from engine.reports.documents.own_order import Ticket
-from tui.app_settings import AppSettings
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.order_ticket import OrderTicket
+from tui.settings.app_settings import AppSettings
 from tui.widgets.navigation_bars import Hints
 from tui.widgets.screen_bars import ErrorBar
 

@@ -19,19 +19,19 @@ from test_clicks import every_click_hits
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.cycle_request import CycleProcess, CycleRunner, run_here
+from engine.app.desk.cycle_request import CycleProcess, CycleRunner, run_here
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import OpenDesk
-from engine.app.runs import run_daily
-from engine.config import Config, load_config
 from engine.domain.order import Order, OrderState, Side
 from engine.domain.run import RunOutcome
 from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
-from tui.app_settings import app_settings
-from tui.journal_tail import Growth, JournalTail
-from tui.own_events import OwnEvents
-from tui.state import Progress
+from engine.settings import places
+from engine.settings.config import Config, load_config
+from tui.desk.journal_tail import Growth, JournalTail
+from tui.desk.own_events import OwnEvents
+from tui.settings.app_settings import app_settings
+from tui.view.state import Progress
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, EventLog, StatusBar
 from tui.widgets.table import Table
@@ -153,7 +153,7 @@ async def test_a_run_that_is_at_work_is_shown_at_work_until_it_ends_or_nothing_i
         panes = pilot.app.bridge.snapshot().desk.panes_of(symbols[0])  # type: ignore[attr-defined]
         assert any(pane.progress is Progress.THINKING for pane in panes)
         if killed:
-            monkeypatch.setattr("tui.desk_follower.QUIET_SECONDS", 0.0)
+            monkeypatch.setattr("tui.desk.desk_follower.QUIET_SECONDS", 0.0)
             await until(pilot, lambda: "Cycle" not in bar(pilot) and "nothing was heard of" in "".join(log(pilot)))
             return
         with JournalWriter(journal) as writer:

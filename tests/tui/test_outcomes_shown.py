@@ -19,11 +19,9 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.market_data import known_closes, load_run
 from engine.app.open_desk import OpenDesk
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import known_closes, load_run
 from engine.domain.decision import Decision
 from engine.domain.market import from_nano
 from engine.domain.run import DataSpec, RunSpec
@@ -31,10 +29,12 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import calendar_for
 from engine.reports.documents.decisions import followed_decisions
 from engine.reports.documents.records import Records, open_records
-from tui.bridge import Bridge, Source
+from engine.settings import places
+from engine.settings.config import Config
 from tui.cli import main
+from tui.desk.bridge import Bridge, Source
 from tui.screens.decisions import rows
-from tui.trail_text import why_lines
+from tui.text.trail_text import why_lines
 
 RUN = "followed"
 # HLXM splits on 2024-12-16.

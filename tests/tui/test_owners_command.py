@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.domain.run import EquityPoint
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tui.cli import main
 
 OWNERS = ("bull", "bear", "quant")

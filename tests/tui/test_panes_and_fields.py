@@ -13,7 +13,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tui.keys import KEYS, SCREENS
+from tui.settings.keys import KEYS, SCREENS
 from tui.widgets.form_pane import FormPane
 from tui.widgets.table import Cell, Column, Row, Table
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.messages.answer_text import answer_text
-from tui.partial_answer import streamed_text
+from tui.view.partial_answer import streamed_text
 
 texts = st.text(max_size=30)
 values = texts | st.integers(-1000, 1000) | st.booleans() | st.lists(texts, max_size=3) | st.floats(-1e6, 1e6)

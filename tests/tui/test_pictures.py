@@ -16,9 +16,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 import tui.screens
-from tui.invocation import Invocation
 from tui.screens.dialog import Dialog
-from tui.set_up_offer import offered
+from tui.set_up.set_up_offer import offered
+from tui.settings.invocation import Invocation
 from tui.widgets.plot import CurvePlot
 
 SIZES = pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])

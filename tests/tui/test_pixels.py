@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 from textual.app import App, ComposeResult
 
-from tui import pixels
-from tui.pixels import ATTRIBUTES, KITTY, Pixels, ask_terminal, image_widget
+from tui.settings import pixels
+from tui.settings.pixels import ATTRIBUTES, KITTY, Pixels, ask_terminal, image_widget
 
 if sys.platform == "win32":
     pytest.skip("a terminal of Unix is asked", allow_module_level=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.plain_text import facts, table, wrapped
+from tui.text.plain_text import facts, table, wrapped
 
 CELL = st.text("abcdef ,.0123456789", max_size=30).map(str.strip)
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from tests.examples import examples
-from tui.widgets.plot import CurvePlot, PlotData
-from tui.widgets.plotting import LOW, equity_plot
+from tui.charts.plotting import LOW, PlotData, equity_plot
+from tui.widgets.plot import CurvePlot
 
 values = st.lists(st.none() | st.floats(-1e6, 1e6) | st.sampled_from([math.nan, math.inf, 1e300, 0.0]), max_size=60)
 
@@ -154,7 +154,7 @@ def test_a_spike_survives_thinning() -> None:
 
 
 def test_plotext_waits_until_something_is_drawn() -> None:
-    code = "import sys, tui.widgets.plotting; sys.exit('plotext' in sys.modules or 'textual' in sys.modules)"
+    code = "import sys, tui.charts.plotting; sys.exit('plotext' in sys.modules or 'textual' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

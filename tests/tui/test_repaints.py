@@ -15,10 +15,10 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from tui.app import PaperdeskApp
-from tui.chart_data import ChartData
-from tui.market_view import at_prices
+from tui.app.app import PaperdeskApp
+from tui.charts.chart_data import ChartData
 from tui.screens.reading import ReadingScreen
+from tui.view.market_view import at_prices
 from tui.widgets.agent_panes import AgentPanes
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.long_text import FIRST, LongText

@@ -25,8 +25,8 @@ from engine.messages.events import (
 )
 from engine.preset import load_preset
 from tests.decided import decided, settled
-from tui.desk_changes import after
-from tui.state import LOG_LINES, DeskState, Line, Progress, action_text, with_line
+from tui.view.desk_changes import after
+from tui.view.state import LOG_LINES, DeskState, Line, Progress, action_text, with_line
 from tui.widgets.agent_panes import decision_summary
 
 NOW = datetime(2024, 3, 1, 21, 0, 1, tzinfo=UTC)

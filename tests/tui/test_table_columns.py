@@ -10,10 +10,10 @@ from textual.app import App, ComposeResult
 from engine.domain.portfolio import Position
 from tests.decided import decided, settled
 from tests.tui.conftest import Running, until
-from tui.market_view import MarketView, Quote
-from tui.snapshot import Snapshot
-from tui.state import Books, DeskState, Pane, Progress
-from tui.watchlist import WatchedGroup
+from tui.view.market_view import MarketView, Quote
+from tui.view.snapshot import Snapshot
+from tui.view.state import Books, DeskState, Pane, Progress
+from tui.view.watchlist import WatchedGroup
 from tui.widgets.desk_tables import WATCHLIST, watchlist_rows
 from tui.widgets.table import Cell, Column, Row, Table
 

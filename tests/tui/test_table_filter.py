@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 
 from tui.screens.ask import AskScreen
-from tui.table_filter import Field, parse
+from tui.view.table_filter import Field, parse
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.table import Table
 

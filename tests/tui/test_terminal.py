@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.test_approve import Buys
 from tests.tui.real_terminal import TMUX, Terminal, daily
 
@@ -208,7 +208,7 @@ def test_an_app_that_cannot_end_is_ended(opened: Callable[..., Terminal]) -> Non
     stuck = (
         "import threading; from textual.drivers._writer_thread import WriterThread; "
         "WriterThread.stop = lambda self: threading.Event().wait(); "
-        "from tui.leaving import Watchdog; Watchdog.__init__.__defaults__ = (1.0,); "
+        "from tui.app.leaving import Watchdog; Watchdog.__init__.__defaults__ = (1.0,); "
     )
     terminal = opened(120, 40, stuck)
     terminal.until(lambda text: "ORVL 1D" in text)

@@ -12,7 +12,7 @@ from fake_desk import FakeDesk
 
 from engine.errors import StaleData
 from engine.journal.writer import JournalWriter
-from tui.readings import Readings
+from tui.desk.readings import Readings
 
 
 def breaking(error: Exception) -> Callable[..., Any]:

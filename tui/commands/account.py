@@ -18,9 +18,9 @@ from engine.reports.amounts import gain, money, number, percent
 from engine.reports.table import Column
 from engine.reports.tables import SESSION
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
-from tui.console import show, show_document, show_records, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import of_all, one_line, table, table_of, wrapped
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show, show_document, show_records, standard_output
+from tui.text.plain_text import of_all, one_line, table, table_of, wrapped
 
 if TYPE_CHECKING:
     from engine.reports.documents.account import BrokerValues
@@ -95,8 +95,8 @@ def reconcile_command(
     """
     why = " ".join(reason.split())
     _check_options(adopt, rebuild, dry_run=dry_run, why=why, yes=yes, asks=not as_json and sys.stdin.isatty())
-    from engine.app.controls import controlled_journal
-    from engine.app.reconciliation import adopt_account, rebuild_account, reconcile
+    from engine.app.desk.reconciliation import adopt_account, rebuild_account, reconcile
+    from engine.app.orders.controls import controlled_journal
     from engine.reports.documents.account import BrokerValues, reconciliation_document
 
     invocation.refuse_run()
@@ -145,7 +145,7 @@ def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:
     points = closes(records)
     if not points or not in_an_account(records):
         return BrokerValues()
-    from engine.app.reconciliation import broker_values as ask
+    from engine.app.desk.reconciliation import broker_values as ask
 
     try:
         by_session = asyncio.run(ask(invocation.services(), points[0].session, points[-1].session))
@@ -175,7 +175,7 @@ def _value_lines(values: BrokerValues) -> Iterator[str]:
 
 
 def _equity_lines(title: str, document: Document, values: BrokerValues, filtered: bool) -> Iterator[str]:
-    from tui.equity_curves import equity_curves
+    from tui.text.equity_curves import equity_curves
 
     shown = document["equity"]
     yield standard_output().bold(f"Value of {title} by session")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import Result, RunSpec
     from engine.messages.events import Event
-    from tui.deep_link import Link
-    from tui.invocation import Invocation
-    from tui.snapshot import Source
+    from tui.app.deep_link import Link
+    from tui.settings.invocation import Invocation
+    from tui.view.snapshot import Source
 
 NOT_SENT = frozenset({"AgentSaid", "AgentAnswered", "StepStarted", "OrderMoved"})
 """Events of a backtest that the app does not show: a run has tens of thousands of them."""
@@ -37,15 +37,15 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
-    from tui.checked_configuration import check_beside, checked_settings
+    from tui.settings.checked_configuration import check_beside, checked_settings
 
     checked = check_beside(invocation)
     plain = not in_browser and _fit_terminal()
-    from engine import places
-    from tui.app import PaperdeskApp
-    from tui.leaving import Watchdog
-    from tui.pixels import Pixels, ask_terminal
-    from tui.set_up_offer import offered
+    from engine.settings import places
+    from tui.app.app import PaperdeskApp
+    from tui.app.leaving import Watchdog
+    from tui.set_up.set_up_offer import offered
+    from tui.settings.pixels import Pixels, ask_terminal
 
     checked()
     settings = checked_settings(invocation, read_only=read_only)
@@ -84,7 +84,7 @@ def _fit_terminal() -> bool:
         os.environ.pop(size, None)  # exported by some shells; the app would never see its window change
     if os.environ.get("TERM") == "dumb":
         os.environ["NO_COLOR"] = "1"
-    from tui.console import plain_characters
+    from tui.text.console import plain_characters
 
     plain = plain_characters(os.environ, sys.stdout.encoding or "")
     if plain:
@@ -99,10 +99,10 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     the demo desk. The heavy imports happen here, in the desk's thread; a cycle has a process of its own, and the
     configuration that the app was opened with. Raises ConfigError."""
     from connectors.wiring.services import services
-    from engine.app.cycle_request import CycleProcess
+    from engine.app.desk.cycle_request import CycleProcess
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunTrigger
-    from tui.configuration_changes import ConfigurationChanges
+    from tui.settings.configuration_changes import ConfigurationChanges
 
     configured = partial(services, invocation.load().config)
     by_app = replace(configured(), trigger=RunTrigger.APP)
@@ -113,8 +113,8 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
 def demo_journal(invocation: Invocation) -> Source | None:
     """The journal of the demo desk where nothing is configured; a configuration takes as long to read as a desk to
     open. Raises as `begun_desk` does."""
-    from engine import places
-    from tui.snapshot import Source
+    from engine.settings import places
+    from tui.view.snapshot import Source
 
     if invocation.configured:
         return None
@@ -123,17 +123,17 @@ def demo_journal(invocation: Invocation) -> Source | None:
 
 
 def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocation, resume: bool = False) -> None:
-    """A backtest as a process that talks to the app (tui.backtest_run has the messages); with `resume` the rest of one
-    that was stopped."""
-    from engine.app.backtest import run_backtest
+    """A backtest as a process that talks to the app (tui.view.backtest_run has the messages); with `resume` the rest
+    of one that was stopped."""
     from engine.app.bench.forecast import paid_forecast
     from engine.app.bench.jobs import Job
-    from engine.app.resumption import first_part
-    from engine.app.run_spec import check_spec, settled
+    from engine.app.research.backtest import run_backtest
+    from engine.app.research.resumption import first_part
+    from engine.app.research.run_spec import check_spec, settled
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
-    from tui.backtest_run import goes_on, stop_wanted
+    from tui.view.backtest_run import goes_on, stop_wanted
 
     services = replace(invocation.services(), abstain_limit=ABSTAIN_LIMIT)
     check_spec(spec, services.clock.now())

@@ -17,13 +17,13 @@ from engine.domain.order import OrderSize
 from engine.domain.text import counted
 from engine.reports import amounts
 from tui.commands.options import AMOUNT, json_option
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import facts, one_line
-from tui.run_text import effect_facts, halt_words, moment, terms
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document, standard_output
+from tui.text.plain_text import facts, one_line
+from tui.text.run_text import effect_facts, halt_words, moment, terms
 
 if TYPE_CHECKING:
-    from engine.app.approvals import Answer
+    from engine.app.orders.approvals import Answer
 
 Document = Mapping[str, Any]
 
@@ -130,8 +130,8 @@ def _answer(
     """Answer orders and print the state that each came to; without orders list those that wait. Returns the
     exit code. Raises UsageError, MissingData, and after an approval what a daily run raises: the approval is written
     all the same."""
-    from engine.app.approvals import answer_orders, waiting_orders
-    from engine.app.controls import approval_desk
+    from engine.app.orders.approvals import answer_orders, waiting_orders
+    from engine.app.orders.controls import approval_desk
     from engine.clock import LiveClock
     from engine.reports.documents.controls import answered_document
 

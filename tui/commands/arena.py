@@ -11,12 +11,12 @@ import click
 
 from engine.errors import Interrupted
 from tui.commands.options import DOLLARS, abstain_option, json_option
-from tui.console import show_document
-from tui.interruption import interruptible
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.shell.interruption import interruptible
+from tui.text.console import show_document
 
 if TYPE_CHECKING:
-    from engine.app.arena_record import ArenaSpec
+    from engine.app.arena.record import ArenaSpec
     from engine.services import Services
 
 
@@ -71,11 +71,11 @@ def arena_command(
       paperdesk arena --agents duel --model openai:gpt-4o --baseline groq:llama-3 --days 10 --repeats 5
       paperdesk arena --resume arena-20261120-120000-ab12 --model replay
     """
-    from engine.app.arena import run_arena
-    from engine.app.arena_forecast import arena_forecast
-    from engine.app.arena_repeats import run_repeats
-    from tui.agreement import agreed_to
-    from tui.arena_text import arena_lines
+    from engine.app.arena.arena import run_arena
+    from engine.app.arena.forecast import arena_forecast
+    from engine.app.arena.repeats import run_repeats
+    from tui.shell.agreement import agreed_to
+    from tui.text.arena_text import arena_lines
 
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     given: dict[str, Any] = {"preset": preset, "agents": agents, "days": days, "seed": seed, "model": model}
@@ -101,8 +101,8 @@ def arena_command(
 
 def _spec(services: Services, run: str | None, resume: str | None, changes: Mapping[str, Any]) -> ArenaSpec:
     """The arena that is meant: a new one, or the one to be resumed."""
-    from engine.app.arena_record import ArenaSpec, check_files, check_new, load_spec
-    from engine.app.run_spec import new_run_id
+    from engine.app.arena.record import ArenaSpec, check_files, check_new, load_spec
+    from engine.app.research.run_spec import new_run_id
 
     if resume is None:
         spec = ArenaSpec(run=run or new_run_id("arena", services.clock.now()), **changes)

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine import places
 from engine.domain.model_spec import ModelKind
 from engine.errors import MENDED, Interrupted, PaperdeskError
+from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, json_option, run_options
-from tui.console import show_document, standard_output
-from tui.interruption import interruptible
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.shell.interruption import interruptible
+from tui.text.console import show_document, standard_output
 
 MOST_FORETOLD = 12
 """Texts that are listed; the rest is counted."""
 
 if TYPE_CHECKING:
-    from engine.app.resumption import FirstPart
+    from engine.app.research.resumption import FirstPart
     from engine.domain.run import RunSpec
     from engine.services import Services
 
@@ -66,10 +66,10 @@ def backtest_command(
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29 --json
     """
     from engine.app.bench.jobs import Job
-    from engine.app.run_spec import check_spec, settled
+    from engine.app.research.run_spec import check_spec, settled
     from engine.reports.stored import stored_document
     from engine.services import SpendingLimit, Spent
-    from tui.agreement import agreed
+    from tui.shell.agreement import agreed
 
     if flags.preset is not None and flags.strategy is not None:
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
@@ -90,7 +90,7 @@ def backtest_command(
     document = stored_document(spec.run)
 
     def lines() -> list[str]:
-        from tui.backtest_text import summary_text
+        from tui.text.backtest_text import summary_text
 
         return [summary_text(document, str(places.run_journal(spec.run)), standard_output())]
 
@@ -121,10 +121,10 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool,
       paperdesk rerun mine --model replay
     """
     from engine.app.bench.jobs import Job
-    from engine.app.resumption import recorded_spec
+    from engine.app.research.resumption import recorded_spec
     from engine.reports.documents.rerun import rerun_document
     from engine.reports.stored import stored_document
-    from tui.agreement import agreed
+    from tui.shell.agreement import agreed
 
     before, services = stored_document(of), invocation.services()
     spec = _named(recorded_spec(of), invocation.run)
@@ -153,7 +153,7 @@ def _rerun_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _short(value: object) -> str:
-    from tui.run_text import first_line
+    from tui.text.run_text import first_line
 
     return "not recorded" if value is None else first_line(str(value), 60)
 
@@ -181,8 +181,8 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
       paperdesk audit --strategy macd --json
       paperdesk audit --run backtest-20251122-101500-ab12
     """
-    from engine.app.audit import run_audit
-    from engine.app.resumption import recorded_spec
+    from engine.app.audit.audit import run_audit
+    from engine.app.research.resumption import recorded_spec
     from engine.reports.documents.research import audit_document
 
     services, of = invocation.services(), invocation.run
@@ -196,7 +196,7 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
 
 def _named(spec: RunSpec, run: str | None) -> RunSpec:
     """The run under its id: the given one, which has to be new, or one made of the time."""
-    from engine.app.run_spec import new_run_id
+    from engine.app.research.run_spec import new_run_id
     from engine.clock import LiveClock
 
     if run is None:
@@ -208,7 +208,7 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
 
 def _stopped_part(run: str, flags: RunFlags, new: str | None) -> FirstPart:
     """The recorded part of the run to go on with. Raises UsageError for flags that it has already."""
-    from engine.app.resumption import first_part
+    from engine.app.research.resumption import first_part
 
     if new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
         raise click.UsageError("--resume goes on with a run as it was begun: of a run's flags it takes --model alone")
@@ -222,8 +222,8 @@ def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
 
 
 def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
-    from engine.app.backtest import run_backtest
-    from tui.progress import session_progress
+    from engine.app.research.backtest import run_backtest
+    from tui.shell.progress import session_progress
 
     try:
         with interruptible() as stop, session_progress() as publish:

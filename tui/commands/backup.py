@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from tui.commands.options import json_option
-from tui.console import show_document
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document
 
 FILE = click.Path(path_type=Path)
 
@@ -30,7 +30,7 @@ def backup_command(invocation: Invocation, file: Path, as_json: bool) -> None:
       paperdesk backup ~/demo-2026-11-27.zip
       paperdesk backup /backups/growth.zip --desk growth
     """
-    from engine.app.backup import back_up
+    from engine.app.upkeep.backup import back_up
     from engine.clock import LiveClock
 
     invocation.refuse_run()
@@ -57,7 +57,7 @@ def restore_command(invocation: Invocation, file: Path, as_json: bool) -> None:
       paperdesk restore ~/demo-2026-11-27.zip
       paperdesk restore /backups/growth.zip --desk growth --json
     """
-    from engine.app.backup import restore
+    from engine.app.upkeep.backup import restore
     from engine.clock import LiveClock
 
     invocation.refuse_run()

@@ -19,10 +19,10 @@ from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
 from tui.commands.report import page_target, write_file
-from tui.console import show_document, standard_output
-from tui.interruption import interruptible
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import printable
+from tui.settings.invocation import Invocation, desk_options
+from tui.shell.interruption import interruptible
+from tui.text.console import show_document, standard_output
+from tui.text.plain_text import printable
 
 if TYPE_CHECKING:
     from engine.app.bench.bench import PreparedBench
@@ -255,8 +255,8 @@ def _print(
     from engine.reports.documents.research import bench_document
     from engine.reports.html import figures_html
     from engine.reports.html_charts import growth_charts
-    from tui.agreement import agreed
-    from tui.bench_text import lines
+    from tui.shell.agreement import agreed
+    from tui.text.bench_text import lines
 
     if not agreed(services, prepared.open_jobs, yes, _report, budget=budget):
         click.echo("nothing was run", err=True)
@@ -302,7 +302,7 @@ def _each(text: str, missing: str) -> tuple[str, ...]:
 
 def _run(services: Services, prepared: PreparedBench, budget: Decimal | None) -> Bench:
     from engine.app.bench.bench import run_bench
-    from tui.agreement import wiped
+    from tui.shell.agreement import wiped
 
     with interruptible() as stop:
         bench = run_bench(services, prepared, _report, stop, budget=budget)
@@ -312,7 +312,7 @@ def _run(services: Services, prepared: PreparedBench, budget: Decimal | None) ->
 
 def _report(text: str) -> None:
     """Print the run at work to a terminal, on a line that the next one replaces."""
-    from tui.agreement import wiped
+    from tui.shell.agreement import wiped
 
     if sys.stderr.isatty():
         click.echo(f"{wiped()}{text} ...", nl=False, err=True)

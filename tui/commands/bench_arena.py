@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.agreement import agreed, agreed_to, wiped
-from tui.arena_prices_text import compared_rows, prices_lines
-from tui.console import show_document, standard_output
-from tui.interruption import interruptible
-from tui.plain_text import wrapped
+from tui.shell.agreement import agreed, agreed_to, wiped
+from tui.shell.interruption import interruptible
+from tui.text.arena_prices_text import compared_rows, prices_lines
+from tui.text.console import show_document, standard_output
+from tui.text.plain_text import wrapped
 
 if TYPE_CHECKING:
     from engine.domain.market import Symbol
@@ -32,7 +32,7 @@ def bench_arena(
     as_json: bool,
 ) -> None:
     """Play all arms of the models, those of other windows where asked for, and print them beside the printed rows."""
-    from engine.app.arena_bench import arms_forecast, arms_of, run_arena_bench
+    from engine.app.arena.bench import arms_forecast, arms_of, run_arena_bench
 
     arms = arms_of(services, models or (services.config.models.default,), repeats, windows=windows)
     if not agreed_to(services, arms_forecast(services, arms), yes):
@@ -62,8 +62,8 @@ def bench_prices(
     as_json: bool,
 ) -> None:
     """Play the portfolio agent and the paper's rules on real prices."""
-    from engine.app.arena_prices import agent_jobs, requested_bench, run_prices_bench
-    from engine.app.spending import within_day
+    from engine.app.arena.prices import agent_jobs, requested_bench, run_prices_bench
+    from engine.app.records.spending import within_day
 
     bench = requested_bench(
         services,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.errors import Interrupted
-from tui.agreement import agreed, wiped
 from tui.commands.options import RunFlags
-from tui.console import show_document, standard_output
-from tui.interruption import interruptible
+from tui.shell.agreement import agreed, wiped
+from tui.shell.interruption import interruptible
+from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -67,9 +67,9 @@ def study_memory(
 ) -> None:
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
-    from engine.app.spending import within_day
+    from engine.app.records.spending import within_day
     from engine.reports.documents.memory_worth import memory_document
-    from tui.memory_worth_text import lines
+    from tui.text.memory_worth_text import lines
 
     names = tuple(presets) or PRESETS
     specs = studied_specs(services, flags.spec(services), names)

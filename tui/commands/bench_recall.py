@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING
 
-from tui.console import show_document, standard_output
+from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
     from engine.app.bench.recall import RecallBench

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from tui.commands.options import json_option
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.run_text import terms
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document, standard_output
+from tui.text.run_text import terms
 
 Document = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: 
       paperdesk cancel AAPL
       paperdesk cancel growth-20250314-1-AAPL-B-1 --json
     """
-    from engine.app.order_cancellation import cancel_orders, open_sent_orders
+    from engine.app.orders.order_cancellation import cancel_orders, open_sent_orders
 
     invocation.refuse_run()
     invocation.begun_desk()

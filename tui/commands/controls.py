@@ -13,9 +13,9 @@ import click
 from engine.domain.text import counted
 from tui.commands.due import operator_time
 from tui.commands.options import json_option
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.run_text import halt_words, terms
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document, standard_output
+from tui.text.run_text import halt_words, terms
 
 Document = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
       paperdesk halt
       paperdesk halt --reason "earnings tonight" --desk growth
     """
-    from engine.app.controls import halt_desk
+    from engine.app.orders.controls import halt_desk
 
     invocation.refuse_run()
     document = halt_desk(invocation.begun_desk(), operator_time(invocation), reason)
@@ -59,7 +59,7 @@ def pause_command(invocation: Invocation, reason: str, as_json: bool) -> None:
       paperdesk pause
       paperdesk pause --reason "on holiday" --desk growth
     """
-    from engine.app.controls import pause_desk
+    from engine.app.orders.controls import pause_desk
 
     invocation.refuse_run()
     document = pause_desk(invocation.begun_desk(), operator_time(invocation), reason)
@@ -82,7 +82,7 @@ def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None
       paperdesk resume --only pause
       paperdesk resume --desk growth --json
     """
-    from engine.app.controls import resume_desk
+    from engine.app.orders.controls import resume_desk
 
     invocation.refuse_run()
     document = resume_desk(invocation.begun_desk(), operator_time(invocation), only)

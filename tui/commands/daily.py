@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.app.demo_history import LAST, begin
-from engine.app.desk_journal import DeskJournal
+from engine.app.desk.demo_history import LAST, begin
+from engine.app.records.desk_journal import DeskJournal
 from engine.domain.order_id import YOU
 from engine.domain.run import RunTrigger
 from engine.domain.text import listed
@@ -25,10 +25,10 @@ from engine.reports.documents.session import raise_frozen, session_document
 from engine.reports.settings_text import as_of_text
 from tui.commands.due import due_session
 from tui.commands.options import DAY
-from tui.console import show_document, show_json, standard_output
-from tui.invocation import DEFAULT_DESK, Invocation
-from tui.plain_text import facts, one_line
-from tui.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
+from tui.settings.invocation import DEFAULT_DESK, Invocation
+from tui.text.console import show_document, show_json, standard_output
+from tui.text.plain_text import facts, one_line
+from tui.text.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
 
 if TYPE_CHECKING:
     from engine.messages.events import Event
@@ -88,8 +88,8 @@ def _run(
     that it ended with although it did what it could."""
     import asyncio
 
-    from engine.app.desk_context import Finished
-    from engine.app.notification import run_and_notify
+    from engine.app.desk.context import Finished
+    from engine.app.desk.notification import run_and_notify
 
     services = replace(services, trigger=RunTrigger.TERMINAL if _in_terminal() else RunTrigger.CRON)
     done = asyncio.run(run_and_notify(services, requested, publish=on_event(), journal=journal, due=due, only=only))

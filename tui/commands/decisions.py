@@ -17,10 +17,10 @@ from engine.reports.settings_text import changed_text
 from engine.reports.table import Column
 from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
 from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
-from tui.console import show_records, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import of_all, table_of, wrapped
-from tui.run_text import opinions_line, order_words, reason_words
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_records, standard_output
+from tui.text.plain_text import of_all, table_of, wrapped
+from tui.text.run_text import opinions_line, order_words, reason_words
 
 if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
@@ -119,7 +119,7 @@ def decisions_command(
 
 def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_json: bool) -> None:
     with invocation.records(at, decisions=True) as records:
-        from engine.app.market_data import known_closes
+        from engine.app.research.market_data import known_closes
         from engine.reports.documents.owners import owners_document
 
         def closes(read: Records, symbols: Sequence[str]) -> Any:
@@ -128,7 +128,7 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_j
         document = owners_document(records, closes, **narrow)
 
     def lines() -> Iterator[str]:
-        from tui.owners_text import owner_lines
+        from tui.text.owners_text import owner_lines
 
         yield from owner_lines(document, records.title, standard_output())
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine import places
 from engine.errors import ConfigError, PaperdeskError
+from engine.settings import places
 from tui.commands.options import json_option
-from tui.console import plain_characters, show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import facts, one_line, table, wrapped
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import plain_characters, show_document, standard_output
+from tui.text.plain_text import facts, one_line, table, wrapped
 
 if TYPE_CHECKING:
-    from engine.config import Config, Loaded
     from engine.reports.documents.set_up import AgentModel, Finding, Probed
+    from engine.settings.config import Config, Loaded
 
 
 @click.command("doctor")
@@ -65,7 +65,7 @@ def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
       paperdesk models
       paperdesk models --check --json
     """
-    from engine.app.models import agent_models, probe_models
+    from engine.app.models.models import agent_models, probe_models
     from engine.reports.documents.set_up import has_answered, models_document
 
     services = invocation.services()
@@ -81,9 +81,9 @@ def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
 
 def _findings(invocation: Invocation, connect: bool) -> Iterator[Finding]:
     """Every finding, in reading order."""
-    from engine.app.doctor import configuration_findings, desk_findings
-    from engine.config import Config, Loaded
+    from engine.app.upkeep.doctor import configuration_findings, desk_findings
     from engine.reports.documents.set_up import FAIL, Finding
+    from engine.settings.config import Config, Loaded
 
     try:
         loaded = invocation.load()
@@ -118,7 +118,7 @@ def _terminal_findings() -> Iterator[Finding]:
 def _app_findings(loaded: Loaded) -> Iterator[Finding]:
     """Colours and keys of the app, and where they are set."""
     from engine.reports.documents.set_up import FAIL, OK, Finding
-    from tui.app_settings import app_settings
+    from tui.settings.app_settings import app_settings
 
     try:
         app, bindings = loaded.config.app, loaded.config.bindings

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.options import json_option
-from tui.console import show, show_json, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import one_line, wrapped
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show, show_json, standard_output
+from tui.text.plain_text import one_line, wrapped
 
 if TYPE_CHECKING:
-    from engine.app.drill.practice import DrillParts
+    from engine.app.upkeep.drill.practice import DrillParts
     from engine.reports.documents.drill import RowResult
 
 _PROGRAM = (sys.executable, "-c", "from tui.cli import main; main()")
@@ -47,7 +47,7 @@ def drill_command(
       paperdesk drill --only lookups-404 --only disk-full
       paperdesk drill --account --json
     """
-    from engine.app.drill.fault_table import chosen, fault_table
+    from engine.app.upkeep.drill.fault_table import chosen, fault_table
 
     if account and (names or listed):
         raise click.UsageError("--only and --list are about the sandbox's rows: leave them or --account out")
@@ -65,13 +65,13 @@ def drill_command(
 
 def _of_sandbox(names: list[str], as_json: bool) -> Mapping[str, Any]:
     """Try rows at the sandbox; the result of all of them is kept."""
-    from engine.app.drill.drill import drill_sandbox
+    from engine.app.upkeep.drill.drill import drill_sandbox
 
     return drill_sandbox(names, _parts(), _on_result(len(names), as_json))
 
 
 def _of_account(invocation: Invocation, as_json: bool) -> Mapping[str, Any]:
-    from engine.app.drill.account_check import drill_account
+    from engine.app.upkeep.drill.account_check import drill_account
 
     return asyncio.run(drill_account(invocation.services(), _on_result(None, as_json)))
 
@@ -79,7 +79,7 @@ def _of_account(invocation: Invocation, as_json: bool) -> Mapping[str, Any]:
 def _parts() -> DrillParts:
     from connectors.wiring.sandbox import practice_accounts
     from connectors.wiring.services import services
-    from engine.app.drill.practice import DrillParts
+    from engine.app.upkeep.drill.practice import DrillParts
 
     return DrillParts(open_account=practice_accounts(), services=services, program=_PROGRAM)
 

@@ -7,14 +7,14 @@ from contextlib import suppress
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from engine import places
-from engine.app.demo_history import is_demo
+from engine.app.desk.demo_history import is_demo
 from engine.errors import PaperdeskError
+from engine.settings import places
 
 if TYPE_CHECKING:
     from engine.ports import Calendar
     from engine.services import Services
-    from tui.invocation import Invocation
+    from tui.settings.invocation import Invocation
 
 
 def clock_time(services: Services | None) -> datetime | None:
@@ -28,10 +28,10 @@ def clock_time(services: Services | None) -> datetime | None:
         return LiveClock().now() if broker is None else broker.time()
     if (calendar := quick_calendar(services)) is None:
         return None
-    from engine.app.demo_time import session_reached
-    from engine.app.desk_journal import DeskJournal
+    from engine.app.desk.demo_time import session_reached
+    from engine.app.records.desk_journal import DeskJournal
     from engine.market.trading_hours import completed_at
-    from tui.invocation import DEFAULT_DESK
+    from tui.settings.invocation import DEFAULT_DESK
 
     with DeskJournal(DEFAULT_DESK if services is None else services.desk) as journal:
         return completed_at(calendar, desk_symbols(services), session_reached(journal.reader))
@@ -40,7 +40,7 @@ def clock_time(services: Services | None) -> datetime | None:
 def operator_time(invocation: Invocation) -> datetime:
     """The time (UTC) that a command of the operator's is dated to: a demo desk's own, as the app shows it, else this
     machine's, also where the desk's cannot be read: a kill switch waits for nothing."""
-    from engine.app.demo_time import by_desk_time
+    from engine.app.desk.demo_time import by_desk_time
     from engine.clock import LiveClock
 
     with suppress(PaperdeskError):

@@ -17,9 +17,9 @@ import click
 from engine.domain.text import first_few
 from engine.errors import Interrupted, MalformedData
 from tui.commands.options import DAY, json_option, key_values, listed
-from tui.console import show, show_document
-from tui.interruption import interruptible
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.shell.interruption import interruptible
+from tui.text.console import show, show_document
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -75,7 +75,7 @@ def fetch_command(
       paperdesk fetch filings --symbols AAPL,MSFT --from 2020-01-01 --data DIR
       paperdesk fetch macro --data DIR
     """
-    from engine.app.market_data import fetch
+    from engine.app.research.market_data import fetch
     from engine.reports.documents.files import fetched_document
     from engine.services import FetchOptions
 

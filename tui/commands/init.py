@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from engine import places
 from engine.errors import ConfigError, PaperdeskError
-from engine.keys import write_private
-from tui.console import show
-from tui.first_configuration import (
+from engine.settings import places
+from engine.settings.keys import write_private
+from tui.set_up.first_configuration import (
     amount,
     check_configuration,
     close_note,
@@ -25,7 +24,8 @@ from tui.first_configuration import (
     preset_name,
     symbols_of,
 )
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show
 
 
 @click.command("init")
@@ -69,8 +69,8 @@ def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
 
 def _ask(desk: str | None) -> dict[str, str]:
     """The answers; a bad one is asked for again."""
-    from engine.config import Config
     from engine.preset import preset_names
+    from engine.settings.config import Config
 
     defaults = Config()
     presets = ", ".join(preset_names())

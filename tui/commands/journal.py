@@ -10,11 +10,11 @@ import click
 
 from engine.errors import MalformedData
 from tui.commands.options import json_option
-from tui.console import show_document
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document
 
 if TYPE_CHECKING:
-    from engine.app.journal_file import JournalFile
+    from engine.app.records.journal_file import JournalFile
 
 HASH = re.compile(r"[0-9a-f]{32}")
 CHECK = "check"
@@ -40,7 +40,7 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
       paperdesk journal check --verify
       paperdesk journal check --run backtest-20250701-120000-ab12 --json
     """
-    from engine.app.journal_file import JournalFile
+    from engine.app.records.journal_file import JournalFile
 
     named = invocation.desk_name if invocation.run else invocation.begun_desk()
     journal = JournalFile.of(named, invocation.run)

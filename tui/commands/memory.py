@@ -15,13 +15,13 @@ from engine.reports import amounts
 from tui.commands.due import operator_time
 from tui.commands.options import DAY, json_option, limit_option, lines_shown
 from tui.commands.report import page_target, write_file
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines, map_lines, map_note
-from tui.plain_text import printable
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document, standard_output
+from tui.text.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines, map_lines, map_note
+from tui.text.plain_text import printable
 
 if TYPE_CHECKING:
-    from engine.app.stored_memory import SelectedMemory
+    from engine.app.memory.stored_memory import SelectedMemory
     from engine.reports.documents.memory import MemoryFilter
     from memory.presets import MemoryPreset
 
@@ -137,7 +137,7 @@ def _check(
 
 
 def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_json: bool) -> None:
-    from engine.app.memory_control import change_memory
+    from engine.app.orders.memory_control import change_memory
     from engine.messages.commands import MemoryChange
 
     invocation.refuse_run()
@@ -148,7 +148,7 @@ def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_js
 
 
 def _accept(invocation: Invocation, as_json: bool) -> None:
-    from engine.app.memory_control import accept_memory
+    from engine.app.orders.memory_control import accept_memory
 
     invocation.refuse_run()
     document = accept_memory(invocation.services(), operator_time(invocation))
@@ -158,7 +158,7 @@ def _accept(invocation: Invocation, as_json: bool) -> None:
 
 
 def _selected(invocation: Invocation) -> SelectedMemory:
-    from engine.app.stored_memory import select_memory
+    from engine.app.memory.stored_memory import select_memory
     from engine.reports.documents.records import latest_backtests
 
     if invocation.run is None and not latest_backtests(1):
@@ -231,7 +231,7 @@ def _optimize(selected: SelectedMemory, _: str, as_json: bool) -> None:
 
 
 def _export(selected: SelectedMemory, name: str, as_json: bool) -> None:
-    from engine.app.stored_memory import export_memory
+    from engine.app.memory.stored_memory import export_memory
 
     file = Path(name).expanduser()
     count = export_memory(selected.stored, file)
@@ -240,7 +240,7 @@ def _export(selected: SelectedMemory, name: str, as_json: bool) -> None:
 
 
 def _reembed(invocation: Invocation, embedder: str | None, as_json: bool) -> None:
-    from engine.app.stored_memory import reembed_memory
+    from engine.app.memory.stored_memory import reembed_memory
     from engine.reports.documents.memory import embedder_document
 
     services, selected = invocation.services(), _existing(invocation)

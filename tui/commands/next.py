@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.app.desk_journal import DeskJournal
+from engine.app.records.desk_journal import DeskJournal
 from engine.domain.run import RunTrigger
 from engine.errors import PaperdeskError
 from engine.reports.documents.session import session_document
 from tui.commands import daily
 from tui.commands.options import json_option
-from tui.console import show, show_json
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show, show_json
 
 if TYPE_CHECKING:
     from engine.reports.documents.row_json import Row
@@ -60,8 +60,8 @@ def next_command(invocation: Invocation, count: int, as_json: bool) -> None:
 
 
 def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
-    from engine.app.desk_context import Finished
-    from engine.app.next_session import run_next
+    from engine.app.desk.context import Finished
+    from engine.app.desk.next_session import run_next
 
     done = asyncio.run(run_next(services, daily.on_event()))
     with DeskJournal(services.desk) as journal:

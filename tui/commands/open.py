@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from engine.errors import UsageError
-from tui.deep_link import Link, link_of
-from tui.invocation import Invocation, desk_options
-from tui.snapshot import Source
+from tui.app.deep_link import Link, link_of
+from tui.settings.invocation import Invocation, desk_options
+from tui.view.snapshot import Source
 
 
 @click.command("open")

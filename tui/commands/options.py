@@ -156,7 +156,7 @@ class RunFlags:
     def spec(self, services: Services) -> RunSpec:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
-        from engine.app.run_spec import default_spec
+        from engine.app.research.run_spec import default_spec
         from engine.domain.run import RunSpec
 
         if (self.first is None) != (self.last is None):

@@ -14,10 +14,10 @@ from engine.domain.market import parse_symbol
 from engine.domain.order import OrderSize, OrderState, Side
 from engine.errors import NO
 from tui.commands.options import AMOUNT, json_option
-from tui.console import show, show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import facts
-from tui.run_text import effect_facts, order_words, terms
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show, show_document, standard_output
+from tui.text.plain_text import facts
+from tui.text.run_text import effect_facts, order_words, terms
 
 if TYPE_CHECKING:
     from engine.messages.commands import PlaceOrder
@@ -66,7 +66,7 @@ def order_command(
         raise click.UsageError("--quantity and --amount both say how much: give one of them")
     if not yes and (as_json or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: say --yes")
-    from engine.app.controls import controlled_journal
+    from engine.app.orders.controls import controlled_journal
     from engine.messages.commands import PlaceOrder
 
     invocation.refuse_run()
@@ -80,7 +80,7 @@ def order_command(
 
 def _agreed(services: Services, wanted: PlaceOrder) -> bool:
     """Show the order, and ask; false where it is refused, or not wanted."""
-    from engine.app.own_orders import ticket_now
+    from engine.app.orders.own_orders import ticket_now
     from engine.reports.documents.own_order import ticket_document
 
     document = ticket_document(services.desk, ticket_now(services, wanted), taken=False)
@@ -94,7 +94,7 @@ def _agreed(services: Services, wanted: PlaceOrder) -> bool:
 
 
 def _place(services: Services, wanted: PlaceOrder, as_json: bool) -> int:
-    from engine.app.own_orders import place_order
+    from engine.app.orders.own_orders import place_order
     from engine.reports.documents.own_order import ticket_document
 
     ticket = asyncio.run(place_order(services, wanted))

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from tui.commands.options import json_option
-from tui.console import show_document, standard_output
-from tui.interruption import interruptible
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import facts, table
+from tui.settings.invocation import Invocation, desk_options
+from tui.shell.interruption import interruptible
+from tui.text.console import show_document, standard_output
+from tui.text.plain_text import facts, table
 
 _FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstentions", "max_abstentions"))
 
@@ -36,9 +36,9 @@ def rehearse_command(invocation: Invocation, folder: str | None, yes: bool, as_j
       paperdesk rehearse
       paperdesk rehearse --data DIR --json
     """
-    from engine.app.rehearsal.rehearse import planned_rehearsal, rehearsal_forecast, run_rehearsal
-    from engine.app.spending import within_day
-    from tui.agreement import agreed_to, wiped
+    from engine.app.records.spending import within_day
+    from engine.app.upkeep.rehearsal import planned_rehearsal, rehearsal_forecast, run_rehearsal
+    from tui.shell.agreement import agreed_to, wiped
 
     services = invocation.services()
     data = services.data if folder is None else replace(services.data, folder=folder)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine import places
 from engine.domain.text import counted
+from engine.settings import places
 from tui.commands.options import DAY, json_option
-from tui.console import show_document
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document
 
 if TYPE_CHECKING:
     from engine.services import Services
@@ -58,7 +58,7 @@ def replay_command(invocation: Invocation, action: str, file: Path | None, befor
 
 
 def _show_stats(services: Services, as_json: bool) -> None:
-    from engine.app.replay import answers_by_model
+    from engine.app.models.replay import answers_by_model
     from engine.reports.documents.files import recorded_document
 
     document = recorded_document(places.replay_cache(), answers_by_model(services))
@@ -76,7 +76,7 @@ def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _carry(services: Services, action: str, file: Path, run: str | None, as_json: bool) -> None:
-    from engine.app.replay import export_answers, import_answers
+    from engine.app.models.replay import export_answers, import_answers
     from engine.reports.documents.files import SCHEMA
 
     if action == EXPORT:
@@ -90,7 +90,7 @@ def _carry(services: Services, action: str, file: Path, run: str | None, as_json
 
 
 def _prune(services: Services, before: date | None, run: str | None, as_json: bool) -> None:
-    from engine.app.replay import prune_answers
+    from engine.app.models.replay import prune_answers
     from engine.reports.documents.files import SCHEMA
     from engine.reports.documents.row_json import fields
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine import places
 from engine.errors import DataError
+from engine.settings import places
 from tui.commands.options import Parsed
-from tui.console import standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import facts, one_line, printable
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import standard_output
+from tui.text.plain_text import facts, one_line, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,7 +76,7 @@ def report_command(
       paperdesk report --run arena-20261120-120000-ab12 --out arena.html
       paperdesk report --format csv --table trades
     """
-    from tui.console import show
+    from tui.text.console import show
 
     target = None if out is None else Path(out).expanduser()
     if session is not None and invocation.run is not None:
@@ -142,10 +142,10 @@ def _is_of_an_arena(run: str | None) -> bool:
 
 def _arena(run: str, chosen: str | None, target: Path | None) -> str:
     """The report of an arena, or of its repeats, of which there is no page."""
-    from engine.app.arena_record import load_document
+    from engine.app.arena.record import load_document
     from engine.reports.arena_report import arena_html
     from engine.reports.documents.backtest import as_text
-    from tui.arena_text import arena_lines
+    from tui.text.arena_text import arena_lines
 
     document = load_document(run)
     repeats = "repeats" in document
@@ -216,7 +216,7 @@ def _rendered(document: Mapping[str, Any], chosen: str | None, table: str | None
         from engine.reports.csv_tables import csv_table
 
         return printable(csv_table(document, table or "equity"))
-    from tui.backtest_text import summary_text
+    from tui.text.backtest_text import summary_text
 
     return summary_text(document, str(places.run_journal(document["run"])), standard_output())
 

@@ -11,8 +11,8 @@ import click
 
 from engine.errors import MalformedData
 from tui.commands.options import json_option, lines_shown
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
     from engine.reports.documents.runs import StoredRun
@@ -63,7 +63,7 @@ def runs_command(
     """
     invocation.refuse_run()
     _check_options(action, ids, {**given, "limit": limit})
-    from engine.app.run_inventory import Wanted, named_runs, stored_runs
+    from engine.app.runs.inventory import Wanted, named_runs, stored_runs
     from engine.reports.documents.runs import StoredKind
 
     kind, symbol = given["kind"], given["symbol"]
@@ -100,7 +100,7 @@ def _check_options(action: str, ids: Sequence[str], given: Mapping[str, Any]) ->
 
 def _list(runs: Sequence[StoredRun], limit: int, as_json: bool) -> None:
     from engine.reports.documents.runs import runs_document
-    from tui.runs_text import list_lines
+    from tui.text.runs_text import list_lines
 
     document = runs_document(runs[: limit or None], of=runs)
     show_document(document, as_json, lambda: list_lines(document))
@@ -110,15 +110,15 @@ def _list(runs: Sequence[StoredRun], limit: int, as_json: bool) -> None:
 
 
 def _compare(runs: Sequence[StoredRun], as_json: bool) -> None:
-    from engine.app.run_comparison import compare_runs
-    from tui.runs_text import comparison_lines
+    from engine.app.runs.comparison import compare_runs
+    from tui.text.runs_text import comparison_lines
 
     document = compare_runs(runs)
     show_document(document, as_json, lambda: comparison_lines(document, standard_output().width))
 
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None, as_json: bool) -> None:
-    from engine.app.run_export import export_run
+    from engine.app.runs.export import export_run
     from engine.reports.documents.runs import exported_document
 
     target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
@@ -127,10 +127,10 @@ def _export(invocation: Invocation, run: StoredRun, folder: Path | None, as_json
 
 
 def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping[str, Any], as_json: bool) -> None:
-    from engine.app.run_pruning import Pruned, check_prunable, prune_runs, to_prune
+    from engine.app.runs.pruning import Pruned, check_prunable, prune_runs, to_prune
     from engine.clock import LiveClock
     from engine.reports.documents.runs import pruned_document
-    from tui.runs_text import candidate_lines, pruned_lines
+    from tui.text.runs_text import candidate_lines, pruned_lines
 
     if given["kind"] in OF_DESKS:
         raise click.UsageError(f"--kind {given['kind']}: these runs are in the journals of desks, which are not pruned")

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine import places
+from engine.settings import places
 from tui.commands.options import AMOUNT, DAY
-from tui.console import show, show_document
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show, show_document
 
 if TYPE_CHECKING:
     from connectors.sandbox import SandboxServer
-    from engine.config import Config
+    from engine.settings.config import Config
 
 
 @click.command("sandbox")

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from engine.app.desk_journal import DeskJournal
+from engine.app.records.desk_journal import DeskJournal
 from engine.errors import ConfigError, DeskHalted, MissingData
 from engine.reports import amounts
 from engine.reports.documents.account import books_document
 from tui.commands.daily import NOTHING_TO_DO
-from tui.console import show, show_json, standard_output
-from tui.invocation import Invocation
+from tui.settings.invocation import Invocation
+from tui.text.console import show, show_json, standard_output
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -109,7 +109,7 @@ def _run(invocation: Invocation) -> dict[str, Any]:
 
 
 def _compared(invocation: Invocation, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    from engine.app.reconciliation import reconcile
+    from engine.app.desk.reconciliation import reconcile
 
     return {**document, "books": books_document(asyncio.run(reconcile(invocation.services())).report)}
 

@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from tui.console import show_document
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document
 
 
 @click.command("serve")
@@ -34,8 +34,8 @@ def serve_command(*, invocation: Invocation, port: int, as_json: bool) -> None:
       paperdesk serve --port 9000 --desk demo
     """
     invocation.refuse_run()
-    from tui.checked_configuration import checked_settings
-    from tui.web_server import serve
+    from tui.settings.checked_configuration import checked_settings
+    from tui.shell.web_server import serve
 
     checked_settings(invocation)
 

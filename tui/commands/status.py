@@ -15,8 +15,8 @@ import click
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from tui.commands.options import at_option, json_option
-from tui.console import show_records, standard_output
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_records, standard_output
 
 if TYPE_CHECKING:
     from engine.ports import Calendar
@@ -69,7 +69,7 @@ def _last_closes(records: Records) -> Sequence[Document]:
 
 def _curve(closes: Sequence[Document]) -> Iterator[str]:
     if len(closes) > 1:
-        from tui.equity_curves import VALUE, equity_curves
+        from tui.text.equity_curves import VALUE, equity_curves
 
         yield ""
         yield from equity_curves(closes, standard_output(), (VALUE,))
@@ -116,7 +116,7 @@ class Circumstances:
 
 
 def _circumstances(invocation: Invocation) -> Circumstances:
-    from engine.app.demo_history import is_demo
+    from engine.app.desk.demo_history import is_demo
     from tui.commands.due import clock_time, desk_symbols, due_session, quick_calendar
 
     services = invocation.services() if invocation.configured else None
@@ -139,8 +139,8 @@ def _status_lines(
     records: Records, document: Document, waiting: Iterable[Document], now: Circumstances, mode: str
 ) -> Iterator[str]:
     from engine.reports.documents.rehearsal import rehearsal_words
-    from tui.plain_text import facts
-    from tui.run_text import halt_words
+    from tui.text.plain_text import facts
+    from tui.text.run_text import halt_words
 
     console, title = standard_output(), records.title
     yield console.bold(f"{title[0].upper()}{title[1:]}") + console.dim("   paper money")
@@ -173,7 +173,7 @@ def _status_lines(
 def _run_facts(run: Document | None, code: int | None, title: str, *, then: bool) -> Iterator[tuple[str, str]]:
     if run is None:
         return
-    from tui.run_text import decided_by
+    from tui.text.run_text import decided_by
 
     yield "Decided by", decided_by(run)
     target = f"for {run['session']}, " if run["session"] else ""
@@ -213,7 +213,7 @@ def _waiting(document: Document, answers: Mapping[str, bool], late: Container[st
 
 def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> Iterator[tuple[str, str]]:
     from engine.reports import amounts
-    from tui.run_text import order_words
+    from tui.text.run_text import order_words
 
     if document["session"] is not None:
         yield "Value", _value(document)
@@ -261,7 +261,7 @@ def _position_table(document: Document) -> Iterator[str]:
     """A table of what a document's `positions` hold, with its `cash` and `value`, and the owners' books, below."""
     from engine.reports import amounts
     from engine.reports.tables import POSITIONS, worth
-    from tui.plain_text import table_of
+    from tui.text.plain_text import table_of
 
     value, cash = Decimal(document["value"]), Decimal(document["cash"])
 

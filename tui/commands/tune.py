@@ -11,8 +11,8 @@ import click
 
 from engine.errors import Interrupted
 from tui.commands.options import DAY, json_option, key_values, symbol_list
-from tui.console import show_document
-from tui.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document
 
 if TYPE_CHECKING:
     from datetime import date
@@ -63,7 +63,7 @@ def tune_command(
       paperdesk tune macd --from 2022-06-01 --to 2023-06-01 --symbols AAPL,TSLA --data DIR
       paperdesk tune z-score --from 2023-01-03 --to 2024-06-28 --test-from 2024-07-01 --test-to 2025-06-30
     """
-    from engine.app.parameter_search import search_parameters
+    from engine.app.research.parameter_search import search_parameters
     from engine.domain.run import DataSpec, RunSpec
     from engine.reports.documents.research import tune_document
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from engine import places
-from engine.app.cycle_request import CycleRunner, run_here, unless_changed
-from engine.app.desk_watch import DeskWatch
+from engine.app.desk.cycle_request import CycleRunner, run_here, unless_changed
+from engine.app.desk.watch import DeskWatch
 from engine.domain.live import FeedMessage
 from engine.domain.run import RunTrigger
 from engine.errors import Interrupted, UsageError
@@ -34,12 +33,13 @@ from engine.messages.events import (
     SessionSettled,
 )
 from engine.reports.documents import row_json
-from tui.configuration_changes import ConfigurationChanges
-from tui.desk_changes import after
-from tui.invocation import Invocation
-from tui.live import live_line, order_name
-from tui.snapshot import Source
-from tui.state import DeskState, Line
+from engine.settings import places
+from tui.desk.live import live_line, order_name
+from tui.settings.configuration_changes import ConfigurationChanges
+from tui.settings.invocation import Invocation
+from tui.view.desk_changes import after
+from tui.view.snapshot import Source
+from tui.view.state import DeskState, Line
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from tui.commands.options import json_option
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import wrapped
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import show_document, standard_output
+from tui.text.plain_text import wrapped
 
 LIST, ADD, REMOVE, GROUP, IMPORT, EXPORT = ACTIONS = ("list", "add", "remove", "group", "import", "export")
 NEEDS = {
@@ -46,7 +46,7 @@ def watchlist_command(
       paperdesk watchlist group core --delete
       paperdesk watchlist export watchlists.csv
     """
-    from engine.app import watchlists
+    from engine.app.upkeep import watchlists
 
     _check(action, what, delete=delete)
     if action == LIST:

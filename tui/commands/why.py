@@ -15,14 +15,14 @@ import click
 
 from engine.errors import DataError, MissingData
 from tui.commands.options import DAY, json_option, listed
-from tui.console import Console, show_document, standard_output
-from tui.invocation import Invocation, desk_options
-from tui.plain_text import facts, table, wrapped
+from tui.settings.invocation import Invocation, desk_options
+from tui.text.console import Console, show_document, standard_output
+from tui.text.plain_text import facts, table, wrapped
 
 if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
     from engine.ports import ChartPainter
-    from tui.plain_text import Line
+    from tui.text.plain_text import Line
 
 SCREEN = 24
 """Lines of the first screen of a trail."""
@@ -139,7 +139,7 @@ def _show_trail(
     prompts: bool,
     as_json: bool,
 ) -> None:
-    from engine.app.market_data import known_closes
+    from engine.app.research.market_data import known_closes
     from engine.reports.documents.trail import charts_shown, decided, why_document
 
     with invocation.records(decisions=True) as records:
@@ -163,10 +163,10 @@ def _show_trail(
 
 def _trail_lines(document: Mapping[str, Any], width: int, *, full: bool, prompts: bool) -> Iterator[Line]:
     if full or prompts:
-        from tui.trail_text import why_lines
+        from tui.text.trail_text import why_lines
 
         return why_lines(document, width, prompts=prompts)
-    from tui.trail_summary import summary_lines
+    from tui.text.trail_summary import summary_lines
 
     return summary_lines(document, width, SCREEN)
 
@@ -181,12 +181,12 @@ def _refuse(options: Mapping[str, object], because: str) -> None:
 def _redecide(
     invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool, as_json: bool
 ) -> None:
-    from engine.app.market_data import known_closes
-    from engine.app.redecision import AS_IT_WAS, redecide, redecision_forecast
-    from engine.app.spending import within_day
+    from engine.app.records.spending import within_day
+    from engine.app.redecision.redecision import AS_IT_WAS, redecide, redecision_forecast
+    from engine.app.research.market_data import known_closes
     from engine.reports.documents.redecision import redecision_document
     from engine.reports.documents.trail import decided
-    from tui.agreement import agreed_to
+    from tui.shell.agreement import agreed_to
 
     services = invocation.services()
     with invocation.records(decisions=True) as records:
@@ -200,7 +200,7 @@ def _redecide(
         document = redecision_document(records, done, known_closes(services, records, (done.symbol,)))
 
     def lines() -> Iterator[str]:
-        from tui.redecision_text import redecision_lines
+        from tui.text.redecision_text import redecision_lines
 
         console = standard_output()
         yield from [records.note] if records.note else []
@@ -246,7 +246,7 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
       paperdesk parity 2025-03-14
       paperdesk parity 2025-03-14 --json
     """
-    from engine.app.parity import check_parity
+    from engine.app.research.parity import check_parity
     from engine.reports.documents.redecision import parity_document
 
     with invocation.records() as records:
@@ -261,7 +261,7 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
 
 
 def _parity_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
-    from tui.run_text import decided_by
+    from tui.text.run_text import decided_by
 
     width = min(console.width, _WIDEST)
     verdict = "every decision and order is the same" if document["same"] else "not the same"
@@ -304,7 +304,7 @@ def _orders(orders: int, differing: int) -> str:
 
 
 def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    from tui.run_text import action_words
+    from tui.text.run_text import action_words
 
     sides = ["not decided" if one[side] is None else action_words(one[side]) for side in ("then", "replayed")]
     owner = "" if one["owner"] == "desk" else one["owner"]

@@ -7,9 +7,9 @@ from datetime import date
 
 import click
 
-from tui.agreement import agreed_to, wiped
-from tui.console import show_document, standard_output
-from tui.invocation import Invocation
+from tui.settings.invocation import Invocation
+from tui.shell.agreement import agreed_to, wiped
+from tui.text.console import show_document, standard_output
 
 
 def show_attribution(
@@ -22,8 +22,8 @@ def show_attribution(
     as_json: bool,
 ) -> None:
     """Attribute one decision, or without a session some that are drawn: `drawn` is how many, and the seed."""
-    from engine.app.attribution import attribute, attribution_forecast, sample
-    from engine.app.spending import within_day
+    from engine.app.records.spending import within_day
+    from engine.app.redecision.attribution import attribute, attribution_forecast, sample
     from engine.reports.documents.attribution import attribution_document, run_attribution_document
     from engine.reports.documents.trail import decided
 
@@ -46,7 +46,7 @@ def show_attribution(
         note = records.note
 
     def lines() -> Iterator[str]:
-        from tui.attribution_text import attribution_lines, run_attribution_lines
+        from tui.text.attribution_text import attribution_lines, run_attribution_lines
 
         console = standard_output()
         yield from [note] if note else []

@@ -7,9 +7,9 @@ from datetime import date
 from typing import Any
 
 from engine.reports.table import Column
-from tui.console import Console, show_document, standard_output
-from tui.invocation import Invocation
-from tui.plain_text import cut, one_line, table_of, wrapped
+from tui.settings.invocation import Invocation
+from tui.text.console import Console, show_document, standard_output
+from tui.text.plain_text import cut, one_line, table_of, wrapped
 
 _WIDEST = 110
 _MORE = {
@@ -28,7 +28,7 @@ _COLUMNS = (
 
 def show_placement(invocation: Invocation, symbol: str, session: date, wanted: str, *, as_json: bool) -> None:
     """Print the place of a memory in what a decision asked of memory."""
-    from engine.app.recall_placement import recall_placement
+    from engine.app.research.recall_placement import recall_placement
     from engine.reports.documents.memory import placement_document
     from engine.reports.documents.trail import decided
 

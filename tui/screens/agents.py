@@ -14,12 +14,12 @@ from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports.documents.questions import Questions
-from tui.debate_columns import owner_columns
-from tui.keys import AGENTS, bindings
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import newest_reading
-from tui.snapshot import OPENING, Snapshot
-from tui.state import Pane
+from tui.settings.keys import AGENTS, bindings
+from tui.text.debate_columns import owner_columns
+from tui.view.snapshot import OPENING, Snapshot
+from tui.view.state import Pane
 from tui.widgets import question_text
 from tui.widgets.agent_panes import DecisionSummary, answer_content
 from tui.widgets.border_text import set_subtitle, set_title

@@ -19,20 +19,21 @@ from textual.widget import Widget
 
 from engine.errors import PaperdeskError
 from engine.reports.tables import ARENA_ORDERS, TAPE
-from tui.arena_day import ArenaDay, Document, arena_moments
-from tui.keys import ARENA, bindings
-from tui.pace import Pace
+from tui.charts.plotting import PlotData
+from tui.desk.twins import report_action
+from tui.playback.pace import Pace
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import Place, Snapshot
-from tui.subcommand import run_command
-from tui.twins import report_action
+from tui.settings.keys import ARENA, bindings
+from tui.shell.subcommand import run_command
+from tui.view.arena_day import ArenaDay, Document, arena_moments
+from tui.view.snapshot import Place, Snapshot
 from tui.widgets import arena_tables
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.clickable import clickable
 from tui.widgets.pane_text import TextPane
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table, rows_of
 
 PARTS = ("chat", "strategies")

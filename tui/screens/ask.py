@@ -13,9 +13,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.widgets.clickable import clickable_keys
-from tui.worker_failures import ShowsFailures
 
 KEYS = clickable_keys([("enter confirms", "confirm"), ("esc cancels", "leave")])
 

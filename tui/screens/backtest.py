@@ -19,15 +19,15 @@ from textual.widgets import Input
 
 from engine.errors import PaperdeskError
 from engine.reports.tables import TRADES
-from tui.backtest_form import arguments_of
-from tui.backtest_run import RUNNING, BacktestState, StartBacktest, StopBacktest
-from tui.keys import BACKTEST, bindings
-from tui.recorded_run import curves, recorded, report, up_to, with_document
+from tui.desk.twins import report_action
 from tui.screens.confirm import Confirmation, ConfirmScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.run_keys import COMPARED, RunKeys
-from tui.snapshot import Snapshot
-from tui.twins import report_action
+from tui.settings.keys import BACKTEST, bindings
+from tui.view.backtest_form import arguments_of
+from tui.view.backtest_run import RUNNING, BacktestState, StartBacktest, StopBacktest
+from tui.view.recorded_run import curves, recorded, report, up_to, with_document
+from tui.view.snapshot import Snapshot
 from tui.widgets.form_pane import FormPane
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot

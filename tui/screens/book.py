@@ -13,12 +13,12 @@ from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents.book import Book
 from engine.reports.tables import FLOWS, TRADES
-from tui import book_curves
-from tui.keys import BOOK, bindings
+from tui.desk import book_curves
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import OPENING, Snapshot
+from tui.settings.keys import BOOK, bindings
+from tui.view.snapshot import OPENING, Snapshot
 from tui.widgets import book_tables
 from tui.widgets.desk_tables import order_state
 from tui.widgets.plot import CurvePlot

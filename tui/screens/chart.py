@@ -14,14 +14,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
-from tui.bar_text import bar_text
-from tui.keys import CHART, bindings
-from tui.market_view import MarketView
-from tui.screens.frame import TALL
-from tui.screens.newest_reading import READING
-from tui.screens.own_order_keys import OwnOrderKeys
-from tui.snapshot import Snapshot, Source
-from tui.symbol_chart import (
+from tui.charts.plotting import PlotData
+from tui.charts.symbol_chart import (
     COMPARE,
     INDICATORS,
     MINUTES,
@@ -31,11 +25,18 @@ from tui.symbol_chart import (
     minute_chart,
     symbol_chart,
 )
+from tui.screens.frame import TALL
+from tui.screens.newest_reading import READING
+from tui.screens.own_order_keys import OwnOrderKeys
+from tui.settings.keys import CHART, bindings
+from tui.view.bar_text import bar_text
+from tui.view.market_view import MarketView
+from tui.view.snapshot import Snapshot, Source
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.pane_text import TextPane
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.plot import CurvePlot
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision

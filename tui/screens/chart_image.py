@@ -14,11 +14,11 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
-from tui.desk_app import DeskApp
-from tui.pixels import can_show, image_widget
-from tui.plain_text import printable
+from tui.desk.desk_app import DeskApp
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import Source
+from tui.settings.pixels import can_show, image_widget
+from tui.text.plain_text import printable
+from tui.view.snapshot import Source
 from tui.widgets.agent_panes import styled_answer
 from tui.widgets.clickable import clickable_keys
 

@@ -17,9 +17,9 @@ from engine.domain.text import counted
 from engine.reports import amounts
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState, Waiting
-from tui.run_text import halt_words
 from tui.screens.dialog import Dialog
-from tui.snapshot import Snapshot
+from tui.text.run_text import halt_words
+from tui.view.snapshot import Snapshot
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.clickable import clickable
 from tui.widgets.screen_bars import asks_models, model_cost

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.domain.text import counted
+from tui.desk.twins import report_action
 from tui.screens.snapshot_screen import SnapshotScreen
-from tui.snapshot import Snapshot, circumstances
-from tui.twins import report_action
+from tui.view.snapshot import Snapshot, circumstances
 from tui.widgets.agent_panes import OFFLINE
 
 if TYPE_CHECKING:

@@ -20,14 +20,14 @@ from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS, result_of
 from engine.reports.documents.decisions import FollowedDecision
 from engine.reports.table import action_ink, signed
-from tui.chart_data import NO_CHART
-from tui.keys import DECISIONS, bindings
-from tui.owners_text import JUDGED
-from tui.plain_text import one_line
-from tui.run_text import reason_words
+from tui.charts.chart_data import NO_CHART
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.newest_reading import READING, newest_reading
-from tui.snapshot import OPENING, Snapshot, Source, first_cycle_hint
+from tui.settings.keys import DECISIONS, bindings
+from tui.text.owners_text import JUDGED
+from tui.text.plain_text import one_line
+from tui.text.run_text import reason_words
+from tui.view.snapshot import OPENING, Snapshot, Source, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane

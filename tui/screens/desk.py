@@ -16,23 +16,24 @@ from textual.widget import Widget
 
 from engine.domain.market import CORRECT_SYMBOLS
 from engine.errors import PaperdeskError
-from tui import book_curves
-from tui.chart_data import NO_CHART
-from tui.keys import DESK, bindings, works
+from tui.charts.chart_data import NO_CHART
+from tui.charts.plotting import PlotData
+from tui.desk import book_curves
+from tui.desk.twins import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
-from tui.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint
-from tui.twins import report_action
-from tui.watchlist import DESK as DESK_GROUP
-from tui.watchlist import WatchedGroup, changes_of, keep_group, last_group
+from tui.settings.keys import DESK, bindings, works
+from tui.view.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint
+from tui.view.watchlist import DESK as DESK_GROUP
+from tui.view.watchlist import WatchedGroup, changes_of, keep_group, last_group
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.desk_tables import ORDERS, POSITIONS, WATCHLIST, order_rows, position_rows, watchlist_rows
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 

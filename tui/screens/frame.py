@@ -14,16 +14,16 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui.desk.worker_failures import ShowsFailures
 from tui.screens.control_keys import ControlKeys
 from tui.screens.past_keys import PastKeys
 from tui.screens.search_keys import SearchKeys
-from tui.snapshot import Retry, Snapshot, Source
+from tui.view.snapshot import Retry, Snapshot, Source
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
-from tui.worker_failures import ShowsFailures
 
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted

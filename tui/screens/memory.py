@@ -16,18 +16,19 @@ from textual.containers import Horizontal, Vertical
 
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
-from tui.keys import MEMORY, bindings
-from tui.memory_lines import DONE
-from tui.plain_text import one_line
+from tui.charts.plotting import PlotData
+from tui.desk.twins import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import newest_reading
-from tui.snapshot import PAST, Snapshot
-from tui.twins import report_action
+from tui.settings.keys import MEMORY, bindings
+from tui.text.memory_lines import DONE
+from tui.text.plain_text import one_line
+from tui.view.snapshot import PAST, Snapshot
 from tui.widgets import memory_text
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 
 Document = Mapping[str, Any]

@@ -20,19 +20,20 @@ from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
 from engine.reports.documents.operations import DeskRun, Operations, is_decided, operations_of
 from engine.reports.documents.trail import latest_of_run
-from tui.desk_changes import log_of
-from tui.keys import OPS, bindings
-from tui.market_reading import last_to_decide
-from tui.run_text import halt_words
+from tui.charts.plotting import PlotData
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.newest_reading import newest_reading
 from tui.screens.reading import ReadingScreen, log_text
-from tui.snapshot import Snapshot
-from tui.state import Line
+from tui.settings.keys import OPS, bindings
+from tui.text.run_text import halt_words
+from tui.view.desk_changes import log_of
+from tui.view.market_reading import last_to_decide
+from tui.view.snapshot import Snapshot
+from tui.view.state import Line
 from tui.widgets import ops_tables
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.pane_text import TextPane
-from tui.widgets.plot import CurvePlot, PlotData
+from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import model_cost
 from tui.widgets.table import Table
 

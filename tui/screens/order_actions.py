@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui.desk.twins import report_answers
 from tui.screens.dialog import facts_width
 from tui.screens.own_order_keys import OwnOrderKeys
-from tui.snapshot import PAST
-from tui.twins import report_answers
+from tui.view.snapshot import PAST
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class OrderActions(OwnOrderKeys):
 
     def _edit(self, order: Order, then: Callable[[], None]) -> None:
         from engine.messages.commands import ResizeOrder
-        from tui.order_size import SIZE_HINT, order_size
         from tui.screens.ask import AskScreen
         from tui.screens.order_question import size_note
+        from tui.view.order_size import SIZE_HINT, order_size
 
         def answered(text: str | None) -> None:
             if text:

@@ -9,11 +9,11 @@ from engine.domain.order import Order
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import OpenOrder, Waiting
 from engine.reports.documents.order_effect import effect_row, order_effect
-from tui.order_size import SIZE_NOTE, order_size
-from tui.plain_text import cut, facts, one_line
-from tui.run_text import effect_facts, terms
 from tui.screens.confirm import Confirmation
-from tui.snapshot import Snapshot
+from tui.text.plain_text import cut, facts, one_line
+from tui.text.run_text import effect_facts, terms
+from tui.view.order_size import SIZE_NOTE, order_size
+from tui.view.snapshot import Snapshot
 
 
 def open_order(view: Snapshot, order_id: str) -> OpenOrder | None:

@@ -18,13 +18,13 @@ from engine.errors import PaperdeskError
 from engine.messages.commands import PlaceOrder
 from engine.reports.documents.order_effect import effect_row
 from engine.reports.documents.own_order import Ticket
-from tui.desk_app import DeskApp
-from tui.order_size import SIZE_HINT, order_size
-from tui.plain_text import facts, one_line
-from tui.run_text import effect_facts
+from tui.desk.desk_app import DeskApp
+from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog, facts_width
+from tui.text.plain_text import facts, one_line
+from tui.text.run_text import effect_facts
+from tui.view.order_size import SIZE_HINT, order_size
 from tui.widgets.clickable import clickable_keys
-from tui.worker_failures import ShowsFailures
 
 KEYS = [
     ("enter sends", "send"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui.desk.twins import report_action
 from tui.screens.frame import FramedScreen
-from tui.snapshot import PAST
-from tui.twins import report_action
+from tui.view.snapshot import PAST
 
 if TYPE_CHECKING:
     from engine.messages.commands import PlaceOrder

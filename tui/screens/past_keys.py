@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from tui.screens.snapshot_screen import SnapshotScreen
-from tui.snapshot import Source
+from tui.view.snapshot import Source
 from tui.widgets.navigation_bars import TimeBar
 
 if TYPE_CHECKING:
-    from tui.playback import Playback
+    from tui.playback.playback import Playback
 
 
 class PastKeys(SnapshotScreen):

@@ -10,14 +10,14 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from tui.keys import Key, groups, pane_bindings
-from tui.plain_text import wrapped
+from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog
-from tui.state import Line
+from tui.settings.keys import Key, groups, pane_bindings
+from tui.text.plain_text import wrapped
+from tui.view.state import Line
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.long_text import LongText
 from tui.widgets.screen_bars import LEVEL_INKS
-from tui.worker_failures import ShowsFailures
 
 
 def log_text(lines: Sequence[Line]) -> Content:

@@ -12,13 +12,13 @@ from textual import work
 
 from engine.errors import PaperdeskError
 from engine.reports.documents.runs import StoredRun
-from tui.backtest_run import STOPPED, BacktestState, ResumeBacktest, StopBacktest
-from tui.recorded_run import comparison
+from tui.desk.twins import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import Source
-from tui.twins import report_action
+from tui.view.backtest_run import STOPPED, BacktestState, ResumeBacktest, StopBacktest
+from tui.view.recorded_run import comparison
+from tui.view.snapshot import Source
 from tui.widgets.table import Table
 
 COMPARED = 3

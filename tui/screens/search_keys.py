@@ -7,10 +7,10 @@ from typing import ClassVar, cast
 from textual.screen import Screen
 
 from engine.errors import PaperdeskError
-from tui.keys import CHART
+from tui.desk.twins import report_action
 from tui.screens.snapshot_screen import SnapshotScreen
-from tui.twins import report_action
-from tui.watchlist import present_group
+from tui.settings.keys import CHART
+from tui.view.watchlist import present_group
 from tui.widgets.table import Table
 
 

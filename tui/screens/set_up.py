@@ -20,11 +20,11 @@ from textual.widgets import Input, Static
 from engine.domain.market import CORRECT_SYMBOLS
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
-from tui.desk_app import DeskApp
+from tui.desk.desk_app import DeskApp
+from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog
-from tui.set_up import Question, SetUp, keys_of
-from tui.subcommand import CommandFailed, run_command
-from tui.worker_failures import ShowsFailures
+from tui.set_up.set_up import Question, SetUp, keys_of
+from tui.shell.subcommand import CommandFailed, run_command
 
 NARROW = 90
 """Columns from which the answers stand beside the question."""

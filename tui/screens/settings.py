@@ -7,8 +7,8 @@ from typing import Any
 
 from textual.content import Content
 
-from tui.app_settings import AppSettings
-from tui.plain_text import one_line
+from tui.settings.app_settings import AppSettings
+from tui.text.plain_text import one_line
 
 
 def settings_text(config: Mapping[str, Any], settings: AppSettings) -> Content:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, cast
 
 from textual.screen import Screen
 
-from tui.snapshot import Snapshot
+from tui.view.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from tui.desk_app import DeskApp
+    from tui.desk.desk_app import DeskApp
 
 
 class SnapshotScreen(Screen[None]):

@@ -14,14 +14,14 @@ from textual.widgets import Input, Static
 
 from engine.domain.known_symbol import KnownSymbol
 from engine.errors import PaperdeskError
-from tui.keys import pane_bindings
-from tui.plain_text import one_line
-from tui.readings import Readings
+from tui.desk.readings import Readings
+from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog
-from tui.symbol_search import matching
+from tui.settings.keys import pane_bindings
+from tui.text.plain_text import one_line
+from tui.view.symbol_search import matching
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.table import Cell, Column, Row, Table
-from tui.worker_failures import ShowsFailures
 
 COLUMNS = (
     Column("SYM", max_width=12),

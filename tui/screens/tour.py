@@ -12,12 +12,12 @@ from textual.content import Content
 from textual.geometry import Offset, Region
 from textual.widgets import Static
 
-from tui.keys import pane_bindings
 from tui.screens.dialog import Dialog
+from tui.settings.keys import pane_bindings
 from tui.widgets.clickable import clickable_keys
 
 if TYPE_CHECKING:
-    from tui.tour_steps import Step
+    from tui.desk.tour_steps import Step
 
 FOLLOWS = 0.25
 """Seconds between two looks at where the pane is: it moves with the size of the terminal."""

@@ -13,10 +13,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from engine.errors import PaperdeskError
-from tui.desk_app import DeskApp
-from tui.keys import pane_bindings
+from tui.desk.desk_app import DeskApp
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import Source
+from tui.settings.keys import pane_bindings
+from tui.view.snapshot import Source
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.folds import Fold, FoldTitle, inked
 from tui.widgets.long_text import LongText
@@ -93,7 +93,7 @@ class TrailScreen(ReadingScreen):
         await self._show()
 
     async def _show(self) -> None:
-        from tui.trail_text import folds
+        from tui.text.trail_text import folds
 
         assert self._document is not None
         (shown,) = self._document["decisions"]
@@ -116,7 +116,7 @@ class TrailScreen(ReadingScreen):
     def _fit(self) -> None:
         if self._document is None:
             return
-        from tui.trail_summary import first_lines
+        from tui.text.trail_summary import first_lines
 
         (shown,) = self._document["decisions"]
         page = self.query_one(VerticalScroll)

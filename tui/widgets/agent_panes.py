@@ -15,10 +15,10 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from engine.reports import amounts
-from tui.keys import pane_bindings
-from tui.partial_answer import streamed_text
-from tui.plain_text import one_line, printable
-from tui.state import DeskState, Pane, Progress, action_text
+from tui.settings.keys import pane_bindings
+from tui.text.plain_text import one_line, printable
+from tui.view.partial_answer import streamed_text
+from tui.view.state import DeskState, Pane, Progress, action_text
 from tui.widgets.border_text import set_title
 from tui.widgets.text_lines import TextLines
 

@@ -8,8 +8,8 @@ from textual.content import Content
 
 from engine.reports import amounts
 from engine.reports.table import Column, sign_ink
-from tui.arena_day import ArenaDay, Document
-from tui.plain_text import one_line, printable
+from tui.text.plain_text import one_line, printable
+from tui.view.arena_day import ArenaDay, Document
 from tui.widgets.agent_panes import MUTED
 
 Part = str | tuple[str, str]

@@ -8,7 +8,7 @@ from typing import Any
 from textual.content import Content
 
 from engine.domain.text import counted
-from tui.owners_text import JUDGED, MEANINGS, judged
+from tui.text.owners_text import JUDGED, MEANINGS, judged
 from tui.widgets.agent_panes import MUTED
 from tui.widgets.table import Row, rows_of
 

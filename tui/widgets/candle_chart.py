@@ -14,10 +14,10 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.chart_data import ChartData, ChartView
-from tui.keys import pane_bindings
-from tui.widgets.candle_raster import ChartStyle, plot_layout, render_candles
-from tui.widgets.chart_canvas import Palette
+from tui.charts.candle_raster import ChartStyle, plot_layout, render_candles
+from tui.charts.chart_canvas import Palette
+from tui.charts.chart_data import ChartData, ChartView
+from tui.settings.keys import pane_bindings
 
 ZOOMS = ((8, 1), (6, 1), (4, 1), (3, 1), (2, 1), (1, 1), (2, 5), (2, 10), (2, 21), (2, 63))
 """Zoom levels from near to far: columns to a candle, bars to a candle."""

@@ -15,15 +15,15 @@ from engine.reports import amounts
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from engine.reports.table import action_ink, signed
 from engine.reports.tables import COST, GAINED, PROFIT, QUANTITY, REQUESTED, SIDE, SYMBOL
-from tui.plain_text import cut
-from tui.state import DeskState, Progress
-from tui.watchlist import DESK
+from tui.text.plain_text import cut
+from tui.view.state import DeskState, Progress
+from tui.view.watchlist import DESK
 from tui.widgets.table import Cell, Column, Row, rows_of
 
 if TYPE_CHECKING:
-    from tui.market_view import Quote
-    from tui.snapshot import Snapshot
-    from tui.watchlist import WatchedGroup
+    from tui.view.market_view import Quote
+    from tui.view.snapshot import Snapshot
+    from tui.view.watchlist import WatchedGroup
 
 STEP_CELLS = 9
 """Cells of the name of a step: a longer one would cost the positions their column while it runs."""

@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.plain_text import Line
-from tui.worker_failures import ShowsFailures
+from tui.desk.worker_failures import ShowsFailures
+from tui.text.plain_text import Line
 
 INKS = {
     "strong": "bold",

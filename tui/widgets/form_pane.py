@@ -15,8 +15,8 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from engine.domain.run import RunSpec
-from tui.backtest_form import FIELDS, deciders, filled, values_of
-from tui.worker_failures import ShowsFailures
+from tui.desk.worker_failures import ShowsFailures
+from tui.view.backtest_form import FIELDS, deciders, filled, values_of
 
 
 class MarkedInput(Input):

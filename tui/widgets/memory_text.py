@@ -9,7 +9,7 @@ from typing import Any
 from textual.content import Content
 
 from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SYMBOL, WRITTEN
-from tui.plain_text import one_line, printable
+from tui.text.plain_text import one_line, printable
 from tui.widgets.agent_panes import MUTED
 from tui.widgets.table import Column, Row, rows_of
 

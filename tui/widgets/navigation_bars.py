@@ -9,9 +9,9 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.keys import SCREENS, Hint, Key, hints
-from tui.plain_text import cut, one_line
-from tui.snapshot import Place, Snapshot, circumstances
+from tui.settings.keys import SCREENS, Hint, Key, hints
+from tui.text.plain_text import cut, one_line
+from tui.view.snapshot import Place, Snapshot, circumstances
 from tui.widgets.clickable import clickable
 
 PLAYING, DONE, TO_COME = ">>", "=", "-"

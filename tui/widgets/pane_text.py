@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.content import Content
 
-from tui.keys import pane_bindings
+from tui.settings.keys import pane_bindings
 from tui.widgets.text_lines import TextLines
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from rich.segment import Segment
 from rich.style import Style
@@ -13,16 +11,8 @@ from textual import work
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.widgets.plotting import equity_plot
-from tui.worker_failures import ShowsFailures
-
-
-@dataclass(frozen=True, slots=True)
-class PlotData:
-    """Curves by name over a common axis, and a label (ISO date) per point of it; None and NaN are gaps."""
-
-    series: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-    labels: Sequence[str] = ()
+from tui.charts.plotting import PlotData, equity_plot
+from tui.desk.worker_failures import ShowsFailures
 
 
 class CurvePlot(ShowsFailures, Widget):

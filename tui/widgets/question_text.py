@@ -11,8 +11,8 @@ from engine.domain.decision import Decision, Opinion
 from engine.domain.model_call import AnswerRecord
 from engine.reports import amounts
 from engine.reports.documents.questions import Questions
-from tui.plain_text import one_line, printable
-from tui.state import DeskState, Pane, Progress, action_text
+from tui.text.plain_text import one_line, printable
+from tui.view.state import DeskState, Pane, Progress, action_text
 from tui.widgets.agent_panes import FAINT, MUTED, STYLES, facts
 from tui.widgets.table import Cell, Column, Row
 

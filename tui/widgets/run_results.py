@@ -13,7 +13,7 @@ from textual.widgets import Static
 from engine.domain.text import counted
 from engine.reports import amounts
 from engine.reports.table import Cell, Column, count, sign_ink
-from tui.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
+from tui.view.backtest_run import DONE, FAILED, RUNNING, STOPPED, BacktestState
 from tui.widgets.table import Row, rows_of
 
 _STATUS_INKS = {RUNNING: "$primary", DONE: "$success", STOPPED: "$foreground 60%", FAILED: "$error-lighten-1"}

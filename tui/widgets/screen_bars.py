@@ -15,17 +15,17 @@ from textual.widgets import Static
 
 from engine.domain.trading_mode import TradingMode
 from engine.reports import amounts
-from tui.live_view import feed_text
-from tui.plain_text import cut, one_line
-from tui.snapshot import OPENING
+from tui.text.plain_text import cut, one_line
+from tui.view.live_view import feed_text
+from tui.view.snapshot import OPENING
 from tui.widgets.agent_panes import OFFLINE
 from tui.widgets.clickable import clickable
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from tui.snapshot import Snapshot
-    from tui.state import Books, Line
+    from tui.view.snapshot import Snapshot
+    from tui.view.state import Books, Line
 
 PAPER = " PAPER "
 """The label of every screen, at any size and in any theme."""

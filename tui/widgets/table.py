@@ -18,9 +18,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from engine.reports.table import Cell, Column
-from tui.keys import pane_bindings
-from tui.plain_text import wrapped
-from tui.table_filter import Field, TableFilter, parse
+from tui.settings.keys import pane_bindings
+from tui.text.plain_text import wrapped
+from tui.view.table_filter import Field, TableFilter, parse
 from tui.widgets.border_text import set_title
 
 __all__ = ["Cell", "Column", "Row", "Table", "rows_of"]

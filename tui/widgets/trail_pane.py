@@ -36,7 +36,7 @@ class TrailPane(TextPane):
 
     def on_resize(self) -> None:
         """Choose as many lines as there is room for."""
-        from tui.trail_summary import LABEL, first_lines
+        from tui.text.trail_summary import LABEL, first_lines
 
         if self.trail is not None and self.text_width > LABEL:
             (shown,) = self.trail["decisions"]

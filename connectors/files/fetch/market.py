@@ -11,12 +11,12 @@ from connectors.files.fetch.bars import BarsFetch
 from connectors.files.fetch.job import FetchJob, FetchLog
 from connectors.files.fetch.news import fetch_news
 from connectors.files.prices import read_rows
-from engine import places
 from engine.domain.fetched import Fetched
 from engine.domain.market import Symbol
 from engine.errors import TryAgainLater
 from engine.ports import Calendar, Clock, MarketDataService
 from engine.services import FetchOptions
+from engine.settings import places
 
 _PATIENCE = 30
 """Seconds for which a fetch waits for another one into the same folder."""

@@ -10,14 +10,14 @@ from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from engine.app.agent_run import Stop
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest, Plan, PlannedRow, plan, strategy_titles
 from engine.app.bench.record import BenchRecord, load_record
 from engine.app.bench.rule_rows import Report, RuleRows
-from engine.app.look_index import check_look_index, count_looks
-from engine.app.market_data import load_run
-from engine.app.run_spec import check_spec, new_run_id
+from engine.app.records.look_index import check_look_index, count_looks
+from engine.app.research.agent_run import Stop
+from engine.app.research.market_data import load_run
+from engine.app.research.run_spec import check_spec, new_run_id
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action

@@ -17,12 +17,11 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from engine.agents.ask import agent_of, for_owner
-from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
-from engine.app.memory import remembers, run_memory
-from engine.app.models import build_models, chosen_models
-from engine.app.shared_answers import without_repeats
-from engine.config import BudgetConfig, Config
+from engine.app.memory.memory import remembers, run_memory
+from engine.app.models.models import build_models, chosen_models
+from engine.app.models.shared_answers import without_repeats
+from engine.app.research.agent_run import AgentRun, Stop
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.model_price import ModelPrice, PriceTable
 from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
@@ -46,6 +45,7 @@ from engine.services import (
     dollars,
 )
 from engine.session.cost_meter import VECTORS
+from engine.settings.config import BudgetConfig, Config
 
 if TYPE_CHECKING:
     from memory.ports import Embedder, Matrix  # they load numpy

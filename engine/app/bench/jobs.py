@@ -13,14 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine import places
-from engine.app.agent_run import AgentRun, Stop, play
-from engine.app.backtest import run_backtest
-from engine.app.look_index import count_result
-from engine.app.market_data import load_run
-from engine.app.models import build_models
-from engine.app.resumption import FirstPart, first_part
-from engine.app.run_spec import preset_of
+from engine.app.models.models import build_models
+from engine.app.records.look_index import count_result
+from engine.app.research.agent_run import AgentRun, Stop, play
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import load_run
+from engine.app.research.resumption import FirstPart, first_part
+from engine.app.research.run_spec import preset_of
 from engine.clock import LiveClock
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
@@ -29,6 +28,7 @@ from engine.lab.published_tables import PublishedTable
 from engine.market.as_of import Market
 from engine.preset import Preset
 from engine.services import Services
+from engine.settings import places
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from engine.app.agent_run import AgentRun, Stop
 from engine.app.bench.jobs import Job, agents_of, job_market
-from engine.app.look_index import check_look_index, count_result
-from engine.app.memory import memory_errors, remembers
-from engine.app.models import build_models
-from engine.app.run_spec import check_spec, new_run_id, settled
+from engine.app.memory.memory import memory_errors, remembers
+from engine.app.models.models import build_models
+from engine.app.records.look_index import check_look_index, count_result
+from engine.app.research.agent_run import AgentRun, Stop
+from engine.app.research.run_spec import check_spec, new_run_id, settled
 from engine.conventions.catalog import convention
 from engine.domain.model_call import AnswerRecord
 from engine.domain.run import LookKind, Result, RunSpec

@@ -9,8 +9,8 @@ from datetime import date
 from pathlib import Path
 
 from engine.app.bench.jobs import Job
-from engine.app.briefings import configured_guidance
-from engine.app.models import ModelSet, build_models
+from engine.app.models.briefings import configured_guidance
+from engine.app.models.models import ModelSet, build_models
 from engine.conventions.catalog import convention
 from engine.domain.execution import FillAt
 from engine.domain.market import Symbol

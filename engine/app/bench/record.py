@@ -15,14 +15,14 @@ from pathlib import Path
 from sys import maxsize
 from typing import Any, TypeVar
 
-from engine import places
 from engine.app.bench.jobs import Played
 from engine.app.bench.plan import BenchRequest
-from engine.app.lock import one_process
-from engine.config import BudgetConfig
+from engine.app.records.lock import one_process
 from engine.domain.json_text import from_json, to_json
 from engine.errors import BudgetReached, MalformedData, MissingData
 from engine.services import SpendingLimit, Spent
+from engine.settings import places
+from engine.settings.config import BudgetConfig
 
 ENDLESS = Decimal("Infinity")
 """The dollars of a bench without a --budget."""

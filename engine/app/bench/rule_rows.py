@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
-from engine.app.look_index import result_look
-from engine.app.market_data import load_window
+from engine.app.records.look_index import result_look
+from engine.app.research.market_data import load_window
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.exchanges import LISTED

@@ -8,11 +8,11 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from engine import places
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.market import Symbol, from_nano
 from engine.market.trading_hours import calendar_for
 from engine.ports import Calendar
+from engine.settings import places
 
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf

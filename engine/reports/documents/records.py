@@ -12,13 +12,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from engine import places
 from engine.domain.run import RunKind
 from engine.errors import ConfigError, MissingData, UsageError
 from engine.journal.database import refuse_remains
 from engine.journal.point_in_time import Within
 from engine.journal.reader import JournalReader
 from engine.journal.schema import LIVE, TEST
+from engine.settings import places
 
 if TYPE_CHECKING:
     from engine.reports.documents.row_json import Row

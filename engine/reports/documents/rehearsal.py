@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from engine import places
 from engine.errors import MalformedData
 from engine.reports.documents.row_json import Row
+from engine.settings import places
 
 _KEYS = {"time", "preset", "preset_hash", "prompts", "models", "missed", "passed"}
 

@@ -13,10 +13,10 @@ from engine.domain.model_spec import ModelSpec
 from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
-from engine.settings import AgentSettings
+from engine.settings.values import AgentSettings
 
 if TYPE_CHECKING:
-    from engine.config import Config
+    from engine.settings.config import Config
 
 SCHEMA = 1
 OK, NOTE, FAIL = "ok", "note", "fail"

@@ -308,7 +308,7 @@ async def test_every_way_of_refusing_keys(page: Page) -> None:
 async def test_a_process_does_not_wait_for_a_request_that_hangs(broker: SandboxServer) -> None:
     broker.fault("hang", method="POST", seconds=3600)
     script = (
-        "import asyncio\nfrom connectors.wiring.broker import broker_of\nfrom engine.config import Config\n"
+        "import asyncio\nfrom connectors.wiring.broker import broker_of\nfrom engine.settings.config import Config\n"
         "from tests.connectors.alpaca.alpaca_accounts import a_buy\n"
         "asyncio.run(broker_of(Config(broker={'kind': 'alpaca', 'timeout': 0.5})).open().place(a_buy()))\n"
     )

@@ -14,8 +14,8 @@ from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
 from connectors.wiring.broker import broker_of
 from engine.broker_registration import BrokerService
-from engine.config import Config
 from engine.errors import ConfigError, CredentialsRefused
+from engine.settings.config import Config
 from tests.connectors.alpaca.alpaca_accounts import KEY, SECRET
 from tests.connectors.alpaca.sandbox_markets import START
 
@@ -160,7 +160,7 @@ import connectors.alpaca.registration, connectors.wiring.broker
 heavy = {"alpaca", "requests", "pandas", "httpx", "websockets", "numpy"} & set(sys.modules)
 assert not heavy, heavy
 broker = connectors.wiring.broker.broker_of(
-    __import__("engine.config").config.Config(broker={"kind": "alpaca"})
+    __import__("engine.settings.config").config.Config(broker={"kind": "alpaca"})
 ).open()
 print(connectors.alpaca.registration.BROKER.now(broker.settings).isoformat())
 assert not {"alpaca", "requests", "pandas"} & set(sys.modules)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from connectors.filings.edgar import NO_DOCUMENT, NO_TEXT, EdgarFilings
-from engine.config import FilingsConfig
 from engine.domain.market import Filing
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
+from engine.settings.config import FilingsConfig
 from tests.servers.fake_edgar import AGENT, CIK, SYMBOL, TOO_MANY, UNDECLARED, fake_edgar
 from tests.servers.fake_web import FakeWeb, Page
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from connectors.llm.capped_model import CappedModel, SpendingCap
-from engine.config import BudgetConfig
 from engine.domain.model_call import FailureKind, Message, ModelResult, Usage
 from engine.domain.model_price import ModelPrice, Rates
 from engine.errors import BudgetReached
 from engine.services import SpendingLimit
+from engine.settings.config import BudgetConfig
 from tests.connectors.llm.conftest import MakeModel
 from tests.long_cases import first_of
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server

@@ -13,8 +13,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.agents.tools import ToolSignal, guidance_signals
-from engine.app.audit import run_audit
-from engine.config import Config
+from engine.app.audit.audit import run_audit
 from engine.cycle import observe
 from engine.cycle.recall import TradingMemory
 from engine.domain.briefing import Briefing, ExpertNote
@@ -25,6 +24,7 @@ from engine.lab.audit import Certificate
 from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.session import loop
+from engine.settings.config import Config
 from engine.strategies.strategy import Signal, Signals
 from memory.partition import LayerRows
 

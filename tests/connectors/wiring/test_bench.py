@@ -19,13 +19,11 @@ import pytest
 
 from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
-from engine import places
 from engine.app.bench import bench as bench_module
 from engine.app.bench import jobs as bench_jobs
 from engine.app.bench.bench import PreparedBench, prepare, run_bench
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest
-from engine.config import Config
 from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec
@@ -37,6 +35,8 @@ from engine.ports import LanguageModel
 from engine.reports.comparison import Cell
 from engine.reports.documents.research import Bench
 from engine.services import Services
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.short_bench import FIRST, LAST, WARM_UP, short_tables, write_folder, write_news
 from tui.cli import main
 

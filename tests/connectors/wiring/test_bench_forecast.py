@@ -17,17 +17,17 @@ from connectors.llm.paid_results import AnswerStore
 from connectors.llm.replay import ReplayModel
 from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
-from engine import places
 from engine.app.bench import bench as bench_module
 from engine.app.bench.bench import PreparedBench, prepare, run_bench
 from engine.app.bench.forecast import CHARACTERS_A_TOKEN, CHART_TOKENS, forecast, is_free
 from engine.app.bench.plan import BenchRequest
-from engine.config import Config
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec
 from engine.errors import MissingData
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.short_bench import short_tables, write_folder
 
 PAID = "openai:gpt-5.4-mini"

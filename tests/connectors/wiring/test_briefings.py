@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.briefings import configured_briefing, recorded_briefing
-from engine.app.redecision import redecide
-from engine.app.run_spec import preset_of, settled
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.models.briefings import configured_briefing, recorded_briefing
+from engine.app.redecision.redecision import redecide
+from engine.app.research.backtest import run_backtest
+from engine.app.research.run_spec import preset_of, settled
 from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, MalformedData, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.settings import places
+from engine.settings.config import Config
 
 DAYS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
 SPEC = RunSpec(symbols=("TMBK",), first=DAYS[1], last=DAYS[2], preset="desk", data=DataSpec(None, 7), model="offline")

@@ -11,8 +11,8 @@ import connectors
 from connectors.wiring.broker import broker_keys, broker_of
 from connectors.wiring.services import services
 from engine.clock import LiveClock
-from engine.config import BrokerConfig, Config
 from engine.errors import ConfigError
+from engine.settings.config import BrokerConfig, Config
 from tui.cli import main
 
 REPO = Path(__file__).parents[3]

@@ -11,16 +11,16 @@ from decimal import Decimal
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.market_data import load_run
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import load_run
 from engine.domain.decision import Action
 from engine.domain.model_call import AnswerRecord
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, desk_calendar
+from engine.settings import places
+from engine.settings.config import Config
 
 SHARE, COIN = "ORVL", "WRNN-USD"
 CALENDAR = desk_calendar((SHARE, COIN))

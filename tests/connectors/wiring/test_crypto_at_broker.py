@@ -17,11 +17,9 @@ from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import loader
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine import places
-from engine.app.desk_context import Finished
-from engine.app.runs import run_daily
+from engine.app.desk.context import Finished
+from engine.app.desk.run_kinds import run_daily
 from engine.clock import LiveClock
-from engine.config import Config
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
@@ -29,6 +27,8 @@ from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import Config
 from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade
 from tests.snapshots import snapshot

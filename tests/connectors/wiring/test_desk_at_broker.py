@@ -14,16 +14,16 @@ import pytest
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_context import Finished
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.desk.context import Finished
+from engine.app.desk.run_kinds import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import hold, trade

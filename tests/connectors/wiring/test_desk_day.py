@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_context import Finished
-from engine.app.desk_journal import desk_lock
+from engine.app.desk.context import Finished
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import OpenDesk
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.records.desk_journal import desk_lock
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunKind
 from engine.errors import ConfigError, MissingData, StaleData, TryAgainLater, UsageError
@@ -27,6 +25,8 @@ from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, RunFinished
 from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import trade

@@ -9,10 +9,10 @@ import pytest
 
 from connectors.wiring.models import open_embedder
 from connectors.wiring.sources import ConfiguredFetch
-from engine.config import Config
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, CredentialsRefused
 from engine.services import FetchOptions
+from engine.settings.config import Config
 from tests.servers.fake_llm_server import fake_llm_server
 
 

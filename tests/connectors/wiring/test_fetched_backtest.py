@@ -13,14 +13,14 @@ from connectors.demo.market import DEFAULT_WATCHLIST
 from connectors.sandbox import SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from engine.app.backtest import run_backtest
-from engine.app.market_data import fetch
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import fetch
 from engine.domain.market import PriceHistory
 from engine.domain.run import DataSpec, Result, RunSpec
 from engine.ports import MarketSource
 from engine.reports.documents.backtest import fingerprint
 from engine.services import FetchOptions
+from engine.settings.config import Config
 from tests.connectors.wiring.test_fetching import Standing
 
 DEMO = DataSpec(None, 7)

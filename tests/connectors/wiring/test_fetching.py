@@ -18,14 +18,14 @@ from connectors.files.market import FilesMarket
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine.app.market_data import fetch as fetch_data
-from engine.app.refresh import PAUSES, refresh
-from engine.config import Config
+from engine.app.desk.refresh import PAUSES, refresh
+from engine.app.research.market_data import fetch as fetch_data
 from engine.domain.fetched import Fetched
 from engine.domain.market import ActionKind, CorporateAction, NewsItem, PriceHistory, from_nano
 from engine.errors import ConfigError, CredentialsRefused, MissingData, NetworkError, StaleData
 from engine.messages.events import Event, Noticed
 from engine.services import FetchOptions
+from engine.settings.config import Config
 from tests.connectors.alpaca.sandbox_markets import (
     DIVIDEND_ON,
     FIRST,

@@ -13,13 +13,13 @@ import pytest
 
 from connectors.files.texts import news_line
 from connectors.wiring.services import services
-from engine.app.backtest import run_backtest
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
 from engine.domain.decision import Action
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, RunSpec
 from engine.reports.documents.backtest import document
 from engine.reports.summary import totals
+from engine.settings.config import Config
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.long_cases import first_of

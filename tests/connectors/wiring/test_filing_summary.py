@@ -16,11 +16,9 @@ import pytest
 
 from connectors.files.texts import filing_line
 from connectors.wiring.services import services
-from engine import places
 from engine.agents.text import count_words, plain
-from engine.app.backtest import run_backtest
-from engine.app.stored_memory import memory_of_run
-from engine.config import Config
+from engine.app.memory.stored_memory import memory_of_run
+from engine.app.research.backtest import run_backtest
 from engine.domain.market import Filing
 from engine.domain.model_call import AnswerRecord
 from engine.domain.recollection import INSIGHT
@@ -28,6 +26,8 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.settings import places
+from engine.settings.config import Config
 from memory.record import Layer, MemoryRecord
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder

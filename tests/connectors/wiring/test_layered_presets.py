@@ -16,18 +16,18 @@ from connectors.demo.listings import profile_of
 from connectors.files.prices import prices_text
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine import places
 from engine.agents.character import Risk, character
 from engine.agents.text import plain
-from engine.app.audit import run_audit
-from engine.app.backtest import run_backtest
-from engine.app.stored_memory import memory_of_run
-from engine.config import Config
+from engine.app.audit.audit import run_audit
+from engine.app.memory.stored_memory import memory_of_run
+from engine.app.research.backtest import run_backtest
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.settings import places
+from engine.settings.config import Config
 from engine.simulation.price_basis import adjusted_by_actions
 from memory.embedders import HashEmbedder
 from memory.record import Layer, MemoryRecord

@@ -16,13 +16,11 @@ from connectors.demo.market import DemoMarket
 from connectors.files.macro import write_macro
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine import places
-from engine.app.audit import run_audit
-from engine.app.backtest import run_backtest
-from engine.app.market_data import load_macro
-from engine.app.runs import run_daily
-from engine.app.stored_memory import memory_of_run
-from engine.config import Config
+from engine.app.audit.audit import run_audit
+from engine.app.desk.run_kinds import run_daily
+from engine.app.memory.stored_memory import memory_of_run
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import load_macro
 from engine.domain.macro import MacroRelease
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import MalformedData
@@ -31,6 +29,8 @@ from engine.journal.results import trail
 from engine.market.as_of import ArrayMarketAsOf
 from engine.market.trading_hours import decision_time, desk_calendar
 from engine.messages.events import Event, Noticed
+from engine.settings import places
+from engine.settings.config import Config
 from memory.record import Layer, MemoryRecord
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder

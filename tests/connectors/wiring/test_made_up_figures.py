@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
 from engine.reports.documents.backtest import document
 from engine.reports.summary import totals
+from engine.settings import places
+from engine.settings.config import Config
 
 DECIDING = {
     "finvision": "decision",

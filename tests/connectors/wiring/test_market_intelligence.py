@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.stored_memory import memory_of_run
-from engine.config import Config
+from engine.app.memory.stored_memory import memory_of_run
+from engine.app.research.backtest import run_backtest
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.recollection import RetrievalType
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Recalled
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
+from engine.settings import places
+from engine.settings.config import Config
 from memory.embedders import HashEmbedder
 from memory.record import MemoryRecord
 

@@ -14,13 +14,11 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app import memory as app_memory
-from engine.app.backtest import run_backtest
-from engine.app.memory import memory_errors
-from engine.app.runs import run_daily
-from engine.app.stored_memory import memory_of_desk, memory_of_run
-from engine.config import Config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.memory import memory as app_memory
+from engine.app.memory.memory import memory_errors
+from engine.app.memory.stored_memory import memory_of_desk, memory_of_run
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, DataError, MissingData, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
@@ -28,6 +26,8 @@ from engine.journal.results import trail
 from engine.journal.store import RowStore
 from engine.messages.events import Event, Noticed, SessionSettled
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import Config
 from memory import errors
 from memory.embedders import HashEmbedder
 from memory.in_memory_store import InMemoryStore

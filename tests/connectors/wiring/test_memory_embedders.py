@@ -15,19 +15,19 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app import stored_memory
-from engine.app.backtest import run_backtest
-from engine.app.desk_journal import desk_lock
-from engine.app.memory import part_of
-from engine.app.runs import run_daily
-from engine.app.stored_memory import Reembedded, memory_of_desk, memory_of_run, reembed_memory
-from engine.config import BudgetConfig, Config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.memory import stored_memory
+from engine.app.memory.memory import part_of
+from engine.app.memory.stored_memory import Reembedded, memory_of_desk, memory_of_run, reembed_memory
+from engine.app.records.desk_journal import desk_lock
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import BudgetReached, ConfigError, PaperdeskError, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult
 from engine.session.cost_meter import VECTORS
+from engine.settings import places
+from engine.settings.config import BudgetConfig, Config
 from memory.lancedb_store import store_embedder
 from memory.record import MemoryRecord
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server

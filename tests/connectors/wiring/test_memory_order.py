@@ -15,17 +15,17 @@ import pytest
 
 from connectors.files.texts import filing_line, news_line
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.runs import run_daily
-from engine.app.stored_memory import memory_of_desk, memory_of_run
-from engine.config import Config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.memory.stored_memory import memory_of_desk, memory_of_run
+from engine.app.research.backtest import run_backtest
 from engine.domain.market import Filing, NewsItem
 from engine.domain.recollection import INSIGHT
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
+from engine.settings import places
+from engine.settings.config import Config
 from memory.record import MemoryRecord
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
 from engine.agents.immediate import FiveLevelReflection, ThreeWayReflection
 from engine.agents.registry import registered
-from engine.app.backtest import run_backtest
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
 from engine.domain.decision import Action
 from engine.domain.model_call import AnswerRecord
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
+from engine.settings import places
+from engine.settings.config import Config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server
 
 SPEC = RunSpec(

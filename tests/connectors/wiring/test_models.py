@@ -13,17 +13,17 @@ import pytest
 
 from connectors.wiring.remote_models import RemoteModels
 from connectors.wiring.services import services
-from engine import places
 from engine.agents.registry import registered
-from engine.app.backtest import run_backtest
-from engine.app.models import build_models
-from engine.config import Config
+from engine.app.models.models import build_models
+from engine.app.research.backtest import run_backtest
 from engine.domain.decision import Action
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, CredentialsRefused, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
-from engine.settings import AgentSettings
+from engine.settings import places
+from engine.settings.config import Config
+from engine.settings.values import AgentSettings
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 FINVISION = load_preset("finvision")

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_context import Finished
-from engine.app.desk_journal import desk_lock
-from engine.app.notification import run_and_notify
-from engine.config import Config
+from engine.app.desk.context import Finished
+from engine.app.desk.notification import run_and_notify
+from engine.app.records.desk_journal import desk_lock
 from engine.errors import ConfigError, DataError, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import Config
 from tests.servers.fake_web import Asked, Page, fake_web
 from tui.cli import main
 

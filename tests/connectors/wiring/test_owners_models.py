@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
 from engine.app.bench.forecast import forecast
 from engine.app.bench.jobs import Job
-from engine.app.models import agent_models, build_models
-from engine.config import Config
+from engine.app.models.models import agent_models, build_models
+from engine.app.research.backtest import run_backtest
 from engine.errors import ConfigError
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.test_owners_questions import SPEC, Noon
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 

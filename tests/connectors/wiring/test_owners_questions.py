@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
+from engine.settings import places
+from engine.settings.config import Config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 
 OWNERS = ("bull", "bear", "calm")

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.parity import check_parity
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.research.parity import check_parity
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
 from engine.lab.parity import Parity
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 from tests.engine.desks import RulesExcept

@@ -19,14 +19,12 @@ from connectors.sandbox.account_api import AccountApi
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine import places
 from engine.account.disagreement import BooksDisagree
-from engine.app.desk_context import Finished
-from engine.app.parity import check_parity
-from engine.app.reconciliation import adopt_account
-from engine.app.redecision import redecide
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.desk.context import Finished
+from engine.app.desk.reconciliation import adopt_account
+from engine.app.desk.run_kinds import run_daily
+from engine.app.redecision.redecision import redecide
+from engine.app.research.parity import check_parity
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
@@ -36,6 +34,8 @@ from engine.lab.parity import Parity
 from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
 from engine.session.recorded_inputs import TurnInputs, read_inputs
+from engine.settings import places
+from engine.settings.config import Config
 from tests.data_folders import write_folder
 
 SYMBOLS = ["ORVL", "PLWY", "TMBK", "WRNN-USD"]

@@ -13,13 +13,11 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
 from engine.agents.text import plain
-from engine.app.audit import run_audit
-from engine.app.backtest import run_backtest
-from engine.app.market_data import load_run
-from engine.app.stored_memory import memory_of_run
-from engine.config import Config
+from engine.app.audit.audit import run_audit
+from engine.app.memory.stored_memory import memory_of_run
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import load_run
 from engine.domain.market import Symbol
 from engine.domain.run import DataSpec, Result, RunSpec
 from engine.journal.entries import Recalled
@@ -28,6 +26,8 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.reports.documents.backtest import fingerprint
+from engine.settings import places
+from engine.settings.config import Config
 from memory.live_index import ScoredRecord
 from memory.record import Layer, MemoryRecord
 

@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
 from engine.agents.text import plain
-from engine.app.backtest import run_backtest
-from engine.app.market_data import load_run
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import load_run
 from engine.domain.decision import Action, Decision
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, Result, RunSpec, Stretch
@@ -27,6 +25,8 @@ from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.reports.documents.backtest import fingerprint
+from engine.settings import places
+from engine.settings.config import Config
 from tests.engine.desks import assert_books_add_up
 
 FLOOR = Decimal("0.10")

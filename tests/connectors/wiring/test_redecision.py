@@ -19,13 +19,11 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.market_data import load_run
-from engine.app.parity import check_parity
-from engine.app.redecision import AS_IT_WAS, Changes, Redecided, redecide
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.redecision.redecision import AS_IT_WAS, Changes, Redecided, redecide
+from engine.app.research.backtest import run_backtest
+from engine.app.research.market_data import load_run
+from engine.app.research.parity import check_parity
 from engine.domain.decision import Action, Decision
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
@@ -36,6 +34,8 @@ from engine.market.as_of import Market
 from engine.ports import LanguageModel
 from engine.services import Services
 from engine.session.cost_meter import use_of
+from engine.settings import places
+from engine.settings.config import Config
 
 SYMBOLS = ("TMBK", "ORVL", "BXWD")
 BACKTEST = RunSpec(
@@ -136,7 +136,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def load(given: Services, spec: RunSpec) -> Market:
         return markets[spec] if spec in markets else markets.setdefault(spec, await load_run(given, spec))
 
-    monkeypatch.setattr("engine.app.recorded_turns.load_run", load)
+    monkeypatch.setattr("engine.app.research.recorded_turns.load_run", load)
 
 
 EVERY = pytest.mark.parametrize("every", [4, 1], ids="each {}".format)

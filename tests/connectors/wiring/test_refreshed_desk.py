@@ -13,15 +13,15 @@ import pytest
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_context import Finished
-from engine.app.runs import run_daily
-from engine.config import Config
+from engine.app.desk.context import Finished
+from engine.app.desk.run_kinds import run_daily
 from engine.domain.run import DataSpec
 from engine.errors import NetworkError
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.test_desk_at_broker import START, SYMBOLS, Trader
 
 DEMO = DataSpec(None, 7)

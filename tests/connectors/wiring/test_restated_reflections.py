@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.stored_memory import memory_of_run
-from engine.config import Config
+from engine.app.memory.stored_memory import memory_of_run
+from engine.app.research.backtest import run_backtest
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
+from engine.settings import places
+from engine.settings.config import Config
 from memory.record import Cause
 
 SPEC = RunSpec(

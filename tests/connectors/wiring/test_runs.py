@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.run_spec import check_spec, default_spec, with_costs
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
+from engine.app.research.run_spec import check_spec, default_spec, with_costs
 from engine.domain.execution import FillAt
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionSettled
 from engine.reports.documents.backtest import fingerprint
+from engine.settings import places
+from engine.settings.config import Config
 from tests.engine.desks import weekdays
 
 NOW = datetime(2025, 7, 1, 12, tzinfo=UTC)

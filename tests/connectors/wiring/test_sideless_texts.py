@@ -11,12 +11,12 @@ import pytest
 
 from connectors.files.texts import news_line
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.config import Config
+from engine.app.research.backtest import run_backtest
 from engine.domain.market import NewsItem
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.few_symbols import FewSymbols
 from tests.data_folders import write_folder
 

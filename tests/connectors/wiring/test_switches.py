@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
 from engine.app.bench.jobs import Job, play_job
-from engine.app.redecision import Changes, redecide
-from engine.config import Config
+from engine.app.redecision.redecision import Changes, redecide
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.published_runs import agent_spec
+from engine.settings import places
+from engine.settings.config import Config
 from tests.connectors.wiring.short_bench import short_tables, write_folder
 from tests.servers.fake_llm_server import FakeLLMServer, Say, fake_llm_server
 

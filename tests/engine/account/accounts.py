@@ -23,7 +23,7 @@ from engine.account.broker_venue import BrokerVenue
 from engine.account.claim import claim_account
 from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
-from engine.app.fills_booking import NO_PRICES
+from engine.app.desk.fills_booking import NO_PRICES
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import CorporateAction, is_crypto

@@ -17,8 +17,8 @@ from engine.domain.order import OrderState
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import OrderFilled, OrderMoved
-from engine.owner_settings import Owner
 from engine.reports.documents.session import session_document
+from engine.settings.owners import Owner
 from tests.connectors.alpaca.sandbox_markets import market_data
 from tests.engine.account.accounts import DAYS, Desk, assert_equal, by_plan
 from tests.engine.account.test_account_reconciling import by_hand

@@ -14,8 +14,8 @@ from engine.domain.decision import SizingRule
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
 from engine.domain.portfolio import ZERO
-from engine.owner_settings import Owner
-from engine.settings import Band
+from engine.settings.owners import Owner
+from engine.settings.values import Band
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, bars, market_of, play, split, trade
 from tests.examples import examples
 

@@ -16,7 +16,7 @@ from engine.agents.rendering import prompt_version
 from engine.domain.chart import Candles, ChartSpec, IndicatorTable, Line
 from engine.domain.model_call import AnswerOptions, FailureKind, ModelSettings
 from engine.errors import ConfigError, TryAgainLater
-from engine.settings import AgentSettings
+from engine.settings.values import AgentSettings
 from tests.engine.agents.samples import TRADE, Desk, ListedModel, answered, decision_view, failed
 
 PICTURE = ChartSpec(

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from engine.app import booking_queue
-from engine.app.desk_journal import desk_lock
+from engine.app.desk import booking_queue
 from engine.app.desk_runner import DeskRunner, Publish
+from engine.app.records.desk_journal import desk_lock
 from engine.domain.delivery import Delivery
 from engine.domain.live import FeedMessage, FeedState, OrderHint
 from engine.errors import DeskHalted, NetworkError, TryAgainLater
@@ -180,7 +180,7 @@ def test_a_booking_that_ends_while_its_holder_is_looked_for_is_no_run(
 
 HOLDER = """
 import sys
-from engine.app.desk_journal import desk_lock
+from engine.app.records.desk_journal import desk_lock
 with desk_lock("demo", brief=sys.argv[1] == "brief"):
     print("held", flush=True)
     sys.stdin.readline()

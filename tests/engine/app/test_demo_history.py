@@ -13,10 +13,8 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app import demo_history
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk import demo_history
+from engine.app.desk.run_kinds import run_daily
 from engine.errors import InvariantBroken
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
@@ -24,6 +22,8 @@ from engine.messages.events import Event, Noticed
 from engine.reports.documents.desk_settings import settings_of
 from engine.reports.documents.film import film_stops
 from engine.services import Services
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.demo_history import SESSIONS, decide, demo_services, most_ordinary, window
 
 AGAIN = "record the history anew: python -m tests.demo_history"

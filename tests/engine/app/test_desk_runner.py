@@ -15,7 +15,7 @@ import pytest
 from pytest import MonkeyPatch
 
 from engine.app.desk_runner import DeskRunner, Publish
-from engine.app.gated_model import Gate, Gated
+from engine.app.models.gated_model import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize, Side
 from engine.domain.portfolio import Portfolio

@@ -13,8 +13,8 @@ from types import ModuleType
 
 import pytest
 
-from engine.app import own_process
-from engine.app.own_process import in_own_process
+from engine.app.records import own_process
+from engine.app.records.own_process import in_own_process
 from engine.errors import DeskHalted, InvariantBroken, TryAgainLater
 from engine.messages.events import Event
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.app.approvals import Answer, ApprovalDesk, answer_orders
+from engine.app.orders.approvals import Answer, ApprovalDesk, answer_orders
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.trading_mode import TradingMode

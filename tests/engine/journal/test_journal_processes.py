@@ -75,7 +75,7 @@ KILLED_BEFORE_EACH_LINE = """
 import os, signal, sys
 from datetime import UTC, datetime
 from engine import places
-from engine.app.desk_journal import DeskJournal
+from engine.app.records.desk_journal import DeskJournal
 from engine.messages.events import Noticed
 
 def write(desk):

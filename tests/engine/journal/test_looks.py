@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.account.track_record import daily_returns
-from engine.app.look_index import count_looks, result_look, spec_look
+from engine.app.records.look_index import count_looks, result_look, spec_look
 from engine.domain.model_call import AnswerOptions
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, LookKind, Result, RunSpec, Stretch
 from engine.errors import TryAgainLater
 from engine.journal.integrity import quick_check
 from engine.journal.looks import add_looks, spec_hash
+from engine.settings import places
 from tests.engine.look_reader import looks_in
 
 NOW = datetime(2024, 7, 1, 12, tzinfo=UTC)

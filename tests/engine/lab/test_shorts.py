@@ -22,7 +22,7 @@ from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint
 from engine.market.as_of import Market
 from engine.preset import Preset
-from engine.settings import Band
+from engine.settings.values import Band
 from engine.simulation.simulated_broker import BORROW_COST, FORCED_COVER
 from tests.engine.desks import (
     DECISION_ONLY,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.app.desk_watch import RETRY, Watch
+from engine.app.desk.watch import RETRY, Watch
 from engine.clock import BacktestClock
 from engine.errors import CredentialsRefused, NetworkError
 from engine.market.trading_hours import AroundTheClock, exchange_calendar

@@ -18,12 +18,12 @@ import pytest
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.market.trading_hours import exchange_calendar
+from engine.settings import places
+from engine.settings.config import load_config
 from tui.cli import main
 
 SESSIONS = (date(2025, 3, 11), date(2025, 3, 12), date(2025, 3, 14))

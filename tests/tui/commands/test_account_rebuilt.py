@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 SPLIT_WEEK = datetime(2024, 12, 11, 21, 5, tzinfo=UTC)

@@ -14,14 +14,14 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import Publish, TakeTurn
-from engine.app.runs import run_daily
-from engine.config import load_config
 from engine.domain.live import FeedMessage
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.domain.run import RunKind
 from engine.messages.events import AgentSaid, Event, RunStarted, StepStarted
 from engine.reports import amounts
+from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells

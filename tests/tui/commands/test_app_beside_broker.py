@@ -14,15 +14,15 @@ from textual.pilot import Pilot
 
 from connectors.alpaca import live_feed
 from connectors.sandbox import SandboxServer
-from engine import places
+from engine.settings import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, shown, until
 from tests.tui.real_terminal import TMUX, Terminal
-from tui import desk_follower
 from tui.commands.app import open_desk
-from tui.invocation import Invocation
+from tui.desk import desk_follower
+from tui.settings.invocation import Invocation
 from tui.widgets.screen_bars import EventLog, StatusBar
 from tui.widgets.table import Table
 

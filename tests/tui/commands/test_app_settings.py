@@ -11,13 +11,13 @@ from fake_desk import FakeDesk, opens
 from engine.errors import ConfigError
 from tests.tui.commands.conftest import Run, contents
 from tests.tui.conftest import opened, shown
-from tui.app import READ_ONLY, PaperdeskApp
-from tui.app_settings import AppSettings
-from tui.checked_configuration import checked_settings
+from tui.app.app import READ_ONLY, PaperdeskApp
 from tui.commands.app import open_desk
-from tui.invocation import Invocation
-from tui.keys import KEYS, SCREENS
 from tui.screens.reading import ReadingScreen
+from tui.settings.app_settings import AppSettings
+from tui.settings.checked_configuration import checked_settings
+from tui.settings.invocation import Invocation
+from tui.settings.keys import KEYS, SCREENS
 from tui.widgets.navigation_bars import Hints, Tabs
 from tui.widgets.screen_bars import StatusBar
 

@@ -15,10 +15,10 @@ import pytest
 
 import engine.preset
 from engine.errors import ConfigError, PaperdeskError
-from tui import app_state, checked_configuration
-from tui.app_settings import AppSettings
-from tui.checked_configuration import CHECKED, check_beside, checked_settings
-from tui.invocation import Invocation
+from tui.settings import app_state, checked_configuration
+from tui.settings.app_settings import AppSettings
+from tui.settings.checked_configuration import CHECKED, check_beside, checked_settings
+from tui.settings.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
 APP_SCREEN = b"\x1b[?1049h"
@@ -118,9 +118,10 @@ def test_a_right_one_or_none_opens_the_app(paperdesk_home: Path, text: str | Non
 def loaded_by_the_check(**variables: str) -> tuple[str, str]:
     """`checks` where the app's start loads the classes of the configuration, and the settings that it comes to."""
     program = (
-        "import sys\nfrom tui.checked_configuration import checked_settings\nfrom tui.invocation import Invocation\n"
+        "import sys\nfrom tui.settings.checked_configuration import checked_settings\n"
+        "from tui.settings.invocation import Invocation\n"
         "found = checked_settings(Invocation())\n"
-        "print('checks' if {'pydantic', 'engine.config'} & set(sys.modules) else 'keeps')\nprint(found)"
+        "print('checks' if {'pydantic', 'engine.settings.config'} & set(sys.modules) else 'keeps')\nprint(found)"
     )
     environ = {**os.environ, **variables}
     done = subprocess.run(

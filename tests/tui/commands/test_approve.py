@@ -16,16 +16,16 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_journal import desk_lock
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import OpenDesk
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.records.desk_journal import desk_lock
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.execution.controls import approvals, give
 from engine.journal.reader import JournalReader
 from engine.messages.commands import Approve, Veto
 from engine.messages.events import OrderMoved
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
@@ -65,7 +65,7 @@ def waiting_desk(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) 
         patch.setenv("PAPERDESK_BROKER__MODE", "ask")
         patch.setenv("PAPERDESK_DESK__NAME", "asking")
         patch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
-        patch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
+        patch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
         asyncio.run(run_daily(services(load_config(None).config), through=Buys))
         found = json.loads(printed("approve", "--json"))["waiting"]
     assert len(found) >= 2
@@ -89,7 +89,7 @@ def waiting(
 ) -> list[dict[str, Any]]:
     """The orders that wait on a copy of that desk, at that moment."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
     home, orders = waiting_desk
     shutil.copytree(home, paperdesk_home, dirs_exist_ok=True)
     return orders

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from connectors.llm import gate
-from engine import places
 from engine.arena import rules
+from engine.settings import places
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_daily import process

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from connectors.charts.painter import MatplotlibPainter
-from engine import places
 from engine.arena.agents import TraderView
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.journal.reader import JournalReader
 from engine.offline.model import OfflineModel
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 
 

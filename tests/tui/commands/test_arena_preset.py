@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.agents.strategy_library import without_strategy
 from engine.journal.reader import JournalReader
 from engine.offline.portfolio import CONTRARY, FOLLOW
+from engine.settings import places
 from tests.servers.fake_llm_server import Say, Turn
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_costs import LOCAL_PRICE, Counting, Desk, desk

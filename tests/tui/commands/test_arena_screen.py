@@ -12,14 +12,14 @@ import pytest
 from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
-from engine import places
-from engine.app.arena_record import load_document, played_arenas
-from engine.app.demo_time import is_demo
+from engine.app.arena.record import load_document, played_arenas
+from engine.app.desk.demo_time import is_demo
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import Running, opened, shown, until
-from tui.arena_day import ArenaDay
 from tui.screens.arena import DEMO, ArenaScreen
+from tui.view.arena_day import ArenaDay
 from tui.widgets.navigation_bars import Hints, TimeBar
 from tui.widgets.pane_text import TextPane
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from connectors.llm import gate
-from engine import places
+from engine.settings import places
 from tests.servers.fake_llm_server import Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_arena import Traders, killed

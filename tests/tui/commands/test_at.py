@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
 from engine.journal.point_in_time import OF_SESSION, hide_after_event
 from engine.journal.reader import JournalReader
 from engine.journal.schema import CHAIN, MARKED, VERSIONS
 from engine.messages.events import DecisionMade, OrderFilled, RunFinished, SessionSettled
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 
 COMMANDS = ("status", "positions", "orders", "decisions", "equity")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.domain.run import LookKind
+from engine.settings import places
 from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
 from tests.tui.commands.test_costs import DAY, LOCAL_PRICE, Counting, Desk, desk, service

@@ -17,9 +17,9 @@ from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, shown, until
-from tui.backtest_run import STOPPED
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import PAST
+from tui.view.backtest_run import STOPPED
+from tui.view.snapshot import PAST
 from tui.widgets.navigation_bars import Hints
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot

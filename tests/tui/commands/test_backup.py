@@ -13,13 +13,13 @@ from zipfile import ZipFile
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_journal import desk_lock
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.records.desk_journal import desk_lock
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import MemoryWritten
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_memory import CONFIG, SESSIONS
 

@@ -11,9 +11,9 @@ from statistics import fmean
 
 import pytest
 
-from engine import places
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import calendar_for
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.app.bench import bench as bench_module
 from engine.journal.reader import JournalReader
 from engine.lab.published_agents import published_agents
 from engine.lab.published_runs import rule_params
 from engine.lab.published_tables import PublishedTable, published
 from engine.reports.stored import document_of
+from engine.settings import places
 from tests.long_cases import first_of
 from tui.cli import main
 

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from connectors.llm import gate
-from engine import places
 from engine.app.bench import bench as bench_module
 from engine.domain.decision import Decision
 from engine.journal.entries import CallCost
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.connectors.wiring.short_bench import short_tables, write_folder
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run, Said

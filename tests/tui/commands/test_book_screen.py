@@ -10,12 +10,12 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.sources import calendars
-from engine import places
+from engine.settings import places
 from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui.snapshot import Source
+from tui.view.snapshot import Source
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 

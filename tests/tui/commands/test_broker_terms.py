@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
+from engine.settings import places
 from tests.tui.commands.conftest import OpenBroker, Run, Said, after_close
 
 SHARES_AT = datetime(2025, 3, 7, 21, 5, tzinfo=UTC)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.account.time_weighted import CloseComparison, beside
-from engine.config import load_config
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import EquityPoint
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 START = datetime(2021, 3, 17, 20, 5, tzinfo=UTC)

@@ -14,18 +14,18 @@ from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_journal import desk_lock
-from engine.app.order_cancellation import cancel_orders
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.orders.order_cancellation import cancel_orders
+from engine.app.records.desk_journal import desk_lock
 from engine.journal.reader import JournalReader
 from engine.services import Services
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.commands.test_approve import Buys
 from tui.commands.app import open_desk
-from tui.invocation import Invocation
 from tui.screens.confirm import ConfirmScreen
+from tui.settings.invocation import Invocation
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 
@@ -61,7 +61,7 @@ def test_an_order_of_the_simulated_market_is_canceled_until_its_session_opens(
     run: Run, shares: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As with a data folder, by whose clock sessions open; the demo's stands before that.
-    monkeypatch.setattr("engine.app.order_cancellation.by_desk_time", lambda services: services)
+    monkeypatch.setattr("engine.app.orders.order_cancellation.by_desk_time", lambda services: services)
     asyncio.run(run_daily(at(21), SESSION, through=Buys))
     sent = [order["id"] for order in run("cancel", "--json").json["sent"]]
     assert len(sent) >= 3 and f"{sent[0]}  BUY " in run("cancel").out

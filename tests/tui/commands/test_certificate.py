@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.config import load_config
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.market.trading_hours import calendar_for
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.extending_page import write_files
 from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run, Said

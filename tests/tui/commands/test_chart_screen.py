@@ -13,7 +13,6 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.app.open_desk import SessionMinutes
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
@@ -24,14 +23,15 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.amounts import price, quantity
+from engine.settings import places
 from tests.tui.commands.conftest import SESSIONS, OpenBroker
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import Running, opened, until
-from tui.chart_data import CUT, ChartData
+from tui.charts.chart_data import CUT, ChartData
 from tui.commands.app import open_desk
-from tui.invocation import Invocation
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
+from tui.settings.invocation import Invocation
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
@@ -52,7 +52,7 @@ async def titled(pilot: Pilot[Any], title: str) -> ChartData:
 def in_summer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some months after the desk's sessions: a chart keeps two years of bars."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 7, 1, 12, tzinfo=UTC))
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
 
 
 async def test_bars_by_day_week_and_month_end_at_the_moment_that_is_shown(desk: Path) -> None:

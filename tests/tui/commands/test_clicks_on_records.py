@@ -12,20 +12,20 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.geometry import Offset
 
-from engine import places
 from engine.domain.order import Order, Side
 from engine.domain.order_id import order_id
 from engine.domain.run import CashFlow
 from engine.journal.entries import OrderEntry
 from engine.journal.writer import JournalWriter
+from engine.settings import places
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, shown, until
 from tests.tui.test_clicks import click, click_at, every_click_hits
-from tui.keys import SCREENS
 from tui.screens.frame import TALL
 from tui.screens.symbol_search import SymbolSearchScreen
 from tui.screens.trail import TrailScreen
+from tui.settings.keys import SCREENS
 from tui.widgets.folds import Fold
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.table import Table

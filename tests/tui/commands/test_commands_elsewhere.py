@@ -12,12 +12,12 @@ from typing import Any
 from fake_desk import BOUGHT, FakeDesk
 from textual.pilot import Pilot
 
-from engine.app.controls import halt_desk, resume_desk
+from engine.app.orders.controls import halt_desk, resume_desk
 from engine.execution.controls import carry_out
 from engine.messages.commands import Approve, Edit, Undo
 from tests.tui.commands.conftest import Run
 from tests.tui.conftest import Running, opened, until
-from tui.journal_tail import JournalTail
+from tui.desk.journal_tail import JournalTail
 
 NOW = datetime(2025, 3, 15, 12, tzinfo=UTC)
 HALTED = "HALTED: no order is sent until the desk is resumed"

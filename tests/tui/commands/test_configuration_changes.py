@@ -12,10 +12,10 @@ import pytest
 from conftest import until
 from textual.pilot import Pilot
 
-from engine import places
-from engine.app import desk_watch
+from engine.app.desk import watch as desk_watch
+from engine.settings import places
 from tests.tui.conftest import opened
-from tui.configuration_changes import ConfigurationChanges
+from tui.settings.configuration_changes import ConfigurationChanges
 from tui.widgets.screen_bars import ErrorBar, EventLog
 
 BEGUN = '[desk]\nsymbols = ["ORVL"]\npreset = "finvision"\n[broker]\nmode = "auto"\n'

@@ -17,22 +17,22 @@ from textual.pilot import Pilot
 
 from connectors.llm.pricing import load_prices
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_context import Finished
+from engine.app.desk.context import Finished
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import OpenDesk
-from engine.app.runs import run_daily
-from engine.config import load_config
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
 from tests.tui.conftest import opened, until
-from tui.app import PaperdeskApp
-from tui.backtest_run import STOPPED
+from tui.app.app import PaperdeskApp
 from tui.commands.app import run_in_process
-from tui.invocation import Invocation
 from tui.screens.confirm import ConfirmScreen
+from tui.settings.invocation import Invocation
+from tui.view.backtest_run import STOPPED
 from tui.widgets.screen_bars import Item, items
 from tui.widgets.table import Table
 

@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from connectors.wiring.services import services
-from engine import places
 from engine.app.open_desk import OpenDesk
-from engine.config import load_config
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import OpenBroker
 from tests.tui.conftest import opened, shown, until
 from tui.widgets.run_results import RunProgress

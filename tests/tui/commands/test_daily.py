@@ -18,17 +18,17 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.demo_time import by_desk_time
-from engine.app.desk_context import desk_context
-from engine.app.desk_journal import DeskJournal
-from engine.config import Config, load_config
+from engine.app.desk.context import desk_context
+from engine.app.desk.demo_time import by_desk_time
+from engine.app.records.desk_journal import DeskJournal
 from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.settings.config import Config, load_config
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run, contents
 from tui.commands.due import due_session
-from tui.invocation import Invocation
+from tui.settings.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
 COMMAND = (sys.executable, "-c", "from tui.cli import main; main()")
@@ -181,7 +181,7 @@ def test_a_finished_run_as_a_whole_process(desk: Path) -> None:
 
 def test_a_held_lock_ends_the_run_while_it_is_held(run: Run, fresh: Path) -> None:
     holder = (
-        "import sys\nfrom engine.app.desk_journal import desk_lock\n"
+        "import sys\nfrom engine.app.records.desk_journal import desk_lock\n"
         "with desk_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(fresh), "PYTHONPATH": str(REPO)}

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.domain.order import OrderState
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.snapshots import snapshot
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 import connectors.wiring.services
-import engine.app.desk_context
-import engine.config
+import engine.app.desk.context
 import engine.market.trading_hours
+import engine.settings.config
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 
 COUNTED = (
-    (engine.config, "load_config"),
+    (engine.settings.config, "load_config"),
     (connectors.wiring.services, "services"),
     (connectors.wiring.services, "desk_symbols"),
     (engine.market.trading_hours, "session_to_decide"),
@@ -44,7 +44,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         name = owner.__name__.rpartition(".")[2] if attribute == "__init__" else attribute
         monkeypatch.setattr(owner, attribute, counting(name, getattr(owner, attribute)))
     derive = engine.market.trading_hours.session_to_decide
-    for module in (engine.app.desk_context, engine.session.run):
+    for module in (engine.app.desk.context, engine.session.run):
         monkeypatch.setattr(module, "session_to_decide", derive)
     return counted
 

@@ -20,15 +20,15 @@ from connectors.files.market import FilesMarket
 from connectors.files.prices import read_actions, read_prices
 from connectors.llm import gate
 from connectors.wiring.services import services
-from engine import places
-from engine.app.desk_watch import DeskWatch
-from engine.app.runs import run_intraday
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_intraday
+from engine.app.desk.watch import DeskWatch
 from engine.errors import TryAgainLater
 from engine.market.price_faults import price_faults
 from engine.market.trading_hours import calendar_for, decision_time, exchange_calendar
 from engine.messages.events import Event, Noticed
 from engine.session.context import DeskRunResult
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, fake_llm_server
 from tests.servers.fake_web import Page, fake_web
 from tests.tui.commands.conftest import OpenBroker, Run, Said, after_close

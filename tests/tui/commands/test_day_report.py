@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.domain.run import RunKind, RunOutcome
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter
 from engine.reports.amounts import quantity
 from engine.session.context import run_id
+from engine.settings import places
 from tests.tui.commands.conftest import SESSIONS, Run
 
 

@@ -14,9 +14,7 @@ import pytest
 
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine import places
-from engine.app.audit import run_audit
-from engine.config import Config
+from engine.app.audit.audit import run_audit
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.domain.debate import Debate, DebateEnd
 from engine.domain.decision import DIRECTIONS, Opinion
@@ -26,6 +24,8 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
 from engine.session.recorder import JournalRecorder
+from engine.settings import places
+from engine.settings.config import Config
 from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import Run
 

@@ -18,8 +18,8 @@ from tests.tui.commands.test_app_start import REPO
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.conftest import opened, until
-from tui.owners_text import JUDGED, MEANINGS
-from tui.run_text import reason_words
+from tui.text.owners_text import JUDGED, MEANINGS
+from tui.text.run_text import reason_words
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.table import Table
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from engine.app import demo_history
+from engine.app.desk import demo_history
 from tests.tui.commands.test_demo_time import screen, view
 from tests.tui.conftest import opened, until
-from tui import demo_opening
+from tui.desk import demo_opening
+from tui.desk.visits import TOUR_OFFER
 from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
-from tui.visits import TOUR_OFFER
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def short(fresh: Path, recorded_history: None, monkeypatch: pytest.MonkeyPatch) 
     """A fresh home, whose film is as long but quick."""
     monkeypatch.setattr(demo_opening, "STANDS", 0.1)
     monkeypatch.setattr(demo_opening, "READS", 0.3)
-    monkeypatch.setattr("tui.playback.READ", 0.05)
+    monkeypatch.setattr("tui.playback.playback.READ", 0.05)
 
 
 def toasts(pilot: Pilot[Any]) -> list[str]:
@@ -73,7 +73,7 @@ async def test_the_end_stands_then_the_film_stops_twice_and_hands_over_the_same_
 
 @pytest.mark.parametrize("key", ["tab", *(pytest.param(key, marks=pytest.mark.slow) for key in "n5")])
 async def test_any_key_takes_over(short: None, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    monkeypatch.setattr("tui.playback.READ", 60.0)
+    monkeypatch.setattr("tui.playback.playback.READ", 60.0)
     async with opened(plays=True) as pilot:
         await until(pilot, lambda: view(pilot).place is not None and bool(view(pilot).place.speed))  # type: ignore[union-attr]
         await pilot.press(key)
@@ -95,7 +95,7 @@ async def test_a_key_before_it_keeps_it_from_playing(short: None, monkeypatch: p
 
 
 async def test_the_keys_of_the_past_go_on_in_the_film(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.playback.READ", 60.0)
+    monkeypatch.setattr("tui.playback.playback.READ", 60.0)
     async with opened(plays=True) as pilot:
         await until(pilot, lambda: view(pilot).place is not None and bool(view(pilot).place.speed))  # type: ignore[union-attr]
         await pilot.press("full_stop")
@@ -108,7 +108,7 @@ async def test_a_session_takes_two_to_three_seconds_at_the_speed_of_reading(
     fresh: Path, recorded_history: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = [1000.0]
-    monkeypatch.setattr("tui.playback.time", SimpleNamespace(monotonic=lambda: times[-1]))
+    monkeypatch.setattr("tui.playback.playback.time", SimpleNamespace(monotonic=lambda: times[-1]))
     async with opened() as pilot:
         await until(pilot, lambda: stands_at_the_end(pilot))
         await pilot.press("left_curly_bracket", "left_curly_bracket")
@@ -125,7 +125,7 @@ async def test_a_session_takes_two_to_three_seconds_at_the_speed_of_reading(
 
 
 async def test_nothing_plays_where_no_animation_is_wanted(short: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.app.TEXTUAL_ANIMATIONS", "none")
+    monkeypatch.setattr("tui.app.app.TEXTUAL_ANIMATIONS", "none")
     async with opened(plays=True) as pilot:
         await until(pilot, lambda: stands_at_the_end(pilot))
         await until(pilot, lambda: begins_nothing_more(pilot))

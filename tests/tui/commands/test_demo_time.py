@@ -13,12 +13,10 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app import demo_history
-from engine.app.desk_context import Finished
-from engine.app.next_session import run_next
+from engine.app.desk import demo_history
+from engine.app.desk.context import Finished
+from engine.app.desk.next_session import run_next
 from engine.app.open_desk import OpenDesk
-from engine.config import load_config
 from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome
 from engine.errors import MissingData
@@ -27,15 +25,17 @@ from engine.market.as_of import Market
 from engine.messages.commands import Approve, Halt, Resume
 from engine.messages.events import Event, Noticed
 from engine.services import Services
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run
 from tests.tui.conftest import opened, shown, until
-from tui.bridge import HALTED
 from tui.commands.app import open_desk
-from tui.desk_follower import DeskFollower
-from tui.invocation import Invocation
+from tui.desk.bridge import HALTED
+from tui.desk.desk_follower import DeskFollower
 from tui.screens.confirm import ConfirmScreen
-from tui.snapshot import Snapshot
-from tui.state import Progress
+from tui.settings.invocation import Invocation
+from tui.view.snapshot import Snapshot
+from tui.view.state import Progress
 from tui.widgets.navigation_bars import Hints
 
 SESSIONS = tuple(date(2025, 3, day) for day in (10, 11, 12, 13))
@@ -240,7 +240,7 @@ async def test_the_app_runs_its_cycles_in_a_process_of_their_own_with_the_config
 ) -> None:
     heard: list[Event] = []
     there = AsyncMock(return_value=Finished("daily-demo-20250715", date(2025, 7, 15)))
-    monkeypatch.setattr("engine.app.cycle_request.in_own_process", there)
+    monkeypatch.setattr("engine.app.desk.cycle_request.in_own_process", there)
     desk = open_desk(Invocation())
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", '["ORVL"]')
     await desk.run_cycle(heard.append, AsyncMock())

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config
+from engine.settings.config import Config
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run, contents
-from tui.console import Console
-from tui.invocation import DEFAULT_DESK
+from tui.settings.invocation import DEFAULT_DESK
+from tui.text.console import Console
 
 LOOKING = ("status", "positions", "orders", "decisions", "equity")
 DAILY = "daily-demo-20250312"

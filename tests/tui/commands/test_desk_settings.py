@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.journal.reader import JournalReader
 from engine.journal.versioned_documents import document_versions
 from engine.preset import load_preset, recorded_preset
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 
 PRESET = 'extends = "finvision-no-reflection"\nname = "own"\n[sizing]\ncash_floor = {}\n'

@@ -20,12 +20,12 @@ from connectors.sandbox import SandboxServer
 from connectors.wiring import sandbox as wired
 from connectors.wiring.sandbox import practice_accounts
 from connectors.wiring.services import services
-from engine import places
-from engine.app.drill import drill as drilling
-from engine.app.drill import fault_table as table
-from engine.app.drill.drill import try_rows
-from engine.app.drill.fault_table import Row, chosen, fault_table
-from engine.app.drill.practice import DrillParts, prepare
+from engine.app.upkeep.drill import drill as drilling
+from engine.app.upkeep.drill import fault_table as table
+from engine.app.upkeep.drill.drill import try_rows
+from engine.app.upkeep.drill.fault_table import Row, chosen, fault_table
+from engine.app.upkeep.drill.practice import DrillParts, prepare
+from engine.settings import places
 from tests.conftest import REPO
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, contents
 

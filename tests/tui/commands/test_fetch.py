@@ -13,8 +13,8 @@ import pytest
 from connectors.files.macro import FilesMacro
 from connectors.files.market import FilesMarket
 from connectors.wiring.services import services
-from engine.config import load_config
 from engine.services import FetchOptions
+from engine.settings.config import load_config
 from tests.connectors.weekdays import calendar_for
 from tests.servers.fake_edgar import AGENT, SYMBOL, fake_edgar
 from tests.servers.fake_fred import KEY, fake_fred

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from engine import places
+from engine.settings import places
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 
 At = Callable[[str], None]

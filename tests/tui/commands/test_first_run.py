@@ -18,23 +18,23 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from connectors.sandbox.server import SandboxServer
-from engine.config import load_config
 from engine.domain.market import is_crypto
 from engine.errors import ConfigError
-from engine.keys import keep_keys, load_keys, stored_keys
 from engine.messages.commands import RunCycle
+from engine.settings.config import load_config
+from engine.settings.keys import keep_keys, load_keys, stored_keys
 from tests.connectors.alpaca.sandbox_markets import sandbox
 from tests.tui.commands.conftest import SESSIONS
 from tests.tui.conftest import Running, opened, until
-from tui.app import PaperdeskApp
-from tui.app_settings import AppSettings
+from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk, run
-from tui.first_configuration import CRYPTO_AMONG_SHARES
-from tui.first_run import NewAccount
-from tui.invocation import Invocation
 from tui.screens.set_up import SetUpScreen
-from tui.set_up_offer import offered
-from tui.subcommand import CommandFailed, run_command
+from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES
+from tui.set_up.first_run import NewAccount
+from tui.set_up.set_up_offer import offered
+from tui.settings.app_settings import AppSettings
+from tui.settings.invocation import Invocation
+from tui.shell.subcommand import CommandFailed, run_command
 from tui.widgets.screen_bars import ErrorBar
 
 KEYS = ("APCA_API_KEY_ID", "APCA_API_SECRET_KEY")

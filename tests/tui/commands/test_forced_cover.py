@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app import backtest
-from engine.config import load_config
+from engine.app.research import backtest
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
 from engine.offline.model import OfflineModel
+from engine.settings.config import load_config
 from tests.engine.desks import bars, market_of, trade
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 

@@ -234,7 +234,7 @@ def test_a_fetch_bears_no_witness_to_a_split_that_is_missing(tmp_path: Path) -> 
 
 
 def test_the_doctor_names_what_is_missing(run: Run, fresh: Path, tmp_path: Path) -> None:
-    from engine import places
+    from engine.settings import places
 
     folder = put(tmp_path / "data", Share().text(), [])
     text = f'[desk]\nsymbols = ["AAA"]\npreset = "finvision"\n[data]\nfolder = "{folder.as_posix()}"\n'

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from engine import places
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_costs import BACKTEST, DAY, LOCAL_PRICE, Counting, Desk, desk, service
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from engine import places
 from engine.execution.controls import halted
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 
 REPO = Path(__file__).parents[3]
@@ -79,7 +79,7 @@ def test_a_halt_is_the_whole_desks_and_each_desks_own(run: Run, fresh: Path) -> 
 
 
 def test_a_halt_from_another_process_holds_while_a_writer_and_the_desks_lock_are_held(desk: Path) -> None:
-    from engine.app.desk_journal import desk_lock
+    from engine.app.records.desk_journal import desk_lock
 
     journal = places.desk_journal("demo")
     program = [sys.executable, "-c", "from tui.cli import main; main()"]

@@ -8,8 +8,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from tests.tui.conftest import opened, until
-from tui.keys import SCREENS
 from tui.screens.newest_reading import is_reading
+from tui.settings.keys import SCREENS
 from tui.widgets.navigation_bars import Hints
 from tui.widgets.table import Table
 

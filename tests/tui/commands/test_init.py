@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.config import Config, load_config
+from engine.settings.config import Config, load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, fake_llm_server
 from tests.tui.commands.conftest import Run, contents
-from tui.first_configuration import CRYPTO_AMONG_SHARES, example, filled_in
+from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, example, filled_in
 
 REPO = Path(__file__).parents[3]
 PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,100\n2024-01-03,11,12,10,11.5,11.5,90\n"
@@ -24,7 +24,7 @@ PRICES = "date,open,high,low,close,adj_close,volume\n2024-01-02,10,12,9,11,11,10
 
 def test_the_example_ships_with_the_program() -> None:
     shown = (REPO / "config.example.toml").read_text(encoding="utf-8")
-    assert example() == shown, "copy config.example.toml over tui/config.example.toml"
+    assert example() == shown, "copy config.example.toml over tui/set_up/config.example.toml"
 
 
 def test_the_defaults_are_written_commented_and_for_the_owner_alone(run: Run, paperdesk_home: Path) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
-from engine.app.desk_journal import desk_lock
+from engine.app.records.desk_journal import desk_lock
+from engine.settings import places
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import until
-from tui.app import PaperdeskApp
-from tui.checked_configuration import checked_settings
+from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk
-from tui.invocation import Invocation
+from tui.settings.checked_configuration import checked_settings
+from tui.settings.invocation import Invocation
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 from tests.tui.conftest import opened, until
-from tui.keys import _TABLE, KEYS, SCREENS, Key
-from tui.palette import begin_tour
+from tui.app.palette import begin_tour
 from tui.screens.frame import FramedScreen
+from tui.settings.keys import _TABLE, KEYS, SCREENS, Key
 from tui.widgets.folds import Fold
 
 PANES: dict[str, list[list[str]]] = _TABLE["panes"]

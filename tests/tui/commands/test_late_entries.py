@@ -11,12 +11,12 @@ import pytest
 
 from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
-from engine import places
-from engine.app import desk_watch
-from engine.app.desk_watch import DeskWatch
-from engine.config import load_config
+from engine.app.desk import watch as desk_watch
+from engine.app.desk.watch import DeskWatch
 from engine.journal.reader import JournalReader
 from engine.messages.events import CycleFailed, Event, Noticed, RunFinished
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, ordered
 
 START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)

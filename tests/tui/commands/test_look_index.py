@@ -6,8 +6,8 @@ from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
-from engine import places
 from engine.domain.run import LookKind, WindowLook
+from engine.settings import places
 from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import Run
 

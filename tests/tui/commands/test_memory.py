@@ -16,13 +16,13 @@ import pytest
 from filelock import FileLock
 
 from connectors.wiring.services import services
-from engine.app.backtest import run_backtest
-from engine.app.memory import desk_memory
-from engine.app.runs import run_daily
-from engine.app.stored_memory import memory_of_desk
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
+from engine.app.memory.memory import desk_memory
+from engine.app.memory.stored_memory import memory_of_desk
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.preset import load_preset
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import BACKTEST, Run, contents
 
 REPO = Path(__file__).resolve().parents[3]
@@ -331,9 +331,9 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
 
 
 def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
-    from engine import places
-    from tui.bridge import Bridge
-    from tui.snapshot import Source
+    from engine.settings import places
+    from tui.desk.bridge import Bridge
+    from tui.view.snapshot import Source
 
     bridge = Bridge(open_desk=lambda: None, backtest=lambda spec, connection: None)  # type: ignore[arg-type, return-value]
     source = Source("desk demo", places.desk_journal("demo"))

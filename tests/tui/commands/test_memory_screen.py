@@ -11,15 +11,15 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import OpenDesk
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_agents_screen import text
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui.memory_lines import DECIDED
+from tui.text.memory_lines import DECIDED
 from tui.widgets import memory_text
 
 

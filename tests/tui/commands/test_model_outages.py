@@ -19,12 +19,12 @@ import pytest
 
 from connectors.llm import gate
 from connectors.wiring.services import services
-from engine import places
-from engine.app import desk_watch
-from engine.config import load_config
+from engine.app.desk import watch as desk_watch
 from engine.execution.controls import pause
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed, RunFinished
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Hang, Reset, Say, Turn, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 

@@ -13,9 +13,9 @@ import pytest
 
 from connectors.llm import gate
 from connectors.llm.pricing import load_prices
-from engine import places
 from engine.app.bench import bench as bench_module
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.servers.fake_llm_server import Raw, Say, Turn, fake_llm_server, is_preflight
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_bench_resume import TABLES, write_folder

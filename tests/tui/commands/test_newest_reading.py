@@ -14,12 +14,12 @@ from textual.worker import Worker, WorkerState
 from engine.reports.documents.book import Book
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui import book_curves
-from tui.bridge import Bridge
-from tui.readings import Readings
+from tui.desk import book_curves
+from tui.desk.bridge import Bridge
+from tui.desk.readings import Readings
 from tui.screens.book import BookScreen
 from tui.screens.newest_reading import is_reading, newest_reading
-from tui.snapshot import Snapshot
+from tui.view.snapshot import Snapshot
 
 
 class Reader(Static):

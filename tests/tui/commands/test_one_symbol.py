@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.journal.reader import JournalReader
 from engine.session.simulated_venue import DeskVenue
+from engine.settings import places
 from tests.engine.session.test_daily import Killed
 from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run
 from tests.tui.commands.test_daily_circumstances import FRIDAY, THROUGH
@@ -43,7 +43,7 @@ def test_one_symbol_is_decided_then_the_rest_and_nothing_twice(
     run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 3, 17))
     unknown = alone(run, "NOPE")
     assert (unknown.code, unknown.err.count("\n")) == (2, 1) and "the desk demo does not decide NOPE" in unknown.err
     assert run("--symbol", "ORVL").code == 2
@@ -101,7 +101,7 @@ def test_an_order_of_its_own_waits_beside_the_others_and_is_sent_once_it_is_appr
 ) -> None:
     """A desk that begins buys two symbols at that close."""
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 3, 17))
     waiting = alone(run, "ORVL", "--json").json
     assert waiting["outcome"] == "waiting" and len(waiting["waiting"]) == 1
     rest = run("--daily", "--session", NEXT, "--json").json

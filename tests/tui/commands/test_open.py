@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.commands.test_agents_screen import text
 from tests.tui.conftest import opened, until
+from tui.app.deep_link import Link
 from tui.commands import app as app_command
-from tui.deep_link import Link
-from tui.invocation import Invocation
+from tui.settings.invocation import Invocation
 
 DAY = SESSIONS[1]
 

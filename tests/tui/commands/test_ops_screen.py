@@ -14,19 +14,19 @@ from typing import Any, cast
 import pytest
 from textual.pilot import Pilot
 
-from engine import places
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import exchange_calendar
 from engine.reports import amounts
+from engine.settings import places
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_memory_screen import drawn
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui.market_view import MarketView
 from tui.screens.ops import schedule_text
 from tui.screens.reading import ReadingScreen
-from tui.snapshot import Snapshot
+from tui.view.market_view import MarketView
+from tui.view.snapshot import Snapshot
 from tui.widgets.ops_tables import budget_meter
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
@@ -64,7 +64,7 @@ def test_the_days_budget_is_drawn_as_far_as_it_is_spent(spent: str | None, plain
 
 
 async def test_checks_models_and_runs(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.app.demo_history.DUE", SESSIONS[-1])
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", SESSIONS[-1])
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 3, 15, 0, 10, tzinfo=UTC))
     async with opened() as pilot:
         pilot.app.add_class("-plain")

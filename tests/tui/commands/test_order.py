@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.domain.order import OrderState
 from engine.domain.order_id import YOU, is_own
 from engine.domain.run import RunKind
@@ -22,6 +21,7 @@ from engine.journal.writer import JournalWriter
 from engine.messages.events import OrderFilled
 from engine.reports.documents.opening import events_of
 from engine.reports.documents.operations import exit_code
+from engine.settings import places
 from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run, after_close
 
 EVENING = datetime(2025, 3, 15, 12, tzinfo=UTC)
@@ -36,13 +36,13 @@ def evening(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in FEW_AGENTS.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: EVENING)
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 14))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 3, 14))
     return desk
 
 
 def to_the_next_evening(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: datetime(2025, 3, 18, 12, tzinfo=UTC))
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 3, 17))
 
 
 def order(run: Run, *arguments: str, code: int = 0) -> Any:
@@ -175,7 +175,7 @@ def test_a_halt_between_the_limits_and_the_venue_ends_the_order(
     run: Run, evening: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     halt(places.desk_journal("demo"), EVENING, "earnings")
-    monkeypatch.setattr("engine.app.own_orders._halt_words", lambda *given: "")
+    monkeypatch.setattr("engine.app.orders.own_orders._halt_words", lambda *given: "")
     ended = order(run, "BUY", "ORVL", "--amount", "500", code=1)
     assert (ended["order"]["state"], ended["detail"]) == ("canceled", "the desk was halted before it was sent")
     run("resume")

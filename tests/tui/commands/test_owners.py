@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.domain.portfolio import ZERO
 from engine.journal.reader import JournalReader
 from engine.reports.documents.records import records_in
 from engine.reports.documents.trail import latest
 from engine.session.owner_books import BookSettlement
 from engine.session.recorder import DeskRecorder
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 
 ENTRY = (sys.executable, "-c", "from tui.cli import main; main()")

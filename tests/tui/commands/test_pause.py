@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app import cycle_request, desk_watch
-from engine.app.cycle_request import CycleRequest
-from engine.app.demo_history import DUE
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk import cycle_request
+from engine.app.desk import watch as desk_watch
+from engine.app.desk.cycle_request import CycleRequest
+from engine.app.desk.demo_history import DUE
+from engine.app.desk.run_kinds import run_daily
 from engine.domain.run import RunKind, RunOutcome
 from engine.execution.controls import Paused, pause, pause_of, unpause
 from engine.journal.reader import JournalReader
 from engine.messages.events import AgentAnswered, Event, RunFinished
 from engine.services import Services
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 
 NEXT = "2025-03-17"
@@ -68,7 +69,7 @@ def test_orders_that_were_decided_are_sent_all_the_same(
     run: Run, desk: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 3, 17))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 3, 17))
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "ask")
     waiting = run("--daily", "--session", NEXT, "--json").json["waiting"]
     assert waiting

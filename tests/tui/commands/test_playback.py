@@ -15,21 +15,21 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.backtest import run_backtest
-from engine.config import load_config
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunKind, RunSpec
 from engine.errors import MalformedData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.stored import stored_document
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.conftest import opened, until
-from tui.recorded_run import recorded
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
-from tui.snapshot import Snapshot, Source
+from tui.view.recorded_run import recorded
+from tui.view.snapshot import Snapshot, Source
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.plot import CurvePlot

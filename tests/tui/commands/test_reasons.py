@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.journal.reader import JournalReader
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 START = datetime(2021, 3, 16, 20, 5, tzinfo=UTC)

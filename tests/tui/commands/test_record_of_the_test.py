@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.domain.model_call import AnswerRecord
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import calendar_for
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 
 WINDOW = ("--symbols", "ORVL", "--warm-up-from", "2025-02-18", "--from", "2025-03-03", "--to", "2025-03-12")

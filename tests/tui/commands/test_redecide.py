@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import LookKind, WindowLook
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.engine.look_reader import looks_in
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run, contents

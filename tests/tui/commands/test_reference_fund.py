@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.cycle.step import StepContext
 from engine.domain.market import FundTrade
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.data_folders import write_demo
 from tests.tui.commands.conftest import Run
 

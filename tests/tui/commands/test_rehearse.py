@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine import places
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.commands.test_costs import LOCAL_PRICE, Counting, Desk, desk, service
 from tests.tui.conftest import Running, until
 from tui.commands.app import open_desk
-from tui.invocation import Invocation
+from tui.settings.invocation import Invocation
 from tui.widgets.screen_bars import StatusBar
 
 __all__ = ["desk", "service"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
 from engine.reports.documents.records import latest_backtests
+from engine.settings import places
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_costs import BACKTEST, LOCAL_PRICE, Counting, Desk, desk, service
 

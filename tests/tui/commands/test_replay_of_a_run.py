@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from engine import places
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import BACKTEST, SYMBOLS, Service

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from connectors.llm import gate
-from engine import places
 from engine.journal.reader import JournalReader
+from engine.settings import places
 from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_costs import BACKTEST, Counting, Desk, desk, service

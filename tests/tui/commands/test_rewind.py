@@ -12,11 +12,11 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine import places
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
 from engine.market.trading_hours import exchange_calendar
 from engine.reports import amounts
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import FEW_AGENTS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.commands.test_playback import arrived

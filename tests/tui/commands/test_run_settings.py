@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import places
-from engine.app.backtest import NEVER_TRADED
+from engine.app.research.backtest import NEVER_TRADED
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset, recorded_preset
+from engine.settings import places
 from tests.servers.fake_llm_server import fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import Service

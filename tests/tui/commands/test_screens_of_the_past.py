@@ -13,20 +13,20 @@ from syrupy.assertion import SnapshotAssertion
 from textual.screen import Screen
 
 from connectors.wiring.services import services
-from engine.app.arena import run_arena
-from engine.app.arena_record import ArenaSpec
-from engine.app.backtest import run_backtest
+from engine.app.arena.arena import run_arena
+from engine.app.arena.record import ArenaSpec
+from engine.app.desk.run_kinds import run_daily
 from engine.app.open_desk import OpenDesk
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.research.backtest import run_backtest
 from engine.reports.documents.set_up import Finding
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, SHORT_BACKTEST
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, shown, until
 from tests.tui.test_pictures import SIZES, Svg, picture
-from tui.app import PaperdeskApp
-from tui.keys import SCREENS
+from tui.app.app import PaperdeskApp
 from tui.screens.chart_image import ChartImageScreen
+from tui.settings.keys import SCREENS
 from tui.widgets.folds import Fold
 from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
@@ -59,7 +59,7 @@ def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAPERDESK_HOME", str(home))
         patch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-        patch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
+        patch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
         found = services(load_config(None, environ=chosen).config)
         for session in (*SESSIONS, date(2025, 3, 17)):
             asyncio.run(run_daily(found, session))
@@ -72,7 +72,7 @@ def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def whole(whole_home: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """That home, at that moment."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-    monkeypatch.setattr("engine.app.demo_history.DUE", date(2025, 6, 30))
+    monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
     monkeypatch.setattr(OpenDesk, "findings", lambda desk: CHECKS)
     return Path(shutil.copytree(whole_home, paperdesk_home, dirs_exist_ok=True))
 

@@ -31,7 +31,7 @@ OPEN = "next session"
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:
-    code = f"import sys, tui.web_server as server; server.CLOSE_WITHIN = {10 * WITHIN}; "
+    code = f"import sys, tui.shell.web_server as server; server.CLOSE_WITHIN = {10 * WITHIN}; "
     code += "from tui.cli import main; main(sys.argv[1:])"
     return subprocess.Popen(
         [sys.executable, "-c", code, "serve", *arguments],

@@ -12,8 +12,8 @@ from textual.widgets import Input, Static
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, until
-from tui import app_settings
 from tui.screens.symbol_search import SymbolSearchScreen
+from tui.settings import app_settings
 from tui.widgets.candle_chart import CandleChart
 
 

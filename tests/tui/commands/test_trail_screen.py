@@ -16,10 +16,10 @@ from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.commands.test_book_screen import cells
 from tests.tui.conftest import opened, shown, until
-from tui.plain_text import one_line
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
-from tui.trail_summary import LABEL
+from tui.text.plain_text import one_line
+from tui.text.trail_summary import LABEL
 from tui.widgets.folds import Fold, FoldTitle
 from tui.widgets.table import Table
 

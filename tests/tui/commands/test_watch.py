@@ -18,11 +18,11 @@ import pytest
 
 from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
-from engine import places
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
+from engine.settings import places
+from engine.settings.config import load_config
 from tests.tui.commands.conftest import OpenBroker, Run
 
 REPO = Path(__file__).parents[3]

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.runs import run_daily
-from engine.config import load_config
+from engine.app.desk.run_kinds import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
+from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, Run, contents
 from tests.tui.conftest import opened, until
-from tui.state import Progress
+from tui.view.state import Progress
 from tui.widgets.agent_panes import AgentPanes
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.backtest import run_backtest
-from engine.config import load_config
+from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
+from engine.settings.config import load_config
 from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run, contents
 

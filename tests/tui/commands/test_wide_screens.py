@@ -14,10 +14,10 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from engine.app import demo_history
+from engine.app.desk import demo_history
 from tests.tui.commands.conftest import Run
 from tests.tui.conftest import Running, opened, shown, until
-from tui.keys import SCREENS
+from tui.settings.keys import SCREENS
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 from tui.widgets.text_lines import TextLines

@@ -1,0 +1,1 @@
+"""The closed market of agents, and arenas on real prices."""

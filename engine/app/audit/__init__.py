@@ -1,0 +1,1 @@
+"""The audit of a model's or strategy's decisions for look-ahead."""

@@ -1,0 +1,117 @@
+"""The look-ahead audit of a run of agents or of a rule strategy, on its whole data and on changed ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from importlib.util import cache_from_source
+
+from engine.app.audit.copies import folder_copies
+from engine.app.audit.subjects import open_subject
+from engine.app.models.models import build_models
+from engine.app.records.look_index import check_look_index, count_looks, spec_look
+from engine.app.research.market_data import load_run
+from engine.app.research.resumption import recorded_spec
+from engine.app.research.run_spec import check_spec, preset_of, settled, user_code
+from engine.domain.market import Symbol
+from engine.domain.run import LookKind, RunSpec
+from engine.errors import UsageError
+from engine.journal.looks import spec_hash
+from engine.lab.audit import OnStep, audit
+from engine.lab.backtest import windows
+from engine.lab.certificate import Bound, Certificate
+from engine.lab.foretold import foretold
+from engine.lab.opened_files import files_outside, opened_files
+from engine.lab.window import comparison_notes
+from engine.market.as_of import data_fingerprint
+from engine.market.trading_hours import decision_time
+from engine.preset import Preset
+from engine.reports.documents.backtest import Document, fingerprint
+from engine.reports.stored import stored_document
+from engine.services import Services
+from engine.settings.user_code import code_hash, surroundings
+
+
+def run_audit(
+    services: Services,
+    spec: RunSpec,
+    cuts: int | None,
+    on_step: OnStep = lambda done, steps: None,
+    *,
+    of: str | None = None,
+) -> Certificate:
+    """Audit a run at so many cuts (None: at every session), and say whether a recorded run (`of`) is the same. Nothing
+    is kept but the look at the window; `on_step` hears how far it is.
+
+    Raises what a backtest raises, UsageError for live models, which answer equal prompts differently, and MissingData
+    where there is no recorded run of that name.
+    """
+    recorded = None if of is None else (recorded_spec(of), stored_document(of))
+    with files_outside() as outside:  # from the first import of the user's code on
+        check_spec(spec, services.clock.now())
+        check_look_index()
+        spec = settled(services, spec)
+        certificate = asyncio.run(_audit(services, spec, cuts, on_step, outside))
+    count_looks([spec_look(LookKind.AUDIT, spec, services.clock.now())])
+    if recorded is None:
+        return certificate
+    return replace(certificate, bound=_held_against(certificate.bound, spec, *recorded))
+
+
+def _held_against(bound: Bound, spec: RunSpec, recorded: RunSpec, document: Document) -> Bound:
+    """The certificate held against a recorded run: whether that is the same, and in what it differs."""
+    # What was interrupted has a part of a fingerprint alone.
+    then = {**document["settings"], "fingerprint": None if document["interrupted"] else document["fingerprint"]}
+    names = ("version", "data_fingerprint", "code", "fingerprint")
+    differs = [] if spec_hash(spec) == spec_hash(recorded) else ["settings"]
+    differs += [name for name in names if then.get(name) is not None and then[name] != getattr(bound, name)]
+    lacking = any(then.get(name) is None for name in names if getattr(bound, name))
+    same = False if differs else None if lacking else True
+    return replace(bound, run=recorded.run, same=same, differs=tuple(differs))
+
+
+async def _audit(
+    services: Services, spec: RunSpec, cuts: int | None, on_step: OnStep, outside: dict[str, str]
+) -> Certificate:
+    preset = preset_of(spec)
+    models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
+    if models is not None and models.spec != "offline" and services.config.models.replay == "live":
+        raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
+    market = await load_run(services, spec)
+    with (
+        folder_copies(services, spec, market) as copies,
+        opened_files(spec.data.folder) as opened,
+        open_subject(services, spec, market) as subject,
+    ):
+        certificate = await audit(subject, cuts, on_step, spec.seed, copies)
+    early: tuple[str, ...] = ()
+    if copies is not None:
+        opened, early = {**copies.opened, **opened}, copies.early if preset is not None else ()
+        outside |= copies.outside
+    code = user_code(spec)
+    last = decision_time(subject.calendar, windows(spec, subject.calendar)[1][-1])
+    bound = Bound(
+        version=spec.version,
+        data_fingerprint=data_fingerprint(market, last),
+        code=code_hash(code),
+        fingerprint="" if subject.test is None else fingerprint(subject.test),
+    )
+    hashed = {*map(str, code), *(cache_from_source(str(path)) for path in code)}
+    unseen = (*sorted(outside.keys() - hashed), *surroundings(code))
+    told = () if preset is None else tuple(foretold(market, spec.warm_up_from or spec.first, spec.last))
+    undated = () if preset is None else tuple(_undated(preset, spec.symbols))
+    certificate = replace(certificate, bound=bound, not_audited=unseen)
+    notes = tuple(comparison_notes(spec, market))
+    return replace(certificate, opened=opened, undated=undated, foretold=told, early=early, notes=notes)
+
+
+def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:
+    """Texts of the user's own that a preset's agents read, each with its length: they may have been written later."""
+    texts = {f"profile of {symbol}": preset.profiles.get(symbol, "") for symbol in symbols}
+    texts["instruction"] = preset.instruction
+    for name, owner in preset.owners.items():
+        texts |= {f"character of {name}": owner.description, f"profile of {name}": owner.profile}
+    yield from (f"{what} ({len(text.split())} words)" for what, text in texts.items() if text)
+    if preset.guidance:
+        yield f"guidance ({len(preset.guidance)} notes, dated by their file alone)"

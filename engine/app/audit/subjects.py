@@ -1,0 +1,248 @@
+"""The run that an audit plays whole and in legs: a preset's agents, or a rule strategy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+from engine.app.memory.memory import run_memory
+from engine.app.models.models import build_models
+from engine.app.research.agent_run import AgentRun
+from engine.app.research.run_spec import preset_of, with_costs
+from engine.conventions.catalog import convention
+from engine.cycle.recall import ASKED, MemoryScope, TradingMemory
+from engine.cycle.turn import CycleResult, Turn
+from engine.domain.decision import Decision
+from engine.domain.execution import PriceBasis
+from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
+from engine.domain.run import RunSpec, Stretch
+from engine.errors import PaperdeskError
+from engine.lab.audit import Leg, Subject, Trace, venue
+from engine.lab.audit_rules import RuleSubject
+from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
+from engine.lab.certificate import Training
+from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted, planted_notes
+from engine.lab.watched_market import Inputs, WatchedMarket
+from engine.lab.window import decided_sessions, on_convention
+from engine.market.as_of import Market
+from engine.market.trading_hours import decision_time
+from engine.ports import Calendar, LanguageModel
+from engine.services import Services
+from engine.session.owner_books import BookOrders
+from engine.session.recorder import Recorder
+
+TRAINED = 3
+"""Sessions that a warm-up needs so that its marks of hindsight are looked at, in all of these but one."""
+
+
+@contextmanager
+def open_subject(services: Services, spec: RunSpec, market: Market) -> Iterator[Subject]:
+    """The subject of a settled spec over its market, until the block ends. Raises as a backtest does before it
+    plays."""
+    preset = preset_of(spec)
+    if preset is None:
+        yield RuleSubject(spec, market, *with_costs(spec, services.config))
+        return
+    models = build_models(services, preset, spec.model)
+    run = AgentRun(services=services, spec=spec, preset=preset, models=models, market=market)
+    with run_memory(services, preset, run.calendar, embedder=spec.embedder) as memory:
+        yield AgentSubject(run, memory)
+
+
+class AgentSubject:
+    """A preset's agents over their warm-up and test; `memory` is an empty one, of which every leg gets a copy."""
+
+    def __init__(self, run: AgentRun, memory: TradingMemory | None) -> None:
+        spec, preset = run.spec, run.preset
+        self.name = preset.name
+        basis = convention(spec.convention).price_basis
+        self.market = _settled(on_convention(spec, run.market), basis)
+        self.as_traded = basis is PriceBasis.RAW
+        self.calendar = run.calendar
+        self.beside = (*((GUIDANCE,) if "tools" in preset.steps else ()), *(() if memory is None else (MEMORY,)))
+        self.hindsight = 0
+        self._run, self._spec, self._preset = run, spec, preset
+        self._empty = memory
+        self._whole: TrainedTexts | None = None
+        self.test: Stretch | None = None
+        _, sessions = windows(spec, self.calendar)
+        self._rules, _ = with_costs(spec, run.services.config)
+        self.decided = decided_sessions(self.calendar, sessions, self._rules)
+
+    async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
+        """The run as a backtest plays it."""
+        records: list[AnswerRecord] = []
+        watched = WatchedMarket.of(self.market)
+        memory = None if self._empty is None else self._empty.copy()
+        whole = replace(self._run, market=self.market)
+        context = replace(whole.context(memory, records.append), market=watched)
+        if memory is not None:
+            context = replace(context, recorder=_Recollected(memory, self.calendar, watched.read))
+        result = await run_agents(context)
+        self.hindsight = 0 if memory is None else memory.written_with_hindsight()
+        self._whole, self.test = TrainedTexts(memory, records), result.test
+        warm_up = () if result.warm_up is None else result.warm_up.decisions
+        return _trace((*warm_up, *result.test.decisions), records), watched.read
+
+    async def training(self, seed: int) -> Training | None:
+        """Sessions of the warm-up with absurd prices from the next one on: what is written and asked then rests on what
+        followed, and has to say so."""
+        warming, _ = windows(self._spec, self.calendar)
+        if len(warming) < TRAINED or self._whole is None:
+            return None
+        read = decided_sessions(self.calendar, warming, self._rules)
+        chosen = tuple(sorted(Random(seed).sample(read[:-1], TRAINED - 1)))
+        found = [self._whole.unmarked(await self._trained(day), day, self.calendar.number(day)) for day in chosen]
+        return Training(chosen, tuple(text for texts in found for text in texts))
+
+    async def _trained(self, read: date) -> TrainedTexts:
+        """The texts until the decision of the warm-up that reads a session, with another future."""
+        records: list[AnswerRecord] = []
+        memory = None if self._empty is None else self._empty.copy()
+        reached = _Reached(read)
+        now = decision_time(self.calendar, read)
+        run = replace(self._run, market=planted(self.market, ["bars"], now), stop=lambda: reached.done)
+        # Orders fill at the real prices: crypto trades on after the close of the shares.
+        context = replace(run.context(memory, records.append), recorder=reached, histories=self.market.histories)
+        with suppress(LookupError, PaperdeskError):  # what comes after the decision is of no interest
+            await run_agents(context)
+        return TrainedTexts(memory, records)
+
+    async def leg(self, market: Market, read: date, start: Checkpoint | None, plant: Sequence[str] = ()) -> Leg:
+        """The run from a checkpoint on other data and without experts' later notes; what the agents see and say, and
+        what its memory brings up at its end, is searched for planted words."""
+        records: list[AnswerRecord] = []
+        seen: set[str] = set()
+        models = {agent: _Witness(model, seen) for agent, model in self._run.models.models.items()}
+        before = self._empty if start is None else start.memory
+        memory = None if before is None else before.copy()
+        step = self.calendar.number(read)
+        if memory is not None and MEMORY in plant:
+            memory.plant(MARKERS[MEMORY], self._spec.symbols, tuple(self._preset.owners), step)
+        notes = tuple(note for note in self._preset.guidance if GUIDANCE in plant or note.day < read)
+        if GUIDANCE in plant:
+            notes += planted_notes(self._spec.symbols, read)
+        preset = self._preset.model_copy(update={"guidance": notes})
+        cut = replace(self._run, market=market, models=replace(self._run.models, models=models), preset=preset)
+        context = cut.context(memory, records.append)
+        now = decision_time(self.calendar, read)
+        context = replace(context, histories=venue(self.market, read, now, self._rules.fill_at))
+        decisions, where = await play_to(context, read, start)
+        shown = {source for source, word in MARKERS.items() if any(word in _text(record) for record in records)}
+        if memory is not None and MEMORY in plant:
+            places = [MemoryScope(s, owner, read, step) for s in self._spec.symbols for owner in self._preset.owners]
+            shown |= {MEMORY} if memory.shows(MARKERS[MEMORY], places) else set()
+        return Leg(_trace(decisions, records), where, frozenset(seen | shown))
+
+
+class _Reached(Recorder):
+    """Notes that the decision that reads a session was taken."""
+
+    def __init__(self, read: date) -> None:
+        self.done, self._read = False, read
+
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Note a cycle's decision."""
+        self.done = self.done or turn.session >= self._read
+
+
+class _Recollected(Recorder):
+    """Counts what was recalled, and when it became available, among what was read."""
+
+    def __init__(self, memory: TradingMemory, calendar: Calendar, read: dict[str, Inputs]) -> None:
+        self._memory, self._calendar = memory, calendar
+        self._inputs = read.setdefault(MEMORY, Inputs())
+
+    def decided(self, turn: Turn, result: CycleResult, books: BookOrders | None = None) -> None:
+        """Count what was recalled for a cycle's decisions."""
+        for key, memories in result.recollections.items():
+            for memory in memories:
+                step = self._memory.available(memory)
+                # What is stored of a session before its decision was known at its close.
+                after = timedelta(days=step % 1 if step % 1 > ASKED else 0)
+                since = decision_time(self._calendar, self._calendar.session_at(int(step))) + after
+                self._inputs.add([(key.symbol, memory.id)], since, decision_time(self._calendar, key.session))
+
+
+class _Witness:
+    """A model that notes the planted words in the views of its questions."""
+
+    def __init__(self, model: LanguageModel, seen: set[str]) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._model, self._seen = model, seen
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's own answer."""
+        view = repr(request.view)
+        self._seen.update(source for source, word in MARKERS.items() if word in view)
+        return await self._model.answer(request, on_delta)
+
+
+def _settled(market: Market, basis: PriceBasis) -> Market:
+    """The market with a paper's adjusted prices as its own: what they are adjusted by, which the paper knew only
+    later, is no part of the audit, and cutting the data does not change it."""
+    if basis is PriceBasis.RAW:
+        return market
+    return replace(market, histories={s: replace(h, adj_close=h.close) for s, h in market.histories.items()})
+
+
+def _trace(decisions: Sequence[Decision], records: Sequence[AnswerRecord]) -> Trace:
+    """Every decision with all that was asked and answered on the way to it."""
+    asked: dict[tuple[date, Symbol, str], list[tuple[Any, ...]]] = {}
+    for record in records:
+        about = record.key
+        call = (record.step, record.attempt, record.prompt_hash, record.outcome, json.dumps(record.answer, default=str))
+        asked.setdefault((about.session, about.symbol, about.owner), []).append(call)
+    keys = {(d.key.session, d.key.symbol, d.key.owner): d for d in decisions}
+    return {key: (decision, tuple(asked.get(key, ()))) for key, decision in keys.items()}
+
+
+def _text(record: AnswerRecord) -> str:
+    answer = json.dumps(record.answer, ensure_ascii=False, default=str)
+    return "\n".join((record.system, *(m.text for m in record.messages), record.view, answer, record.result.text))
+
+
+MARKS = ("hindsight", "unknown on the day")
+"""Words by which a line of a prompt says that it shows what followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedTexts:
+    """The memory of a warm-up, None without one, and its questions."""
+
+    memory: TradingMemory | None
+    records: Sequence[AnswerRecord]
+
+    def unmarked(self, other: TrainedTexts, session: date, step: float) -> Iterator[str]:
+        """The memories and prompts of a session (of a step) that differ from those of another warm-up, in which only
+        the session's future is another, and that do not say that they rest on it; each in words."""
+        if self.memory is not None and other.memory is not None:
+            written, again = self.memory.written_at(step), other.memory.written_at(step)
+            for key in sorted(written.keys() | again.keys()):
+                both = [memories[key] for memories in (written, again) if key in memories]
+                same = len(both) == 2 and both[0].text == both[1].text
+                if not same and not all(one.hindsight for one in both):
+                    kind, symbol, *_ = key
+                    yield f"{session} {symbol}: a memory ({kind}) rests on what followed and is not marked"
+        asked, again_asked = self._prompts(session), other._prompts(session)
+        for key in sorted(asked.keys() & again_asked.keys()):
+            changed = set(again_asked[key]).difference(asked[key])
+            if not all(any(mark in line for mark in MARKS) for line in changed):
+                agent, symbol, *_ = key
+                yield f"{session} {symbol}: a question ({agent}) shows what followed and does not say so"
+
+    def _prompts(self, session: date) -> Mapping[tuple[str, ...], Sequence[str]]:
+        # A second attempt shows the answer to the first, which may tell of what followed in any words.
+        of_session = (one for one in self.records if one.key.session == session and one.attempt == 1)
+        return {
+            (one.agent, one.key.symbol, one.key.owner, one.step): [
+                line for text in (one.system, *(message.text for message in one.messages)) for line in text.splitlines()
+            ]
+            for one in of_session
+        }

@@ -1,0 +1,1 @@
+"""Running the desk: market, account, runs, watch."""

@@ -1,0 +1,240 @@
+"""One run of a desk whose lock is held: market, models, memory and venue are opened, and its end is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from engine.account.disagreement import BooksDisagree, EntryAwaited
+from engine.agents.ask import QuestionKey
+from engine.app.desk.certificate import check_rehearsed
+from engine.app.desk.context import DeskContext
+from engine.app.desk.market import DeskMarket, desk_market, load_market, refuse_frozen
+from engine.app.desk.settings import effective_settings, keep_settings
+from engine.app.memory.memory import desk_memory, remembers
+from engine.app.memory.memory_binding import MemoryBinding
+from engine.app.models.briefings import configured_briefing, keep_briefing
+from engine.app.models.gated_model import Gated
+from engine.app.models.model_notes import known_of, label_after, price_notes
+from engine.app.models.models import ModelSet, Through, build_models
+from engine.app.records.spending import day_limit
+from engine.cycle.cycle import INDICATOR_ROWS, Cycle
+from engine.domain.market import is_crypto
+from engine.domain.model_call import AnswerRecord, UnansweredCall
+from engine.domain.order_id import DAILY
+from engine.domain.portfolio import ZERO
+from engine.domain.run import RunOutcome
+from engine.errors import ConfigError, DeskHalted, PaperdeskError, gravest
+from engine.execution.controls import CyclePaused, paused
+from engine.execution.frozen_symbols import frozen_error, reasons
+from engine.lab.window import unread_series
+from engine.messages.events import Event, Noticed, Publish, RunFinished
+from engine.preset import Preset, briefed, load_preset
+from engine.reports.documents import row_json
+from engine.session.context import DeskRun, DeskRunResult, Quotes, about_run, run_id
+from engine.session.cost_meter import VECTORS, CostMeter
+from engine.session.run import run_after_close, run_within
+from memory.lancedb_store import load_library
+
+
+async def run_desk(
+    context: DeskContext,
+    publish: Publish,
+    through: Through,
+    *,
+    number: int = DAILY,
+    quotes: Quotes | None = None,
+) -> DeskRunResult:
+    """The run after the close, of all symbols or of the context's one, or a cycle within the session at the prices of
+    `quotes`, of a desk whose lock is held. Raises as engine.app.desk.run_kinds does."""
+    limit = day_limit(context.services, context.journal.reader, context.clock.now())
+    services, config = replace(context.services, limit=limit), context.services.config
+    context = replace(context, services=services)
+    run = run_id(context.desk, context.session, number, only=context.only)
+    early: list[Event] = []  # before there is a journal to write
+
+    def warn(event: Event) -> None:
+        early.append(event)
+        publish(event)
+
+    briefing = configured_briefing(services, services.data, services.symbols)
+    preset = briefed(load_preset(config.desk.preset), briefing)
+    if context.only is not None and preset.decision == "portfolio":
+        raise ConfigError(f"{preset.name} decides on the whole portfolio in one question: no symbol is decided alone")
+    coins = [symbol for symbol in services.symbols if is_crypto(symbol)]
+    if services.broker is not None and preset.sizing.allow_short and coins:
+        raise ConfigError(
+            f"{preset.name} sells short (sizing.allow_short), and no broker lets coins be sold short: take "
+            f"{', '.join(coins)} off desk.symbols, or set it to false"
+        )
+    check_rehearsed(services, preset)
+    models = build_models(services, preset)
+    for note in price_notes(services, preset):
+        warn(Noticed(run, context.clock.now(), "warning", note))
+    market, late = await load_market(context, run, warn)
+    refuse_frozen(context, (*late, *market.faults))
+    journal, reader = context.journal.writer, context.journal.reader
+    assert reader is not None  # the writer has created the journal
+    keep_briefing(journal, reader, run, briefing)
+    keep_settings(journal, reader, run, effective_settings(context, briefing, preset, market))
+    traded = desk_market(context, run, market, late, warn)
+    for event in early:
+        journal.event(event)
+    answered = [call.model for call in reader.calls(run) if not call.kind]
+    specs = ", ".join(dict.fromkeys((*answered, *models.spec.split(", "))))
+    before = reader.find_run(run)
+    playing = _Run(
+        context=context,
+        run=run,
+        number=number,
+        preset=preset,
+        models=models,
+        traded=traded,
+        publish=publish,
+        meter=CostMeter(specs, *known_of(services, specs)),
+        label=label_after(before.label if before and answered else "", models.label),
+    )
+    return await playing.play(through, quotes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One run, prepared.
+
+    context: the desk and the session.
+    run: id of the run.
+    number: the cycle's number, DAILY after the close.
+    preset: the desk's preset with the configured briefing.
+    models: the models that answer the agents.
+    traded: the market and the journal.
+    publish: hears every event.
+    meter: counts calls and cost.
+    label: every model that decides the run, introduced.
+    """
+
+    context: DeskContext
+    run: str
+    number: int
+    preset: Preset
+    models: ModelSet
+    traded: DeskMarket
+    publish: Publish
+    meter: CostMeter
+    label: str
+
+    async def play(self, through: Through, quotes: Quotes | None) -> DeskRunResult:
+        """Run the session, and write down how it ended."""
+        context, preset, traded = self.context, self.preset, self.traded
+        reader, market = traded.reader, traded.market
+        recorder = traded.recorder(preset.windows.chart + INDICATOR_ROWS)
+        venue = traded.venue(recorder)
+
+        def unanswered(asked: QuestionKey, call: UnansweredCall) -> None:
+            recorder.unanswered(asked, call, self.number)
+            self.meter.unanswered(asked, call)
+
+        asker = self.models.publishing_asker(
+            self.run,
+            context.clock,
+            self._count,
+            on_answered=self._record,
+            on_text=self.publish,
+            on_unanswered=unanswered,
+            # The innermost gate: who waits for the end of a pause has waited before it.
+            through=lambda model: through(Gated(model, self._end_at_a_pause)),
+        )
+        first_run = reader.latest_run() is None
+        self._count_earlier()
+        for note in unread_series(preset, context.services.data, market) if first_run else ():
+            self._notice("info", note)
+        if remembers(preset):
+            await asyncio.to_thread(load_library)
+        warn = partial(self._notice, "warning")
+        # A broker's fees are known once they are charged: the journal has them, no rate foretells them.
+        costs = traded.rules()[0].cost_rate if context.account is None else ZERO
+        binding = MemoryBinding(context.desk, reader, self._record, self.run, context.clock.now)
+        try:
+            with desk_memory(
+                context.services, preset, context.calendar, warn, self.meter.add_vectors, writing=binding.writing
+            ) as memory:
+                desk = DeskRun(
+                    run=self.run,
+                    desk=context.desk,
+                    session=context.session,
+                    number=self.number,
+                    only=context.only,
+                    symbols=context.symbols,
+                    market=market,
+                    calendar=context.calendar,
+                    cycle=Cycle(preset, asker, market.calendars, self._record, memory, costs),
+                    name=preset.name,
+                    label=self.label,
+                    meter=self.meter,
+                    journal=traded.journal,
+                    reader=reader,
+                    recorder=recorder,
+                    venue=venue,
+                    clock=context.clock,
+                    publish=self._record,
+                    pause=asyncio.sleep,
+                    mode=context.services.config.broker.mode,
+                    broker=context.services.config.broker.kind,
+                    trigger=context.services.trigger,
+                    frozen=traded.frozen,
+                )
+                done = await (run_after_close(desk) if quotes is None else run_within(desk, quotes))
+            return done
+        except PaperdeskError as error:
+            self._fail(error)
+            to_mend = reasons(traded.frozen)
+            if to_mend and (counts := gravest(error, frozen_error(to_mend))) is not error:
+                raise counts from error
+            raise
+        finally:
+            await self.models.aclose()
+
+    async def _end_at_a_pause(self) -> None:
+        """Raise CyclePaused where an operator has paused the desk."""
+        if (pause := paused(self.traded.reader)) is not None:
+            raise CyclePaused(pause)
+
+    def _record(self, event: Event) -> None:
+        """Write an event down and publish it."""
+        self.traded.journal.event(event)
+        self.publish(event)
+
+    def _count_earlier(self) -> None:
+        """Count what the run had used before it was killed, or waited."""
+        self.meter.goes_on(self.traded.reader.calls(self.run))
+        before = self.traded.reader.find_run(self.run)
+        if before is not None and before.model is not None and VECTORS in before.model.agents:
+            self.meter.add_vectors(before.model.agents[VECTORS])
+
+    def _count(self, answer: AnswerRecord) -> None:
+        if self.traded.journal.answer(answer.in_run(self.run, self.number, self.context.clock.now())):
+            self.meter.count(answer)
+
+    def _fail(self, error: PaperdeskError) -> None:
+        """Write down that the run failed, or was halted because broker and journal disagree, where it had begun; a
+        session that was skipped stays skipped."""
+        services = self.context.services
+        broker = services.config.broker
+        outcome = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED
+        extra: dict[str, Any] = {**about_run(broker.kind, broker.mode, self.label, services.trigger)}
+        extra["exit_code"] = error.exit_code
+        if isinstance(error, BooksDisagree | EntryAwaited):
+            extra["differences"] = [row_json.difference(one) for one in error.differences]
+            extra["awaited"] = isinstance(error, EntryAwaited)
+        begun = self.traded.reader.find_run(self.run)
+        if begun is not None and begun.outcome is None:
+            extra |= {name: begun.extra[name] for name in ("as_of", "exchange_close") if name in begun.extra}
+            now = self.context.clock.now()
+            self.traded.journal.run_finished(
+                self.run, outcome, now, detail=str(error), model=self.meter.use, extra=extra
+            )
+            self._record(RunFinished(self.run, now, outcome, None, str(error)))
+
+    def _notice(self, level: str, text: str) -> None:
+        self._record(Noticed(self.run, self.context.clock.now(), level, text))

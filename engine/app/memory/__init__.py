@@ -1,0 +1,1 @@
+"""The memory of a desk or run: bound, changed, stored."""

@@ -1,0 +1,1 @@
+"""Models of a run: chosen, checked, paid for, recorded, replayed."""

@@ -1,0 +1,316 @@
+"""Models of a run: a model and its settings for each agent, by preset, configuration and flag together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.agents.agent import Agent, Reads
+from engine.agents.ask import Asker, QuestionKey, agent_of, for_owner
+from engine.agents.registry import waits_for
+from engine.app.models.preflight import Preflight
+from engine.app.models.recorded_run import RecordedRun, recorded_backtest
+from engine.app.models.shared_answers import Unseeing, without_repeats
+from engine.domain.model_call import (
+    NO_OPTIONS,
+    AnswerRecord,
+    Capabilities,
+    UnansweredCall,
+)
+from engine.domain.model_price import PriceTable
+from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
+from engine.domain.run import RunSpec
+from engine.errors import ConfigError, MissingData, PaperdeskError
+from engine.messages.events import AgentSaid, Publish
+from engine.offline.model import OfflineModel
+from engine.ports import Clock, LanguageModel
+from engine.preset import Preset, load_preset
+from engine.reports.documents.set_up import AgentModel, Probed
+from engine.services import OpenModels, Services
+from engine.session.cost_meter import answered
+from engine.settings.config import Config
+from engine.settings.values import AgentSettings
+
+Through = Callable[[LanguageModel], LanguageModel]
+"""A wrapper of every model that a run asks."""
+OnUnanswered = Callable[[QuestionKey, UnansweredCall], None]
+"""A listener to every call that no agent got an answer from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSet:
+    """Models and settings of a run.
+
+    spec: the models' specs as a result names them.
+    models: model by agent.
+    settings: settings by agent.
+    insisted: agents whose temperature the user set.
+    opened: connections and files that the models share.
+    agents: those that the preset's steps ask.
+    decides: the agent that decides.
+    owners: for whom it decides.
+    """
+
+    spec: str
+    models: Mapping[str, LanguageModel]
+    settings: Mapping[str, AgentSettings]
+    insisted: frozenset[str]
+    opened: OpenModels
+    agents: tuple[Agent[Any, Any], ...] = ()
+    decides: str = "decision"
+    owners: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The label of the model that decides; of every owner's, where they differ."""
+        keys = (for_owner(self.decides, owner) for owner in self.owners)
+        models = [self.models.get(key) or self.models[self.decides] for key in keys] or [self.models[self.decides]]
+        return ", ".join(dict.fromkeys(model.label for model in models))
+
+    def asker(
+        self,
+        spec: RunSpec | None,
+        on_answer: Callable[[AnswerRecord], None],
+        on_delta: Callable[[QuestionKey, str], None] = lambda key, text: None,
+        through: Through = lambda model: model,
+        *,
+        on_unanswered: OnUnanswered = lambda key, call: None,
+    ) -> Asker:
+        """The way of a run's agents to the models, each wrapped by `through`; a desk's run has no spec."""
+        asker = Asker(
+            {agent: through(model) for agent, model in self.models.items()},
+            self.settings,
+            on_answer,
+            on_delta,
+            sample=0 if spec is None else spec.sample,
+            options=NO_OPTIONS if spec is None else spec.options,
+            insisted=self.insisted,
+            on_unanswered=on_unanswered,
+        )
+        self.opened.ask_first(Preflight(asker, self.agents))
+        return asker
+
+    def publishing_asker(
+        self,
+        run: str,
+        clock: Clock,
+        on_answer: Callable[[AnswerRecord], None],
+        *,
+        spec: RunSpec | None = None,
+        on_answered: Publish,
+        on_text: Publish,
+        on_unanswered: OnUnanswered,
+        through: Through = lambda model: model,
+    ) -> Asker:
+        """An asker whose every call is an event for `on_answered`, and whose streamed text is one for `on_text`."""
+
+        def answer(record: AnswerRecord) -> None:
+            on_answer(record)
+            on_answered(answered(record, run, clock.now()))
+
+        def text(key: QuestionKey, part: str) -> None:
+            on_text(
+                AgentSaid(
+                    run=run,
+                    time=clock.now(),
+                    session=key.session,
+                    symbol=key.symbol,
+                    owner=key.owner,
+                    step=key.step,
+                    text=part,
+                )
+            )
+
+        return self.asker(spec, answer, text, through, on_unanswered=on_unanswered)
+
+    async def aclose(self) -> None:
+        """Close connections and files; inside the event loop that asked. Whoever is cancelled closes them first."""
+        closing = asyncio.ensure_future(self.opened.aclose())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await closing
+            raise
+
+
+def build_models(
+    services: Services,
+    preset: Preset,
+    override: str | None = None,
+    *,
+    recorded: RecordedModels = (),
+    keys_on_demand: bool = False,
+    replayed: RecordedRun | None = None,
+) -> ModelSet:
+    """The models of a run; without the preset's step `vision` none of them is shown a picture.
+
+    override: a flag's model, which answers every agent; or `replay`: models from recorded answers alone, never the
+        rules; or `replay:RUN`: the same with the models and answers of one run.
+    recorded: the models of a run that is repeated, in place of the configuration's.
+    keys_on_demand: a missing key is raised by the first question that no recorded answer is there for.
+    replayed: the run whose models and answers are replayed, where that is known already.
+
+    Raises UsageError or ConfigError for a spec that means nothing, CredentialsRefused for a missing key, and
+    BudgetReached by the first question that does not fit into the services' limit.
+    """
+    config = services.config
+    mode = ReplayMode(config.models.replay)
+    replay = replays(override)
+    if override is not None and replay and (run := parse_model_spec(override).model):
+        replayed = recorded_backtest(run)
+    if replay or replayed is not None:
+        mode, override = ReplayMode.REPLAY_ONLY, None
+    settings, specs = chosen_models(preset, config, override, recorded=recorded)
+    if replay and (replayed is None or replayed.by_rules):
+        replayed, specs = None, _replayed(services, preset, specs)
+    if replayed is not None and not replayed.models:  # nobody was asked
+        replayed = None
+    source = services.models.open(
+        mode, keys_on_demand=keys_on_demand, limit=services.limit, paid_since=services.paid_since
+    )
+    if replayed is None:
+        opened = {text: open_model(text, config, source) for text in dict.fromkeys(specs.values())}
+    else:  # by agent: which model has answered is known of each question
+        specs = {agent: agent for agent in specs}
+        opened = {agent: replayed.model(agent, lambda text: open_model(text, config, source)) for agent in specs}
+    return ModelSet(
+        spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
+        models=models_of_agents(preset, specs, opened),
+        settings=settings,
+        insisted=insisted_agents(config),
+        opened=source,
+        agents=tuple(preset.active_agents),
+        decides=preset.decider.name,
+        owners=tuple(preset.owners),
+    )
+
+
+def models_of_agents(
+    preset: Preset, specs: Mapping[str, str], opened: Mapping[str, LanguageModel]
+) -> Mapping[str, LanguageModel]:
+    """The model of every agent of a preset, by the spec of each and the opened model of each spec: without the step
+    `vision` none of them is shown a picture, and none is asked the same twice in a batch."""
+    shown = dict(opened)
+    if "vision" not in preset.steps:
+        shown = {text: Unseeing(model) for text, model in opened.items()}
+    remote = {text: model for text, model in shown.items() if model.spec != OfflineModel.spec}
+    shown |= without_repeats(preset, remote)
+    return {agent: shown[text] for agent, text in specs.items()}
+
+
+def insisted_agents(config: Config) -> frozenset[str]:
+    """The agents whose temperature the user set."""
+    return frozenset(agent for agent, own in config.models.agents.items() if "temperature" in own.model_fields_set)
+
+
+def _replayed(services: Services, preset: Preset, specs: dict[str, str]) -> dict[str, str]:
+    """The models whose recorded answers are replayed: the configured ones, and where those are the rules, which record
+    nothing, the only one of which any are recorded. Raises MissingData and ConfigError where there is none."""
+    rules = [agent.name for agent in preset.active_agents if specs[agent.name] == OfflineModel.spec]
+    if not rules:
+        return specs
+    with services.models.recorded() as recorded:
+        known = recorded.specs()
+    if not known:
+        raise MissingData("--model replay: no answers are recorded yet; run once with the model itself")
+    if len(known) > 1 or len(rules) < len(preset.active_agents):
+        named = f"agent {rules[0]} is configured to be answered by the rules, which record nothing"
+        raise ConfigError(
+            f"--model replay: {named}; set models.default to one that is recorded ({', '.join(known)}), or name a run "
+            "whose models are replayed: --model replay:RUN"
+        )
+    return dict.fromkeys(specs, known[0])
+
+
+def open_model(text: str, config: Config, source: OpenModels) -> LanguageModel:
+    """The model of a spec. Raises UsageError or ConfigError for one that means nothing, CredentialsRefused."""
+    spec = parse_model_spec(text, config.endpoints)
+    if spec.kind is ModelKind.OFFLINE:
+        return OfflineModel()
+    if spec.kind is ModelKind.REPLAY:
+        raise ConfigError("models.default: replay is a way of running, not a model: set models.replay = replay-only")
+    return source.model(spec)
+
+
+RecordedModels = Sequence[tuple[str, str]]
+"""Agents with the specs of the models that answer them, as a run has recorded them."""
+
+
+def chosen_models(
+    preset: Preset, config: Config, override: str | None = None, *, recorded: RecordedModels = ()
+) -> tuple[dict[str, AgentSettings], dict[str, str]]:
+    """Settings and model spec of every agent: the preset's wishes, changed by the configuration; a recorded model
+    stays. Nothing is opened. Raises ConfigError for an agent that there is not."""
+    known = dict(recorded)
+    for where, named in (
+        ("models.agents", config.models.agents),
+        (f"preset {preset.name}: agents", preset.agents),
+    ):
+        unknown = sorted(set(named) - set(preset.registered))
+        if unknown:
+            raise ConfigError(f"{where}.{unknown[0]}: no such agent; there are {', '.join(preset.registered)}")
+    settings: dict[str, AgentSettings] = {}
+    specs: dict[str, str] = {}
+    for agent in preset.registered:
+        wished = preset.agents.get(agent, AgentSettings())
+        own = config.models.agents.get(agent)
+        changes = {} if own is None else own.model_dump(exclude_unset=True)
+        settings[agent] = wished.model_copy(update=changes)
+        specs[agent] = override or known.get(agent) or settings[agent].model or config.models.default
+    for owner, wish in _owners_models(preset, config).items():
+        for active in preset.active_agents:
+            key = for_owner(active.name, owner)
+            specs[key] = override or known.get(key) or wish
+    return settings, specs
+
+
+def _owners_models(preset: Preset, config: Config) -> Mapping[str, str]:
+    """The models of owners that have one of their own: the configuration's, the owner's, its character's."""
+    unknown = sorted(set(config.models.owners) - set(preset.owners))
+    if unknown:
+        raise ConfigError(
+            f"models.owners.{unknown[0]}: preset {preset.name} has no such owner; it has {', '.join(preset.owners)}"
+        )
+    chosen = {name: config.models.owners.get(name) or preset.owner(name).model for name in preset.owners}
+    return {name: model for name, model in chosen.items() if model}
+
+
+def agent_models(services: Services, prices: PriceTable) -> tuple[AgentModel, ...]:
+    """Every agent's model. Raises UsageError or ConfigError for a preset or spec that means nothing."""
+    config = services.config
+    preset = load_preset(config.desk.preset)
+    settings, specs = chosen_models(preset, config)
+    active = {agent.name: agent for agent in preset.active_agents}
+    found = []
+    for agent, text in specs.items():
+        spec, registration = parse_model_spec(text, config.endpoints), preset.registered[agent_of(agent)]
+        found.append(
+            AgentModel(
+                agent=agent,
+                spec=spec,
+                settings=settings[agent_of(agent)],
+                key_variable=services.models.key_variable(spec),
+                sees=services.models.sees(spec),
+                price=prices.find(spec.provider, spec.model),
+                active=agent_of(agent) in active,
+                reads=tuple(source for source in Reads if source in registration.reads),
+                waits_for=waits_for(registration, active),
+            )
+        )
+    return tuple(found)
+
+
+async def probe_models(services: Services, specs: Sequence[ModelSpec]) -> Probed:
+    """Ask each model two small questions; what was refused or cannot be asked is the error. The offline rules belong
+    to no service and are left out."""
+    found: dict[ModelSpec, Capabilities | PaperdeskError] = {}
+    for spec in dict.fromkeys(specs):
+        if spec.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
+            continue
+        try:
+            found[spec] = await services.models.probe(spec)
+        except PaperdeskError as error:
+            found[spec] = error
+    return found

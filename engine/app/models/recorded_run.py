@@ -1,0 +1,117 @@
+"""The answers that a run's models have given, question by question: to go on with the run, or to replay it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+
+from engine.agents.ask import agent_of
+from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult, prompt_hash
+from engine.errors import MissingData, UsageError
+from engine.journal.reader import JournalReader
+from engine.offline.model import OfflineModel
+from engine.ports import LanguageModel
+from engine.settings import places
+
+Question = tuple[str, Symbol, date, str, int, str]
+"""Agent, symbol, session, owner, sample and hash of the prompt."""
+OpenModel = Callable[[str], LanguageModel]
+"""Opener of a model by its spec."""
+
+
+def answers_by_question(answers: Iterable[AnswerRecord]) -> Mapping[Question, ModelResult]:
+    """The results of a run's calls by their question."""
+    return {_answered(answer): answer.result for answer in answers}
+
+
+def question_of(request: ModelRequest) -> Question:
+    """The question that a request puts."""
+    prompt = prompt_hash(request.system, request.messages)
+    return request.purpose, request.symbol, request.session, request.owner, request.sample, prompt
+
+
+def _answered(answer: AnswerRecord) -> Question:
+    key = answer.key
+    return answer.agent, key.symbol, key.session, key.owner, answer.sample, answer.prompt_hash
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run's answers, and the specs of the models that gave them, by agent in the order in which they were asked."""
+
+    run: str
+    answers: Mapping[Question, ModelResult]
+    models: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, reader: JournalReader, run: str, answers: Iterable[AnswerRecord]) -> RecordedRun:
+        """A run of a journal with those of its answers that are asked for again."""
+        models: dict[str, tuple[str, ...]] = {}
+        for call in reader.calls(run):
+            if not call.kind:
+                models[call.agent] = tuple(dict.fromkeys((*models.get(call.agent, ()), call.model)))
+        return cls(run, answers_by_question(answers), models)
+
+    @property
+    def by_rules(self) -> bool:
+        """True where rules alone have answered, which record nothing."""
+        return all(specs == (OfflineModel.spec,) for specs in self.models.values())
+
+    def model(self, agent: str, opened: OpenModel) -> LanguageModel:
+        """The model that replays an agent: the run's own answers, then what else is recorded of the model that it asked
+        last. An agent that the run never asked has the run's model, where it had but one."""
+        every = tuple(dict.fromkeys(spec for specs in self.models.values() for spec in specs))
+        specs = self.models.get(agent_of(agent)) or (every if len(every) == 1 else ())
+        if specs == (OfflineModel.spec,):
+            return OfflineModel()
+        try:
+            return _Replayed(self, opened(specs[-1]) if specs else _Silent(agent, self.run))
+        except UsageError:  # its endpoint is not configured any more
+            return _Replayed(self, _Silent(agent, self.run, specs[-1]))
+
+
+def recorded_backtest(run: str) -> RecordedRun:
+    """The answers of a backtest. Raises MissingData where there is no such run, or no model has answered it."""
+    with JournalReader(places.run_journal(run)) as reader:
+        found = RecordedRun.of(reader, run, reader.answers(run=run))
+    if found.by_rules:
+        raise MissingData(f"--model replay: {run} has no recorded answers, no language model was asked")
+    return found
+
+
+class _Replayed:
+    """A run's own answers, in front of a model that gives recorded ones alone."""
+
+    def __init__(self, recorded: RecordedRun, model: LanguageModel) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._answers, self._model = recorded.answers, model
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The answer of the run, else the model's. Raises MissingData where neither is recorded."""
+        result = self._answers.get(question_of(request))
+        if result is None:
+            return await self._model.answer(request, on_delta)
+        if on_delta is not None and result.text:
+            on_delta(result.text)
+        return replace(result, cached=True, cost=Decimal(0), latency=0.0)
+
+
+class _Silent:
+    """A model of which nothing else is recorded than a run has: one that the run never asked, or that is not
+    configured any more."""
+
+    sees = True
+
+    def __init__(self, agent: str, run: str, spec: str = "") -> None:
+        self.spec = spec
+        self.label = f"{spec or agent} (recorded)"
+        self._missing = f"{run} asked {agent} nothing" if not spec else f"{run} has no such answer of {spec}"
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """Raises MissingData."""
+        raise MissingData(
+            f"--model replay: no answer for {request.purpose} of {request.symbol} on {request.session}: {self._missing}"
+        )

@@ -1,0 +1,1 @@
+"""Operator commands: own orders, approvals, cancellation, controls."""

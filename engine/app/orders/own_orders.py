@@ -1,0 +1,347 @@
+"""An order of the operator's own: its effect, and its way from the ticket through limits and journal to the venue.
+
+No agent decides it and nobody has to approve it; a halt keeps it from being taken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from engine.account.reconciliation import journal_snapshot
+from engine.app.desk.context import DeskContext, desk_account, desk_clock, desk_context
+from engine.app.desk.demo_time import by_desk_time
+from engine.app.desk.market import DeskMarket, desk_market, load_market
+from engine.app.desk.waiting_orders import last_prices, order_times
+from engine.app.records.desk_journal import DeskJournal
+from engine.domain.market import Symbol
+from engine.domain.order import Order, OrderState, Side
+from engine.domain.order_id import NO_CYCLE, YOU, is_own, own_order_id
+from engine.domain.portfolio import ZERO
+from engine.domain.run import RunKind, RunOutcome
+from engine.domain.trading_mode import TradingMode
+from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal, refused_by_venue
+from engine.execution.controls import halted
+from engine.execution.submission import Submission
+from engine.execution.venue import OrderTerms, Venue
+from engine.journal.entries import OrderEntry, RunEntry
+from engine.journal.reader import JournalReader
+from engine.market.live_prices import LivePrices
+from engine.market.trading_hours import decision_time
+from engine.messages.commands import PlaceOrder
+from engine.messages.events import Event, Noticed, OrderFilled, Publish, RunFinished
+from engine.preset import Preset, load_preset
+from engine.reports.documents.order_effect import OrderEffect, order_effect
+from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.records import records_in
+from engine.services import Services
+from engine.session.owner_books import has_books
+from engine.session.run import book_fills
+from engine.session.settled_events import publish_settled
+from engine.settings import places
+
+LEFT = "the program that took it ended before it was sent"
+STOPPED = "the desk was halted before it was sent"
+
+
+def ticket_now(services: Services, wanted: PlaceOrder) -> Ticket:
+    """The ticket at the price that the broker has now, if any, as the order is sized when it is placed. Raises as
+    `order_ticket` does, and ConfigError and CredentialsRefused of the broker."""
+    services = replace(services, clock=desk_clock(services))
+    return order_ticket(services, wanted, asyncio.run(_live_price(services, wanted.symbol)))
+
+
+def order_ticket(services: Services, wanted: PlaceOrder, live: Decimal | None = None) -> Ticket:
+    """The order that a wish comes to, by the books and at a `live` price, else at the last close, beside the open
+    orders; nothing is written, and the account is asked only when it is placed. Raises UsageError for what cannot be
+    ordered here, MissingData for a desk that has not run or a symbol without a price."""
+    preset = _preset(services)
+    with records_in(places.desk_journal(services.desk), services.desk) as records:
+        reader, symbol = records.required, wanted.symbol
+        snapshot = journal_snapshot(reader)
+        if snapshot.books is None:
+            raise MissingData(records.absence)
+        portfolio, session = snapshot.portfolio(), snapshot.books.session
+        _check_symbol(services, symbol, portfolio.quantity(symbol))
+        price = _with_live(last_prices(services, records, portfolio, symbol), symbol, live)
+        waiting = [entry.order for entry in reader.orders(open_only=True)]
+        identity = own_order_id(services.desk, session, symbol, wanted.side, 1)
+        order = own_order(identity, wanted, price(symbol), session, held=portfolio.quantity(symbol))
+        floor = cash_floor(portfolio, price, preset.sizing.cash_floor)
+        refused = _halt_words(reader, order, portfolio.quantity(symbol)) or own_refusal(
+            order, buying_power(portfolio, waiting, price), price(symbol), floor=floor
+        )
+        value = portfolio.value({one: price(one) for one in portfolio.positions})
+        time = None if live is None else services.clock.now()
+        fills = order_times(services).fills_at(order, services.clock.now())
+        effect = order_effect(
+            order, price, session, portfolio=portfolio, value=value, others=waiting, time=time, fills_at=fills
+        )
+        return Ticket(order=order, effect=effect, refused=refused)
+
+
+async def place_order(services: Services, wanted: PlaceOrder, publish: Publish = lambda event: None) -> Ticket:
+    """Settle the books, hold the order against the desk's limits, write it down and send it, under the desk's lock. One
+    of the same terms whose outcome is not known yet is the same order: it is looked up, and sent again under its own id
+    only where it never arrived. Raises as `order_ticket` and `run_daily` do."""
+    preset = _preset(services)
+    services = by_desk_time(services)
+    with DeskJournal(services.desk) as journal:
+        if journal.reader is None or not journal.reader.equity():
+            raise MissingData(f"the desk {services.desk} has not run yet: paperdesk --daily")
+        with journal.locked():
+            if services.broker is None:
+                return await _placed(desk_context(services, journal), preset, wanted, publish)
+            async with desk_account(services, services.broker) as account:
+                context = desk_context(services, journal, account=account)
+                return await _placed(context, preset, wanted, publish)
+
+
+async def _placed(context: DeskContext, preset: Preset, wanted: PlaceOrder, publish: Publish) -> Ticket:
+    reader, journal = context.journal.reader, context.journal.writer
+    assert reader is not None  # a desk with books has a journal
+    identity = _identity(context, reader, wanted)
+    run, now = f"{RunKind.ORDER}-{identity}", context.clock.now()
+
+    def record(event: Event) -> None:
+        journal.event(event)
+        publish(event)
+
+    market, late = await load_market(context, run, publish)
+    _end_left_over(context, reader)
+    entry = RunEntry(
+        id=run,
+        kind=RunKind.ORDER,
+        name=preset.name,
+        started=now,
+        label=YOU,
+        symbols=context.symbols,
+        session=context.session,
+        cycle=NO_CYCLE,
+    )
+    journal.run_started(entry)
+    traded = desk_market(context, run, market, late, record)
+    placing = _Placing(context=context, preset=preset, wanted=wanted, traded=traded, publish=record)
+    outcome, detail, code = RunOutcome.FAILED, "", PaperdeskError.exit_code
+    try:
+        ticket = await placing.play(identity)
+        outcome, detail = (RunOutcome.FAILED if ticket.refused else RunOutcome.DONE), ticket.refused
+        code = NO if ticket.refused else 0
+    except PaperdeskError as error:
+        outcome, detail = RunOutcome.HALTED if isinstance(error, DeskHalted) else RunOutcome.FAILED, str(error)
+        code = error.exit_code
+        raise
+    finally:
+        now, detail = context.clock.now(), f"{wanted.description}: {detail}" if detail else ""
+        journal.run_finished(run, outcome, now, detail=detail, extra={"exit_code": code})
+        record(RunFinished(run, now, outcome, None, detail))
+    return ticket
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Placing:
+    """One order on its way.
+
+    context: the desk and the session.
+    preset: has the cash floor.
+    wanted: what the operator asked for.
+    traded: the market and the journal.
+    publish: writes an event down, and publishes it.
+    """
+
+    context: DeskContext
+    preset: Preset
+    wanted: PlaceOrder
+    traded: DeskMarket
+    publish: Publish
+
+    async def play(self, identity: str) -> Ticket:
+        """Settle, and place the order; publish the trades that were booked for the session that goes on."""
+        context, traded = self.context, self.traded
+        recorder = traded.recorder(bars=1)
+        venue, known = traded.venue(recorder), len(traded.reader.fills(traded.run))
+        settlement = await venue.settle(context.session)
+        for text in settlement.warnings:
+            self.publish(Noticed(traded.run, context.clock.now(), "warning", text))
+        publish_settled(traded.run, recorder, context.clock, self.publish, settlement.sessions)
+        try:
+            return await self._place(identity, venue)
+        finally:
+            books = venue.books
+            assert books is not None  # settling has opened them
+            for fill in traded.reader.fills(traded.run)[known:]:
+                if fill.session > books.session:
+                    self.publish(OrderFilled(traded.run, context.clock.now(), fill))
+
+    async def _place(self, identity: str, venue: Venue) -> Ticket:
+        """Size, hold against the limits, write down and send."""
+        context, traded, symbol = self.context, self.traded, self.wanted.symbol
+        _check_symbol(context.services, symbol, venue.portfolio.quantity(symbol))
+        live = await _live_price(replace(context.services, clock=context.clock), symbol)
+        close = traded.market.at(decision_time(context.calendar, context.session)).close
+        price = _with_live(close, symbol, live)
+        known = next((one.order for one in traded.reader.orders() if one.order.id == identity), None)
+        order, refused = known, ""
+        if order is None:
+            order, refused = await self._limited(identity, venue, price)
+        effect = self._effect(order, venue, price, None if live is None else context.clock.now())
+        if refused:
+            return Ticket(order=order, effect=effect, refused=refused)
+        if known is None:
+            traded.journal.order_intended(
+                OrderEntry(
+                    order=order,
+                    run=traded.run,
+                    desk=context.desk,
+                    cycle=NO_CYCLE,
+                    time=context.clock.now(),
+                    owner=YOU,
+                )
+            )
+        order = await self._sent(order, venue, price)
+        detail = traded.reader.order_moves(order.id)[-1].detail
+        return Ticket(order=order, effect=effect, detail=detail)
+
+    async def _limited(self, identity: str, venue: Venue, price: Price) -> tuple[Order, str]:
+        """The order, and why it is not taken, empty where it is."""
+        symbol, power = self.wanted.symbol, await venue.refresh()
+        whole = symbol in await venue.whole_shares([symbol])
+        held, terms = power.held.get(symbol, ZERO), (await venue.terms([symbol])).get(symbol)
+        step = OrderTerms().step if terms is None else terms.step
+        order = own_order(identity, self.wanted, price(symbol), self.context.session, held=held, whole=whole, step=step)
+        if symbol in {one.symbol for one in self.traded.frozen}:
+            return order, f"{symbol} is frozen: its bars are not usable"
+        floor = cash_floor(venue.portfolio, price, self.preset.sizing.cash_floor)
+        refused = _halt_words(self.traded.reader, order, held) or await venue.restriction(symbol)
+        refused = refused or own_refusal(order, power, price(symbol), floor=floor)
+        return order, refused or refused_by_venue(order, terms, power, price(symbol))
+
+    def _effect(self, order: Order, venue: Venue, price: Price, time: datetime | None) -> OrderEffect:
+        portfolio = venue.portfolio
+        value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
+        others = [entry.order for entry in self.traded.reader.orders(open_only=True)]
+        fills = order_times(self.context.services).fills_at(order, self.context.clock.now())
+        session = self.context.session
+        return order_effect(
+            order, price, session, portfolio=portfolio, value=value, others=others, time=time, fills_at=fills
+        )
+
+    async def _sent(self, order: Order, venue: Venue, price: Price) -> Order:
+        """The order after it was sent, and what has filled is booked. A halt that came meanwhile ends it."""
+        context, traded = self.context, self.traded
+        submission = Submission(
+            run=traded.run,
+            session=context.session,
+            symbols=context.symbols,
+            mode=TradingMode.AUTO,  # whoever gives an order has approved it
+            cash_floor=self.preset.sizing.cash_floor,
+            allow_short=False,
+            venue=venue,
+            journal=traded.journal,
+            reader=traded.reader,
+            calendar=context.calendar,
+            clock=context.clock,
+            wait=asyncio.sleep,
+            publish=self.publish,
+            frozen=frozenset(one.symbol for one in traded.frozen),
+            while_halted=_reduces(order, venue.portfolio.quantity(order.symbol)),
+        )
+        done = await submission.submit([order], price)
+        if done.halted is not None and done.orders[0].state is OrderState.INTENDED:
+            stopped = order.moved(OrderState.CANCELED)
+            traded.journal.order_moved(stopped, context.clock.now(), detail=STOPPED)
+            return stopped
+        if venue.real_time:
+            await book_fills(venue, asyncio.sleep, context.session, done.orders)
+        return next(entry.order for entry in traded.reader.orders() if entry.order.id == order.id)
+
+
+async def _live_price(services: Services, symbol: Symbol) -> Decimal | None:
+    """The price of a symbol that the broker's feed has at this moment; None where there is none."""
+    feed = None if services.broker is None else services.broker.open_feed(services.clock)
+    if feed is None:
+        return None
+    live = LivePrices()
+    with suppress(PaperdeskError):  # the close is a price as well; the limits are held against it then
+        for one in await feed.latest([symbol]):
+            live.update(one)
+    return live.price(symbol, services.clock.now())
+
+
+def _with_live(close: Price, symbol: Symbol, live: Decimal | None) -> Price:
+    """The last closes, but for a symbol its live price where there is one."""
+    return close if live is None else lambda one: live if one == symbol else close(one)
+
+
+def _preset(services: Services) -> Preset:
+    """The desk's preset. Raises UsageError for a desk that takes no order of the operator's."""
+    if services.config.broker.mode is TradingMode.OBSERVE:
+        raise UsageError(f"the desk {services.desk} only observes and sends nothing: set broker.mode to auto or ask")
+    preset = load_preset(services.config.desk.preset)
+    if has_books(preset):
+        raise UsageError(
+            f"the owners of {preset.name} keep books of their own, and an order of yours belongs in none of them"
+        )
+    return preset
+
+
+def _check_symbol(services: Services, symbol: Symbol, held: Decimal) -> None:
+    if symbol not in services.symbols and not held:
+        raise UsageError(
+            f"{symbol} is none of the desk's symbols and is not held: it trades {', '.join(services.symbols)} "
+            "(desk.symbols)"
+        )
+
+
+def _halt_words(reader: JournalReader, order: Order, held: Decimal) -> str:
+    halt = halted(reader)
+    if halt is None or _reduces(order, held):
+        return ""
+    return (
+        f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC, and only orders that reduce a position are taken: "
+        "K resumes it, or paperdesk resume"
+    )
+
+
+def _reduces(order: Order, held: Decimal) -> bool:
+    """True for an order against what is held; the limits keep it from going further."""
+    return held > 0 if order.side is Side.SELL else held < 0
+
+
+def _identity(context: DeskContext, reader: JournalReader, wanted: PlaceOrder) -> str:
+    """The id of the order: that of the last one of the same terms whose outcome is not known, else a new one. Raises
+    TryAgainLater where the outcome of one of other terms is not known."""
+    before = [
+        entry.order
+        for entry in reader.orders(symbol=wanted.symbol, session=context.session)
+        if is_own(entry.order.id) and entry.order.side is wanted.side
+    ]
+    for order in before:
+        if order.state in (OrderState.SUBMITTING, OrderState.UNKNOWN):
+            if _same_size(order, wanted):
+                return order.id
+            raise TryAgainLater(
+                f"it is not known whether your order {order.id} arrived: give it again as it was, or run paperdesk "
+                "--daily, before another one"
+            )
+    return own_order_id(context.desk, context.session, wanted.symbol, wanted.side, len(before) + 1)
+
+
+def _same_size(order: Order, wanted: PlaceOrder) -> bool:
+    """True where an order may have come of the same wish: one of its two sizes is what was asked for, or was sized by a
+    price."""
+    asked = order.notional if wanted.size.money else order.quantity
+    return asked is None or asked == wanted.size.number
+
+
+def _end_left_over(context: DeskContext, reader: JournalReader) -> None:
+    """End orders of the operator that were written down by a program that was killed before it sent them."""
+    left: Sequence[OrderEntry] = [one for one in reader.orders(open_only=True) if is_own(one.order.id)]
+    for entry in left:
+        if entry.order.state is OrderState.INTENDED:
+            ended = entry.order.moved(OrderState.CANCELED)
+            context.journal.writer.order_moved(ended, context.clock.now(), detail=LEFT)

@@ -1,0 +1,1 @@
+"""Journals and locks of the desk and its processes."""

@@ -1,0 +1,1 @@
+"""Backtests and what is made of them."""

@@ -1,0 +1,213 @@
+"""A backtest of agents or of a rule strategy: its data loaded, played beside its baselines, kept in a journal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from engine.app.models.model_notes import known_of, model_notes
+from engine.app.models.models import ModelSet, build_models
+from engine.app.records.look_index import check_look_index, count_result
+from engine.app.research.agent_run import AgentRun, Stop, play
+from engine.app.research.market_data import load_run
+from engine.app.research.resumption import FirstPart, resumed_journal, run_lock
+from engine.app.research.run_spec import check_spec, preset_of, settled, user_code, with_costs
+from engine.conventions.catalog import convention
+from engine.domain.run import LookKind, ModelUse, Result, RunKind, RunOutcome, RunSpec
+from engine.errors import PaperdeskError
+from engine.journal.entries import RunEntry
+from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
+from engine.lab.backtest import windows
+from engine.lab.rule_backtest import run_strategy
+from engine.lab.window import desk_calendar_of
+from engine.market.as_of import Market, data_fingerprint
+from engine.market.trading_hours import decision_time
+from engine.messages.events import Noticed, Publish, RunFinished
+from engine.ports import Calendar
+from engine.preset import Preset
+from engine.reports.performance import Measure, Report, unmeasured
+from engine.reports.stored import store_document
+from engine.services import Services
+from engine.session.cost_meter import CostMeter
+from engine.session.recorder import begin_run
+from engine.settings import places
+from engine.settings.user_code import code_hash
+
+BASELINES = ("buy-and-hold", "equal-weight", "macd", "kdj-rsi", "z-score", "random", "cash")
+"""The strategies that every result is compared with."""
+
+NEVER_TRADED = "the run never traded: its figures are those of cash"
+
+OnBaseline = Callable[[str, Result], None]
+
+
+def run_backtest(
+    services: Services,
+    spec: RunSpec,
+    publish: Publish = lambda event: None,
+    stop: Stop = lambda: False,
+    *,
+    on_baseline: OnBaseline = lambda name, result: None,
+    market: Market | None = None,
+    baselines: Sequence[str] = BASELINES,
+    kind: LookKind = LookKind.BACKTEST,
+    first_part: FirstPart | None = None,
+) -> Report:
+    """Run a backtest and its `baselines` and keep the run's journal. `publish` hears every event, `stop` is asked
+    before each session, `on_baseline` gets each baseline before the run begins; `market` is the run's where it is
+    loaded already. It is counted as a look of a `kind` at its window. A run that was stopped goes on from its
+    `first_part`.
+
+    Raises UsageError, DataError, ConfigError, CredentialsRefused, and TryAgainLater where another process plays the
+    run, before anything is kept.
+    """
+    check_spec(spec, services.clock.now())
+    check_look_index()
+    prepared = _prepared(services, spec, market)
+    spec = prepared.spec
+    beside = _baselines(services, prepared, baselines, on_baseline)
+    label = "a rule strategy" if prepared.models is None else prepared.models.label
+    label = label if first_part is None else first_part.label(label)
+    with run_lock(spec.run), _journal(spec.run, first_part) as journal:
+        started = services.clock.now() if first_part is None else first_part.run.started
+        _begin(journal, publish, prepared, label, started)
+        try:
+            result = _played(services, prepared, journal, publish, stop, first_part=first_part)
+        except BaseException as error:
+            outcome = RunOutcome.FAILED if isinstance(error, Exception) else RunOutcome.INTERRUPTED
+            detail = str(error) if isinstance(error, PaperdeskError) else type(error).__name__
+            use = _use_so_far(services, prepared.models, journal, spec.run)
+            journal.run_finished(spec.run, outcome, services.clock.now(), detail=detail, model=use)
+            publish(RunFinished(spec.run, services.clock.now(), outcome, None, detail))
+            raise
+        extra = {**result.extra, "code": code_hash(user_code(spec))}
+        result = replace(result, notes=(*result.notes, *_notes(services, prepared, result)), extra=extra)
+        report = Report(result, beside, label, services.config.metrics.risk_free, services.config.exchanges)
+        store_document(journal, report)
+        journal.backtest_result(spec.run, result, services.clock.now())
+    now = services.clock.now()
+    count_result(kind, result, now)
+    _publish_end(publish, result, now)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A run whose settings, models and data are there; a rule strategy has neither preset nor models."""
+
+    spec: RunSpec
+    preset: Preset | None
+    models: ModelSet | None
+    market: Market
+    calendar: Calendar
+
+
+def _prepared(services: Services, spec: RunSpec, market: Market | None) -> _Prepared:
+    spec = settled(services, spec)
+    preset = preset_of(spec)
+    models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
+    market = asyncio.run(load_run(services, spec)) if market is None else market
+    calendar = desk_calendar_of(market, spec.symbols)
+    _, sessions = windows(spec, calendar)
+    fingerprint = data_fingerprint(market, decision_time(calendar, sessions[-1]))
+    return _Prepared(replace(spec, data_fingerprint=fingerprint), preset, models, market, calendar)
+
+
+def _baselines(
+    services: Services, prepared: _Prepared, names: Sequence[str], on_baseline: OnBaseline
+) -> dict[str, Result]:
+    """The rules that the run is compared with, over its window by its costs."""
+    plain = replace(
+        prepared.spec, preset=None, params=(), model=None, models=(), without=(), warm_up_from=None, preset_text=None
+    )
+    found = {}
+    for name in names:
+        rule = replace(plain, strategy=name)
+        found[name] = run_strategy(rule, prepared.market, *with_costs(rule, services.config))
+        on_baseline(name, found[name])
+    return found
+
+
+def _begin(journal: JournalWriter, publish: Publish, prepared: _Prepared, label: str, started: datetime) -> None:
+    spec, preset = prepared.spec, prepared.preset
+    begin_run(
+        journal,
+        publish,
+        RunEntry(
+            id=spec.run,
+            kind=RunKind.BACKTEST,
+            name=spec.preset or spec.strategy or "",
+            started=started,
+            label=label,
+            spec=spec,
+            symbols=spec.symbols,
+        ),
+        window=(spec.first, spec.last),
+        sessions=len(prepared.calendar.sessions(spec.warm_up_from or spec.first, spec.last)),
+        steps=() if preset is None else preset.questions,
+    )
+
+
+def _played(
+    services: Services,
+    prepared: _Prepared,
+    journal: JournalWriter,
+    publish: Publish,
+    stop: Stop,
+    *,
+    first_part: FirstPart | None,
+) -> Result:
+    spec, preset, models = prepared.spec, prepared.preset, prepared.models
+    if preset is None or models is None:
+        return run_strategy(spec, prepared.market, *with_costs(spec, services.config))
+    agents = AgentRun(
+        services=services,
+        spec=spec,
+        preset=preset,
+        models=models,
+        market=prepared.market,
+        publish=publish,
+        stop=stop,
+        first_part=first_part,
+    )
+    return asyncio.run(play(agents, journal))
+
+
+def _use_so_far(services: Services, models: ModelSet | None, journal: JournalWriter, run: str) -> ModelUse | None:
+    """Calls and cost of the models of a run that broke off; None for a rule strategy."""
+    if models is None:
+        return None
+    meter = CostMeter(models.spec, *known_of(services, models.spec))
+    journal.flush()
+    with JournalReader(places.run_journal(run)) as reader:
+        meter.goes_on(reader.calls(run))
+    return meter.use
+
+
+def _notes(services: Services, prepared: _Prepared, result: Result) -> Iterator[str]:
+    """Notes on what a result means, beside those of the run itself."""
+    if result.test.equity and not result.test.fills:
+        yield NEVER_TRADED
+    known, exchanges = convention(prepared.spec.convention), services.config.exchanges
+    measure = Measure(known, prepared.spec.symbols, exchanges.of_portfolio(prepared.spec.symbols))
+    if known.measured == "decisions" and (note := unmeasured(known, measure.of_run(result.test))):
+        yield note
+    if prepared.preset is not None:
+        yield from model_notes(services, prepared.preset, prepared.spec)
+
+
+def _publish_end(publish: Publish, result: Result, now: datetime) -> None:
+    run, equity = result.spec.run, result.test.equity
+    for note in result.notes:
+        publish(Noticed(run, now, "info", note))
+    value = equity[-1].value if equity else result.test.initial_value
+    outcome = RunOutcome.INTERRUPTED if result.interrupted else RunOutcome.DONE
+    publish(RunFinished(run, now, outcome, value, ""))
+
+
+def _journal(run: str, first_part: FirstPart | None) -> AbstractContextManager[JournalWriter]:
+    return JournalWriter(places.run_journal(run), batched=True) if first_part is None else resumed_journal(first_part)

@@ -1,0 +1,1 @@
+"""Stored runs: listed, compared, exported, pruned."""

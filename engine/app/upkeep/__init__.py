@@ -1,0 +1,1 @@
+"""Upkeep: doctor, backup, watchlists, drill, rehearsal."""

@@ -1,0 +1,399 @@
+"""Checks of a desk's set-up, one finding each: nothing is changed, and a failed check stops no other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import date, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.app.desk.broker_check import broker_checks
+from engine.app.desk.certificate import refusal, trades_account
+from engine.app.desk.demo_time import by_desk_time
+from engine.app.memory.stored_memory import memory_of_desk
+from engine.app.models.briefings import desk_preset
+from engine.app.models.model_notes import stale_words
+from engine.app.models.models import agent_models, probe_models
+from engine.app.orders.memory_control import check_desk_memory
+from engine.app.records.desk_journal import DeskJournal
+from engine.app.records.look_index import check_look_index
+from engine.app.upkeep.drill.results import stored_results
+from engine.clock import LiveClock
+from engine.domain.exchanges import AROUND_THE_CLOCK
+from engine.domain.market import has_crypto_among_shares
+from engine.domain.model_spec import ModelKind
+from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
+from engine.journal.integrity import quick_check, read_chain
+from engine.market.coverage import check_coverage
+from engine.market.price_faults import compare, refuse_faults
+from engine.market.trading_hours import exchange_calendar, session_to_decide
+from engine.reports.documents.operations import operation_rows, rate_words
+from engine.reports.documents.records import latest_backtests
+from engine.reports.documents.rehearsal import rehearsal_words, stored_certificate
+from engine.reports.documents.set_up import FAIL, NOTE, OK, AgentModel, Finding, has_answered, probe_text
+from engine.reports.documents.status import missed_sessions
+from engine.settings import places
+from engine.settings.config import Config, Loaded
+
+if TYPE_CHECKING:
+    from engine.ports import Calendar, MarketSource
+    from engine.services import Services
+
+PACKAGES = (
+    "click",
+    "textual",
+    "pydantic",
+    "numpy",
+    "matplotlib",
+    "plotext",
+    "exchange_calendars",
+    "sqlite-utils",
+    "httpx",
+    "openai",
+    "anthropic",
+    "optuna",
+    "alpaca-py",
+)
+_SOON = timedelta(days=60)
+"""Before a calendar ends, the time from which that is said."""
+BACKTESTS = 5
+"""The number of the latest backtests' journals that are checked."""
+
+
+def configuration_findings(loaded: Loaded, file: Path) -> Iterator[Finding]:
+    """The configuration with the origin of every value that is not a default; `file` is where one would lie."""
+    detail = str(loaded.file) if loaded.file else f"none at {file}: defaults, and the demo desk (paperdesk init)"
+    yield Finding("Configuration", "file", OK, detail)
+    plain, defaults = loaded.config.shown(), Config().shown()
+    for key, origin in sorted(loaded.origins.items()):
+        value = _value(plain, key)
+        if origin != str(loaded.file) or value != _value(defaults, key):
+            yield Finding("Configuration", key, OK, f"{value} (from {origin})")
+
+
+def _value(plain: Mapping[str, Any], key: str) -> Any:
+    found: Any = plain
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def desk_findings(services: Services, connect: bool) -> Iterator[Finding]:
+    """The findings on models, broker, files, data, versions and clock. Services are asked only with `connect`."""
+    last_run, rates = _operation(services)
+    yield from rates
+    yield from _models(services, connect)
+    yield from broker_checks(services, connect)
+    yield from _places()
+    yield from _journals(services.config)
+    yield _memory(services)
+    yield from last_run
+    yield from _missed(services, connect)
+    yield from _drills()
+    yield from _rehearsal(services)
+    yield from _data(services)
+    yield from _versions()
+    yield from _clock(services)
+
+
+def _models(services: Services, connect: bool) -> Iterator[Finding]:
+    try:
+        prices = services.models.prices()
+        agents = agent_models(services, prices)
+    except PaperdeskError as error:
+        yield Finding("Models", "agents", FAIL, str(error))
+        return
+    specs = [one.spec for one in agents]
+    probed = asyncio.run(probe_models(services, specs)) if connect else {}
+    for spec in dict.fromkeys(specs):
+        served = [one.agent for one in agents if one.spec == spec]
+        who = "every agent" if len(served) == len(agents) else ", ".join(served)
+        asked = spec.kind is ModelKind.OFFLINE or (spec in probed and has_answered(probed[spec]))
+        address = services.models.address(spec)
+        at = f", at {address}" if address else ""
+        yield Finding("Models", str(spec), OK, f"{'answers' if asked else 'configured for'} {who}{at}")
+    if any(prices.stale(one.spec.provider, one.spec.model, services.clock.now().date()) for one in agents):
+        yield Finding("Models", "prices", NOTE, stale_words(prices))
+    yield from _keys(services, agents)
+    if connect:
+        for spec, result in probed.items():
+            yield Finding("Services", str(spec), OK if has_answered(result) else FAIL, probe_text(result))
+        if not probed:
+            yield Finding("Services", "none", NOTE, "no service is configured, nobody was asked")
+
+
+def _keys(services: Services, agents: Sequence[AgentModel]) -> Iterator[Finding]:
+    """Which keys are there; never what they are."""
+    needed = needed_keys(services, agents)
+    named = {endpoint.key_env for endpoint in services.config.endpoints.values() if endpoint.key_env}
+    for variable in sorted({*services.key_variables(), *needed, *named}):
+        there, who = bool(os.environ.get(variable)), needed.get(variable)
+        detail = "present" if there else f"missing, and {who} needs it" if who else "not set, not needed"
+        yield Finding("Keys", variable, FAIL if who and not there else OK, detail)
+
+
+def needed_keys(services: Services, agents: Sequence[AgentModel]) -> Mapping[str, str]:
+    """The keys that are needed, and by what, under the environment variable that holds each: the broker's first, then
+    those of models."""
+    brokers = () if services.broker is None else services.broker.registration.key_variables
+    models = (one.key_variable for one in agents if one.key_variable not in ("", *brokers))
+    return dict.fromkeys(brokers, "the broker") | dict.fromkeys(models, "a configured model")
+
+
+def _places() -> Iterator[Finding]:
+    for name, folder in (("data", places.data_dir()), ("cache", places.cache_dir()), ("logs", places.logs_dir())):
+        there = _existing(folder)
+        made = "" if there == folder else " (made when it is needed)"
+        if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+            yield Finding("Places", name, OK, f"{folder}{made}")
+        else:
+            yield Finding("Places", name, FAIL, f"{folder} cannot be written: check {there}, or set {places.HOME}")
+    free = shutil.disk_usage(_existing(places.data_dir())).free
+    yield Finding("Places", "free", OK if free > 200_000_000 else NOTE, f"{free / 1e9:,.1f} GB")
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def _journals(config: Config) -> Iterator[Finding]:
+    runs = latest_backtests(BACKTESTS)
+    files = [(f"desk {config.desk.name}", places.desk_journal(config.desk.name))]
+    files += [(run, places.run_journal(run)) for run in runs]
+    for name, path in files:
+        try:
+            faults = quick_check(path)
+        except MissingData as error:
+            absent = not path.exists()
+            yield Finding("Journals", name, OK if absent else NOTE, "has not run yet" if absent else str(error))
+        except PaperdeskError as error:
+            yield Finding("Journals", name, FAIL, str(error))
+        else:
+            sound = "" if faults else f"sound ({path}), head {read_chain(path).head}"
+            yield Finding("Journals", name, FAIL if faults else OK, "; ".join(faults) or sound)
+    yield _looks()
+    yield from _recorded_answers(places.replay_cache())
+
+
+def _looks() -> Finding:
+    try:
+        check_look_index()
+    except PaperdeskError as error:
+        return Finding("Journals", "looks", FAIL, str(error))
+    return Finding("Journals", "looks", OK, "can be counted" if places.looks_index().exists() else "none yet")
+
+
+def _memory(services: Services) -> Finding:
+    """The desk's memory, and that it is the one that its journal knows."""
+    try:
+        stored = memory_of_desk(services)
+        if not stored.exists:
+            check_desk_memory(services, None)
+            return Finding("Journals", "memory", OK, "none yet")
+        with stored.opened() as memory:
+            check_desk_memory(services, memory)
+            return Finding("Journals", "memory", OK, f"sound ({stored.place}), {memory.head.rows:,} rows")
+    except PaperdeskError as error:
+        return Finding("Journals", "memory", FAIL, str(error))
+
+
+def _missed(services: Services, connect: bool) -> Iterator[Finding]:
+    """Sessions that no daily run came for, as far as the desk has a sound journal, and its time is known: a broker's is
+    asked only with `connect`."""
+    broker = services.broker if services.goes_by_broker else None
+    with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
+        now = by_desk_time(services).clock.now() if broker is None else broker.time() if connect else None
+        if journal.reader is None or now is None:
+            return
+        calendar = services.desk_calendar(services.symbols)
+        due = session_to_decide(calendar, services.symbols, None, now)
+        missed = missed_sessions(journal.reader, calendar, due)
+        days = ", ".join(map(str, missed))
+        said = f"no daily run came for {days}: look at the timer that starts them, and at notify.ping" if missed else ""
+        yield Finding("Journals", "sessions", NOTE if missed else OK, said or "a run came for every session of late")
+
+
+def _operation(services: Services) -> tuple[list[Finding], list[Finding]]:
+    """The last run with its exit code, and the load of the models; nothing of a desk that has not run."""
+    with suppress(PaperdeskError), DeskJournal(services.desk) as journal:
+        if journal.reader is None:
+            return [], []
+        found, runs = operation_rows(journal.reader, None, by_desk_time(services).clock.now()), []
+        for run in found["runs"][:1]:
+            code = "exit code not recorded" if run["exit_code"] is None else f"exit code {run['exit_code']}"
+            said = f"{run['id']}: {run['outcome']}, {code}"
+            if run["outcome"] is None:
+                said = f"{run['id']}: at work, or killed; the next run goes on with it"
+            runs.append(Finding("Journals", "last run", NOTE if run["exit_code"] else OK, said))
+        limited = any(one["limited"] for one in found["rates"])
+        loads = "; ".join(map(rate_words, found["rates"])) or "no model was asked today"
+        return runs, [Finding("Models", "rates", NOTE if limited else OK, loads)]
+    return [], []
+
+
+def _drills() -> Iterator[Finding]:
+    """The latest drills, each with its date."""
+    try:
+        kept = stored_results()
+    except PaperdeskError as error:
+        yield Finding("Drill", "results", FAIL, str(error))
+        return
+    for place, document in kept.items():
+        failed = [row["name"] for row in document["rows"] if not row["held"]]
+        detail = f"drill {document['time'][:10]}: {document['held']} of {document['count']} held"
+        more = f", not {', '.join(failed)}" if failed else ""
+        yield Finding("Drill", place, FAIL if failed else OK, detail + more)
+    if not kept:
+        yield Finding("Drill", "drills", OK, "none yet: `paperdesk drill`")
+
+
+def _rehearsal(services: Services) -> Iterator[Finding]:
+    """The rehearsal that the desk's preset asks for, where it does: a failure where the desk trades an account."""
+    try:
+        preset = desk_preset(services)
+        reason, kept = refusal(services, preset), stored_certificate(services.desk)
+    except PaperdeskError as error:
+        yield Finding("Rehearsal", "certificate", FAIL, str(error))
+        return
+    if preset.rehearsal is None:
+        return
+    if reason:
+        state = FAIL if trades_account(services) else NOTE
+        yield Finding("Rehearsal", "certificate", state, reason)
+    elif kept is not None:
+        yield Finding("Rehearsal", "certificate", OK, rehearsal_words(kept))
+
+
+def _recorded_answers(path: Path) -> Iterator[Finding]:
+    if not path.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            fault = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        fault = str(error)
+    state, detail = (OK, f"sound ({path})") if fault == "ok" else (FAIL, f"{path}: {fault}")
+    yield Finding("Journals", "recorded answers", state, detail)
+
+
+def _data(services: Services) -> Iterator[Finding]:
+    config, folder = services.config, services.data_folder
+    if folder is None:
+        yield Finding("Data", "source", OK, f"the generated demo market, seed {config.data.demo_seed}")
+        return
+    if not folder.is_dir():
+        made = config.data.folder is None
+        detail = f"{folder}: nothing was fetched yet; the first run does, or `paperdesk fetch`" if made else str(folder)
+        yield Finding("Data", "source", OK if made else FAIL, detail)
+        return
+    yield Finding("Data", "source", OK, str(folder))
+    if services.symbols:
+        portfolio = config.exchanges.of_portfolio(services.symbols)
+        moved = "; crypto among shares moves the desk's close to midnight UTC"
+        note = moved if has_crypto_among_shares(services.symbols) else ""
+        yield Finding("Data", "portfolio", OK, f"trades {portfolio.described}{note}")
+    source = services.open_source(services.data, date.min)
+    yield from _beside(services, source)
+    if not config.desk.symbols:
+        yield Finding("Data", "symbols", FAIL, NO_DESK_SYMBOLS)
+    for symbol in config.desk.symbols:
+        try:
+            yield asyncio.run(_covered(source, symbol, services.calendar_for(symbol)))
+        except PaperdeskError as error:
+            yield Finding("Data", symbol, FAIL, str(error))
+
+
+def _beside(services: Services, source: MarketSource) -> Iterator[Finding]:
+    """The data beside symbols: macro series, holdings and commentary of funds."""
+    listed = {"macro": _macro(services), "holdings": _holdings(source), "commentary": _commentary(source)}
+    for name, listing in listed.items():
+        try:
+            if detail := asyncio.run(listing):
+                yield Finding("Data", name, OK, detail)
+        except PaperdeskError as error:
+            yield Finding("Data", name, FAIL, str(error))
+
+
+async def _macro(services: Services) -> str:
+    source = services.open_macro(services.data, date.min)
+    series = [await source.series(name) for name in await source.names()]
+    return "; ".join(f"{one.name}: {len(one.observations):,} figures" for one in series)
+
+
+async def _holdings(source: MarketSource) -> str:
+    return "; ".join(
+        f"{fund}: {len(rows):,} rows from {rows[0].date} to {rows[-1].date}"
+        for fund, rows in (await source.holdings()).items()
+        if rows
+    )
+
+
+async def _commentary(source: MarketSource) -> str:
+    said = await source.commentary()
+    counted = Counter(item.symbol for item in said.items)
+    dropped = sum(one.count for one in said.dropped)
+    texts = "; ".join(f"{fund}: {count:,} texts" for fund, count in sorted(counted.items()))
+    return texts + (f"; {dropped:,} items dropped" if dropped else "")
+
+
+async def _covered(source: MarketSource, symbol: str, calendar: Calendar) -> Finding:
+    history = await source.history(symbol)
+    if not len(history):
+        return Finding("Data", symbol, FAIL, "no bars; import some")
+    first, last = history.session(0), history.session(-1)
+    check_coverage(history, calendar, first, last)
+    actions, news, filings = await source.actions(symbol), await source.news(symbol), await source.filings(symbol)
+    compared = compare(history, actions)
+    refuse_faults(compared.faults, date.max)
+    counts = [
+        f"{len(history):,} bars without a gap from {first} to {last}",
+        "no file of corporate actions" if actions is None else f"{len(actions):,} corporate actions",
+        f"{len(news.items):,} news",
+        f"{len(filings.items):,} filings",
+    ]
+    dropped = sum(one.count for one in (*news.dropped, *filings.dropped))
+    detail = ", ".join(counts) + (f"; {dropped:,} items dropped" if dropped else "")
+    if notes := list(compared.notes(first, last)):
+        return Finding("Data", symbol, NOTE, f"{detail}; {'; '.join(notes)}")
+    closed = calendar.last_closed(LiveClock().now())
+    if last < closed:
+        return Finding("Data", symbol, NOTE, f"{detail}; a daily run needs them until {closed}")
+    return Finding("Data", symbol, OK, detail)
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("Versions", "Python", OK, f"{platform.python_version()} ({sys.executable}), {platform.platform()}")
+    yield Finding("Versions", "SQLite", OK, sqlite3.sqlite_version)
+    for package in ("paperdesk", *PACKAGES):
+        try:
+            yield Finding("Versions", package, OK, version(package))
+        except PackageNotFoundError:
+            # Run from a checkout the program itself is not installed, and all else has to be.
+            state = NOTE if package == "paperdesk" else FAIL
+            yield Finding("Versions", package, state, "not installed")
+
+
+def _clock(services: Services) -> Iterator[Finding]:
+    now = LiveClock().now()
+    yield Finding("Clock", "now", OK, f"{now:%Y-%m-%d %H:%M:%S} UTC; check it against your watch")
+    exchange = services.config.exchanges.of_portfolio(services.symbols)
+    name = exchange.calendar if exchange.calendar != AROUND_THE_CLOCK else "XNYS"
+    try:
+        calendar = exchange_calendar(name, places.session_table(name))
+        last, left = calendar.last_closed(now), calendar.ends - now.date()
+        detail = f"last completed session {last}; sessions known until {calendar.ends}"
+        advice = "" if left > _SOON else ": bring exchange_calendars up to date by then"
+        yield Finding("Clock", name, NOTE if advice else OK, detail + advice)
+    except PaperdeskError as error:
+        yield Finding("Clock", name, FAIL, str(error))

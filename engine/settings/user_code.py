@@ -1,0 +1,217 @@
+"""Code of the user's: a name out of a Python file, given as `FILE:NAME`, its failures by file and line, its files and
+their hash. The program's own folders are closed to it: an earlier run's journal knows what came later."""
+
+from __future__ import annotations
+
+import ast
+import errno
+import hashlib
+import os
+import sqlite3
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from engine.errors import ConfigError, PaperdeskError
+from engine.program_files import PACKAGES, PROGRAM
+from engine.settings import places
+
+_PREFIX = "user_code_"
+_HOOKS = (__name__, "engine.lab.opened_files")
+"""Modules whose audit hooks stand on the stack of whoever opens a file."""
+OPENING = ("open", "sqlite3.connect")
+COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+"""Events of an audit hook that open a file, named by their first argument, or run a command."""
+_CONNECTED = "sqlite3.connect/handle"
+_MOVING = ("os.link", "os.rename", "os.remove", "os.symlink", "os.truncate")
+"""Events that give a file another name, or change it, named by their first arguments."""
+SURROUNDINGS = frozenset({"argv", "orig_argv", "environ", "environb", "getenv", "getenvb"})
+"""Names by which code tells where it runs: how it was called, and the environment."""
+
+
+def load_name(
+    reference: str,
+    folder: Path | None = None,
+    *,
+    absent: type[PaperdeskError] = ConfigError,
+    failed: type[PaperdeskError] = ConfigError,
+) -> Any:
+    """The value that `FILE:NAME` names, a relative file being one of `folder`. Each file is run once in a process.
+    Raises `absent`, naming the reference, for a file or name that is not there, and `failed`, naming file and line, for
+    code that fails."""
+    file, colon, name = reference.rpartition(":")
+    if not colon or not file.endswith(".py") or not name.isidentifier():
+        raise absent(f"{reference}: not of the form FILE.py:NAME")
+    path = ((folder or Path()) / Path(file).expanduser()).resolve()
+    if not path.is_file():
+        raise absent(f"{reference}: there is no file {path}")
+    _close_own_folders()
+    try:
+        module = _module(path)
+    except Exception as error:  # anything may go wrong in code that others wrote
+        raise failed(_located(error, str(path))) from error
+    if not hasattr(module, name):
+        raise absent(f"{reference}: the file defines no {name}")
+    return getattr(module, name)
+
+
+@contextmanager
+def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None]:
+    """Turn what a class of the user's raises into `failed`, naming file and line; a class of ours raises as it does."""
+    module = sys.modules[user_class.__module__]
+    if not module.__name__.startswith(_PREFIX):
+        yield
+        return
+    try:
+        yield
+    except PaperdeskError:
+        raise
+    except Exception as error:  # anything may go wrong in code that others wrote
+        raise failed(_located(error, str(module.__file__))) from error
+
+
+def code_files(references: Iterable[str]) -> tuple[Path, ...]:
+    """The files of `FILE.py:NAME` references, and those beside them that were imported up to now, in order."""
+    files = {Path(file).expanduser().resolve() for one in references if (file := one.rpartition(":")[0])}
+    loaded = (vars(module).get("__file__") for module in tuple(sys.modules.values()))
+    sources = {Path(file).resolve() for file in loaded if isinstance(file, str) and file.endswith(".py")}
+    beside = (path for path in sources if any(path.is_relative_to(own.parent) for own in files))
+    return tuple(sorted(files.union(path for path in beside if not is_installed(path))))
+
+
+def code_hash(files: Iterable[Path]) -> str | None:
+    """SHA-256 (hex) over names and contents of files, wherever they lie; None of none."""
+    digest, known = hashlib.sha256(), tuple(files)
+    for path in known:
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest() if known else None
+
+
+def surroundings(files: Iterable[Path]) -> Iterator[str]:
+    """The places, FILE:LINE and name, at which code reads how it was called or its environment."""
+    for path in (one for one in files if one.suffix == ".py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            name = node.attr if isinstance(node, ast.Attribute) else node.name if isinstance(node, ast.alias) else ""
+            if name in SURROUNDINGS:
+                yield f"{path}:{getattr(node, 'lineno', 0)}: {name}"
+
+
+def is_installed(path: Path) -> bool:
+    """True for a file of Python, of its packages or of the program."""
+    return any(path.is_relative_to(folder) for folder in _installed())
+
+
+@cache
+def _installed() -> tuple[Path, ...]:
+    program = [PROGRAM / name for name in PACKAGES]
+    python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    own = [sys.prefix] if sys.prefix != sys.base_prefix else []
+    return (*program, *(Path(folder).resolve() for folder in (*python, *own)))
+
+
+def own_folders() -> tuple[Path, ...]:
+    """The program's own folders and files that no code of the user's may read: journals, answers, logs, what was
+    fetched, configuration, keys."""
+    folders = places.data_dir(), places.logs_dir(), places.cache_dir()
+    return tuple(one.resolve() for one in (*folders, places.config_file(), places.keys_file()))
+
+
+@cache
+def _close_own_folders() -> None:
+    """Refuse the program's own folders to Python wherever code of the user's is at work, for the life of the
+    process."""
+    sys.addaudithook(_refuse_own)
+
+
+def file_named(event: str, named: object) -> str:
+    """The file that an argument of an event names, its links followed; empty for a descriptor."""
+    if not isinstance(named, str | bytes | os.PathLike):
+        return ""
+    text = os.fsdecode(named)
+    if event.startswith("sqlite3.") and text.startswith("file:"):
+        text = unquote(urlsplit(text).path)
+    return os.path.realpath(text)
+
+
+def _refuse_own(event: str, arguments: tuple[Any, ...]) -> None:
+    if event not in (*OPENING, *COMMANDS, *_MOVING, _CONNECTED) or not line_at_work():
+        return
+    if event == _CONNECTED:
+        arguments[0].set_authorizer(_no_attaching)
+        return
+    if event in COMMANDS:
+        words = repr(arguments)
+        closed = any(str(own) in words for own in own_folders())
+    else:
+        files = [file_named(event, named) for named in arguments[: 2 if event in _MOVING else 1]]
+        words = next(filter(_is_own, files), "")
+        closed = bool(words)
+    if closed:
+        raise PermissionError(errno.EACCES, "the program's own folders are closed to code of the user's", words)
+
+
+def _is_own(file: str) -> bool:
+    """True for a file in the program's own folders, and for a folder that they lie in: by its descriptor they could be
+    opened, and with it they would be moved."""
+    own = own_folders() if file else ()
+    return any(Path(file).is_relative_to(one) or (one.is_relative_to(file) and Path(file).is_dir()) for one in own)
+
+
+def _no_attaching(action: int, file: str | None, *_: object) -> int:
+    """Deny what has no audit event of its own: a database that a statement attaches, unless its name shows that it is
+    none of the program's."""
+    if action == sqlite3.SQLITE_ATTACH and (file is None or _is_own(file_named(_CONNECTED, file))):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def line_at_work() -> str:
+    """FILE:LINE of the innermost code of the user's on the stack, or the thread where nothing on it is ours: code of
+    the user's may have others run its calls. Empty where there is none."""
+    frame, ours = sys._getframe(), False
+    while frame.f_back is not None:
+        frame = frame.f_back
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith(_PREFIX):
+            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        ours = ours or (name.partition(".")[0] in PACKAGES and name not in _HOOKS)
+    thread = threading.current_thread()
+    alone = ours or thread is threading.main_thread() or not _module.cache_info().currsize
+    return "" if alone else f"thread {thread.name}"
+
+
+@cache
+def _module(path: Path) -> ModuleType:
+    """The module of a file, under a name that no other module has; dataclasses look their module up by it."""
+    name = f"{_PREFIX}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded as Python")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _located(error: Exception, file: str) -> str:
+    """The error on one line, after the innermost line of the file that led to it."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    message = str(error)
+    if isinstance(error, SyntaxError) and error.filename == file:
+        lines, message = [error.lineno], error.msg
+    place = f"{file}:{lines[-1]}" if lines else file
+    return f"{place}: {type(error).__name__}: {' '.join(message.split())}"

@@ -1,0 +1,1 @@
+"""The application: screens, palette, links, tour."""

@@ -1,0 +1,1 @@
+"""Charts in cells: data, axes, candles, curves."""

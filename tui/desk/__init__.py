@@ -1,0 +1,1 @@
+"""The way from the app to the desk: following, requests, events."""

@@ -1,0 +1,1 @@
+"""Sessions of the past, played again."""

@@ -1,0 +1,1 @@
+"""The first start: configuration, model, keys, symbols."""

@@ -1,0 +1,82 @@
+"""The set-up that the palette offers: of a new account, or of what a configured desk lacks, API keys or symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from engine.errors import NO_DESK_SYMBOLS
+from engine.settings import places
+
+if TYPE_CHECKING:
+    from tui.set_up.set_up import SetUp
+    from tui.settings.invocation import Invocation
+
+
+@dataclass(frozen=True, slots=True)
+class SetUpOffer:
+    """A set-up that the palette offers.
+
+    name: of the entry.
+    meaning: what it is for.
+    begin: prepares it, outside of the screen's loop, for much may be loaded. Raises PaperdeskError.
+    error: words of the errors that it mends, empty for none.
+    hint: the way to it in a few words, beside such an error.
+    opening: the set-up in its place while the desk cannot be opened without it, which then begins by itself.
+    """
+
+    name: str
+    meaning: str
+    begin: Callable[[], SetUp]
+    error: str = ""
+    hint: str = ""
+    opening: SetUpOffer | None = None
+
+    def mends(self, error: str) -> bool:
+        """True for an error that it is about."""
+        return bool(self.error) and self.error in error
+
+    def after(self, error: str) -> SetUpOffer:
+        """The set-up that is offered beside an error."""
+        return self.opening if self.opening is not None and self.opening.mends(error) else self
+
+
+def offered(invocation: Invocation) -> SetUpOffer:
+    """The set-up that fits the call's configuration."""
+    if not invocation.configured:
+        return SetUpOffer("Set up a paper account", "keys, symbols, budget, first cycle", _new_account)
+    symbols = SetUpOffer(
+        "Choose the symbols of this desk",
+        "which it trades, kept in the configuration",
+        partial(_symbols, invocation),
+        error=NO_DESK_SYMBOLS,
+        hint="choose symbols",
+    )
+    return SetUpOffer(
+        "Enter the API keys of this desk",
+        "of the account and the models, kept in a file for you alone",
+        partial(_keys, invocation),
+        error=str(places.keys_file()),
+        hint="enter API keys",
+        opening=symbols,
+    )
+
+
+def _keys(invocation: Invocation) -> SetUp:
+    from tui.set_up.key_entry import key_entry
+
+    return key_entry(invocation)
+
+
+def _symbols(invocation: Invocation) -> SetUp:
+    from tui.set_up.symbol_entry import symbol_entry
+
+    return symbol_entry(invocation)
+
+
+def _new_account() -> SetUp:
+    from tui.set_up.first_run import NewAccount
+
+    return NewAccount(places.config_file())

@@ -1,0 +1,1 @@
+"""Settings of the app and of a command: keys, themes, state, configuration."""

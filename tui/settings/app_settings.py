@@ -1,0 +1,105 @@
+"""Settings of the app: its colours, its keys, and whether anything can be changed from it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from textual.theme import BUILTIN_THEMES, Theme
+
+from engine.errors import ConfigError
+from engine.program_files import program_text
+from tui.settings import app_state
+from tui.settings.key_map import own_keys
+from tui.settings.keys import KEYS, Key
+
+_COLOURS = tomllib.loads(program_text(Path(__file__).with_name("themes.toml")))
+
+
+def _theme(name: str, colours: dict[str, Any]) -> Theme:
+    """A theme of the table; a light one takes none of the default's colours, and the terminal's own are Textual's."""
+    if colours.get("ansi"):
+        return replace(BUILTIN_THEMES["ansi-dark"], name=name, **colours)
+    base = next(iter(_COLOURS.values())) if colours.get("dark", True) else {}
+    return Theme(name, **(base | colours))
+
+
+THEMES = {name: _theme(name, colours) for name, colours in _COLOURS.items()}
+"""The app's own themes by name, the default first."""
+DEFAULT_THEME = next(iter(THEMES))
+STATE, THEME = "appearance", "theme"
+"""Part and name under which the theme that was chosen last is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppSettings:
+    """Settings that hold while the app is open.
+
+    theme: its name.
+    theme_origin: where that is set: a file, a variable, `chosen in the app`, or `default`.
+    configured: True where the configuration sets the theme, so that no other is kept.
+    keys: the table of keys, as far as they may be used.
+    keymap: keys by id that differ from the table's.
+    read_only: True where nothing can be changed.
+    origins: of every value of the configuration that is not the default, by its key.
+    """
+
+    theme: str = DEFAULT_THEME
+    theme_origin: str = "default"
+    configured: bool = False
+    keys: tuple[Key, ...] = KEYS
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    read_only: bool = False
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+
+def app_settings(
+    theme: str | None = None,
+    bindings: Mapping[str, str] | None = None,
+    origins: Mapping[str, str] | None = None,
+    *,
+    read_only: bool = False,
+) -> AppSettings:
+    """The settings by those of the configuration and by what was chosen in the app before. Raises ConfigError for a
+    theme, an id or a key that there is not, and for a key that would do two things."""
+    origins = origins or {}
+    configured, origin = theme is not None, "chosen in the app"
+    if theme is None:
+        theme = _chosen_theme()
+    else:
+        origin = origins["app.theme"]
+        theme = _named(theme, origin)
+    keymap, keys = own_keys(bindings or {}, origins)
+    return AppSettings(
+        theme=theme or DEFAULT_THEME,
+        theme_origin=origin if theme else "default",
+        configured=configured,
+        keys=tuple(key for key in keys if not (read_only and key.writes)),
+        keymap=keymap,
+        read_only=read_only,
+        origins=origins,
+    )
+
+
+def keep_theme(name: str) -> None:
+    """Keep a theme for the next opening."""
+    app_state.keep(STATE, {THEME: name})
+
+
+def _chosen_theme() -> str:
+    """The theme that was chosen last; empty for none that there still is."""
+    name = app_state.section(STATE).get(THEME)
+    return name if isinstance(name, str) and name in {*THEMES, *BUILTIN_THEMES} else ""
+
+
+def _named(name: str, origin: str) -> str:
+    """A theme by its name, our own without their prefix too. Raises ConfigError."""
+    known = {**dict.fromkeys(BUILTIN_THEMES), **dict.fromkeys(THEMES)}
+    short = {theme.removeprefix(f"{DEFAULT_THEME}-"): theme for theme in THEMES} | {"dark": DEFAULT_THEME}
+    if name in short or name in known:
+        return short.get(name, name)
+    ours = ", ".join(one for one in short if one != DEFAULT_THEME)
+    raise ConfigError(f"{origin}: app.theme: there is no theme {name}; there are {ours}, and Textual's own")

@@ -1,0 +1,68 @@
+"""The configuration of a desk that stays open, compared with the one that the desk was opened with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.errors import PaperdeskError
+from engine.settings.config import Config
+from tui.settings.invocation import Invocation
+from tui.text.plain_text import one_line
+
+Stamp = tuple[int, int, int] | None
+"""Time of its last change, size and number of a file, which show that it was written; None where it is not there."""
+
+
+class ConfigurationChanges:
+    """Says what has changed in the configuration since it was read, the settings of the app itself left out."""
+
+    def __init__(self, invocation: Invocation, config: Config) -> None:
+        self._invocation, self._file = invocation, invocation.file
+        self._before = _values(config)
+        self._stamp = _stamp(self._file)
+        self._text = ""
+
+    def __call__(self) -> str:
+        """One line that names the keys that have changed, or the fault that the configuration has now; empty for none.
+        Cheap where the file was not written since the last call."""
+        stamp = _stamp(self._file)
+        if stamp != self._stamp:
+            self._stamp, self._text = stamp, self._compared()
+        return self._text
+
+    def _compared(self) -> str:
+        try:
+            now = _values(self._invocation.load().config)
+        except PaperdeskError as error:
+            return f"the configuration has changed, and no cycle runs until it is right: {one_line(str(error))}"
+        keys = ", ".join(sorted(_differences(self._before, now)))
+        if not keys:
+            return ""
+        what = f"{self._file} has changed since the desk was opened ({keys})"
+        return f"{what}: no cycle runs by what it was before; open the desk again"
+
+
+def _stamp(file: Path) -> Stamp:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _values(config: Config) -> Mapping[str, Any]:
+    return config.model_dump(exclude={"app", "bindings"})
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """The keys, as `section.key`, whose values differ."""
+    for section in before.keys() | now.keys():
+        old, new = before.get(section), now.get(section)
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from (f"{section}.{key}" for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+        else:
+            yield section

@@ -1,0 +1,178 @@
+"""Global options of a call: config, desk, run and debug, before or after the command's name."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from engine.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engine.reports.documents.records import At, Records
+    from engine.services import Services
+    from engine.settings.config import Config, Loaded
+    from engine.settings.config_sources import Sources
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_DESK = "demo"
+"""The desk of a configuration that says nothing; engine.settings.config has the same, and a test compares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """The global options of one call; None where not given."""
+
+    config_file: str | None = None
+    desk: str | None = None
+    run: str | None = None
+    debug: bool = False
+
+    @property
+    def configured(self) -> bool:
+        """True where a flag, the environment or a file sets anything. Where nothing does, the defaults hold, and
+        reading and checking them, which takes a tenth of a second, can be left out."""
+        from engine.settings import places
+        from engine.settings.config_sources import sets_value
+
+        if self.config_file or self.desk:
+            return True
+        variables = any(map(sets_value, os.environ))
+        return variables or places.config_file().exists()
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The configuration and the desk as options of another call."""
+        named = (("--config", self.config_file), ("--desk", self.desk))
+        return tuple(text for name, value in named if value is not None for text in (name, value))
+
+    @property
+    def desk_name(self) -> str:
+        """The desk of this call. The configuration is read, and checked, only where there is one: that is what takes
+        longest in a command that prints a document. Raises ConfigError."""
+        return self.load().config.desk.name if self.configured else DEFAULT_DESK
+
+    def begun_desk(self) -> str:
+        """`desk_name` for a command that shows or changes the desk: a demo desk that was never opened begins with its
+        recorded history. Raises as `load` and engine.app.desk.demo_history do."""
+        from engine.settings import places
+
+        name = self.desk_name
+        if not places.desk_journal(name).exists():
+            from engine.app.desk.demo_history import begin, copy_history
+
+            if self.configured:
+                begin(self.services())
+            else:
+                copy_history(name)
+        return name
+
+    def refuse_run(self) -> None:
+        """Raise UsageError for a run that was named, where a command concerns the whole desk."""
+        if self.run is not None:
+            raise UsageError("--run names one run, and this concerns the whole desk: leave it out")
+
+    def records(self, at: At = None, *, decisions: bool = False) -> AbstractContextManager[Records]:
+        """The records that `--run` names, else the desk's; with `decisions`, where the desk was never opened, those of
+        the latest backtest that has any. Raises as `open_records` and `begun_desk` do."""
+        from engine.reports.documents.records import has_decisions, latest_backtests, open_records
+
+        of_backtest = self.run is not None or (decisions and latest_backtests(1))
+        desk = self.desk_name if of_backtest else self.begun_desk()
+        return open_records(desk, self.run, has_decisions if decisions else None, at=at)
+
+    def load(self) -> Loaded:
+        """The configuration with the desk of this call; keys that lie in a file are in the environment from here on.
+        Raises ConfigError, CredentialsRefused, and UsageError for a name that no desk can have."""
+        from engine.settings.config import load_config
+        from engine.settings.keys import load_keys
+
+        load_keys()
+        loaded = load_config(self.file, required=self.config_file is not None)
+        _check_broker(loaded)
+        if self.desk is None:
+            return loaded
+        from pydantic import ValidationError
+
+        try:
+            desk = type(loaded.config.desk).model_validate(loaded.config.desk.model_dump() | {"name": self.desk})
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise UsageError(f"--desk {self.desk}: {reason}") from None
+        config = loaded.config.model_copy(update={"desk": desk})
+        return replace(loaded, config=config, origins={**loaded.origins, **self._flags})
+
+    def sources(self) -> Sources:
+        """The values of the configuration as they were written, not checked, `--desk` among them. Raises ConfigError as
+        `read_sources` does."""
+        from engine.settings.config_sources import Sources, read_sources
+
+        found = read_sources(self.file, required=self.config_file is not None)
+        desk = found.values.get("desk", {})
+        if self.desk is None or not isinstance(desk, dict):
+            return found
+        values = {**found.values, "desk": {**desk, "name": self.desk}}
+        return Sources(values, {**found.origins, **self._flags}, found.file)
+
+    @property
+    def file(self) -> Path:
+        """The configuration's file, which need not be there."""
+        from pathlib import Path
+
+        from engine.settings import places
+
+        return places.config_file() if self.config_file is None else Path(self.config_file)
+
+    @property
+    def _flags(self) -> dict[str, str]:
+        return {} if self.desk is None else {"desk.name": "flag --desk"}
+
+    def services(self) -> Services:
+        """The services of this call's configuration. Raises as `load` does."""
+        from connectors.wiring.services import services
+
+        return services(self.load().config)
+
+    @staticmethod
+    def services_of(config: Config) -> Services:
+        """The services of a configuration for a command that only looks: nothing is written, not even the exchange's
+        sessions into the cache."""
+        from connectors.wiring.services import services
+
+        return services(config, keep_sessions=False)
+
+
+def _check_broker(loaded: Loaded) -> None:
+    """Raise ConfigError for a broker that is not registered."""
+    from connectors.wiring.broker import broker_of
+
+    try:
+        broker_of(loaded.config)
+    except ConfigError as error:
+        raise ConfigError(f"{loaded.origins['broker.kind']}: {error}") from None
+
+
+def desk_options(function: F) -> F:
+    """Add --config, --desk, --run and --debug to a command, which gets an Invocation as `invocation`."""
+
+    @click.option("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one.")
+    @click.option("--desk", metavar="NAME", help="Desk to work on.")
+    @click.option("--run", metavar="ID", help="Run that is meant (default: the latest).")
+    @click.option("--debug", is_flag=True, help="Show tracebacks.")
+    @click.pass_context
+    @functools.wraps(function)
+    def wrapped(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
+        outer = ctx.obj if isinstance(ctx.obj, Invocation) else Invocation()
+        names = [field.name for field in fields(Invocation)]
+        ctx.obj = Invocation(**{name: kwargs.pop(name) or getattr(outer, name) for name in names})
+        return ctx.invoke(function, *args, invocation=ctx.obj, **kwargs)
+
+    return wrapped  # type: ignore[return-value]

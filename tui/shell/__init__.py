@@ -1,0 +1,1 @@
+"""Commands in a terminal: progress, questions, the web server."""

@@ -1,0 +1,122 @@
+"""A backtest's result as text for a terminal or a pipe: the run, its figures beside the baselines, next commands."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from engine.reports.performance import BENCHMARK
+from engine.reports.summary import (
+    DISCLAIMER,
+    NOTHING,
+    amount,
+    change,
+    facts,
+    metric_rows,
+    name_of,
+    remarks,
+    totals,
+)
+from tui.charts.plotting import equity_plot
+from tui.text.console import Console
+from tui.text.plain_text import one_line
+
+_SHORTLIST = ("total_return", "volatility", "sharpe", "sortino", "max_drawdown", "turnover", "exposure", "win_rate")
+"""Metrics of the `desk` convention in the table, as many as fit; a paper's are all shown."""
+_PLOT_ROWS = 14
+_LABEL = 12
+
+
+def summary_text(document: Mapping[str, Any], journal: str, console: Console) -> str:
+    """The whole summary; `journal` is the path of the run's journal."""
+    notes = [("" if n else "Note", note) for n, note in enumerate(remarks(document))]
+    lines = [
+        console.bold(f"Backtest {document['run']}") + console.dim("   " + DISCLAIMER.lower().rstrip(".")),
+        "",
+        *_facts(facts(document), console),
+        "",
+        _value(document, console),
+        "",
+        *_table(document, console),
+        *_chances(document, console),
+        "",
+        *_plot(document, console),
+        *_facts([*totals(document), *notes], console),
+        "",
+        *_next(document, journal, console),
+    ]
+    text = "\n".join(line.rstrip() for line in lines)
+    return text.replace(NOTHING, "-") if console.ascii_only else text
+
+
+def _facts(pairs: Iterable[tuple[str, str]], console: Console) -> Iterator[str]:
+    """Names in bold and values beside each other; an empty value is left out."""
+    for name, value in pairs:
+        for n, line in enumerate(textwrap.wrap(one_line(value), max(20, console.width - _LABEL))):
+            yield (" " * _LABEL if n else console.bold(name.ljust(_LABEL))) + line
+
+
+def _value(document: Mapping[str, Any], console: Console) -> str:
+    initial, final = document["initial_value"], document["final_value"]
+    moved = console.rising(change(document), Decimal(final) >= Decimal(initial))
+    return console.bold("Value".ljust(_LABEL)) + f"{amount(initial)} to {console.bold(amount(final))}  {moved}"
+
+
+def _table(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    """The run and its baselines as rows, metrics as columns, as many as fit."""
+    rows = metric_rows(document)
+    if document["convention"] == "desk":
+        by_name = {row.name: row for row in rows}
+        rows = [by_name[name] for name in _SHORTLIST]
+    names = ["", name_of(document), *document["baselines"]]
+    first = max(len(name) for name in names) + 2
+    lines = [name.ljust(first) for name in names]
+    for row in rows:
+        cells = [row.short, row.own, *row.beside]
+        width = max(len(cell) for cell in cells) + 2
+        if len(lines[0]) + width > console.width and len(lines[0]) > first:
+            break
+        lines = [line + cell.rjust(width) for line, cell in zip(lines, cells, strict=True)]
+    yield from (console.bold(line) for line in lines[:2])
+    yield from lines[2:]
+
+
+def _chances(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    """The figures that may be chance, in a sentence with their intervals."""
+    rows = {row.name: row for row in metric_rows(document)}
+    figures = [
+        f"{title} {rows[name].own}" + (f" (95 % interval {rows[name].interval})" if rows[name].interval else "")
+        for name, title in (("sharpe", "Sharpe ratio"), ("excess_return", "over buy and hold"))
+        if name in rows and rows[name].own != NOTHING
+    ]
+    if figures:
+        yield ""
+        yield from textwrap.wrap("; ".join(figures), console.width)
+
+
+def _plot(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    """The value by session beside buy and hold; nothing to draw with fewer than two sessions."""
+    equity = document["equity"]
+    if len(equity) < 2:
+        return
+    series = {name_of(document): [float(point["value"]) for point in equity]}
+    held = document["baselines"].get(BENCHMARK)
+    if held is not None and name_of(document) != BENCHMARK:
+        series[BENCHMARK] = [float(value) for value in held["equity"]]
+    labels = [point["session"] for point in equity]
+    drawn = equity_plot(series, labels, console.width, _PLOT_ROWS, colour=console.colour, ascii_only=console.ascii_only)
+    yield from drawn.split("\n")
+    yield ""
+
+
+def _next(document: Mapping[str, Any], journal: str, console: Console) -> Iterator[str]:
+    run = document["run"]
+    yield console.dim(f"{'Journal'.ljust(_LABEL)}{journal}")
+    traded = [d for d in document["decisions"] if d["action"] in ("BUY", "SELL")] or document["decisions"]
+    commands = [f"paperdesk report --run {run} --format html --out report.html"]
+    if traded:
+        commands.insert(0, f"paperdesk why {traded[-1]['symbol']} {traded[-1]['session']} --run {run}")
+    for number, command in enumerate(commands):
+        yield console.dim(("Next" if number == 0 else "").ljust(_LABEL) + command)

@@ -1,0 +1,211 @@
+"""A bench as text: rules cell by cell, agents a line per row beside the printed one, averages, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from engine.domain.text import counted
+from engine.reports.comparison import row_name
+from engine.reports.documents import row_json
+from engine.reports.documents.research import model_use_rows
+from tui.text.plain_text import table, wrapped
+
+if TYPE_CHECKING:
+    from engine.reports.comparison import Cell, PairedRows
+    from engine.reports.documents.research import Bench
+    from engine.reports.model_averages import Average
+
+CLOSE = 0.003
+"""Up to this relative difference a figure counts as reproduced."""
+
+DIGITS = 3
+"""Decimals of a figure that no printed one stands beside."""
+
+
+def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
+    """The whole bench in lines of at most `width`; with `agents` in the form that compares rows, in which the printed
+    rows of agents and models stand without them too."""
+    notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in bench.cells if c.note), 1)}
+    for name in dict.fromkeys(cell.table for cell in bench.cells):
+        own = [cell for cell in bench.cells if cell.table == name]
+        if agents:
+            yield from _by_row(name, own, notes, width)
+        else:
+            yield from _by_cell(name, [cell for cell in own if cell.strategy], notes)
+            yield ""
+            yield from _by_row(name, [cell for cell in own if not cell.strategy], notes, width)
+    for note, number in notes.items():
+        yield from _indented(f"[{number}] ", note, width)
+    if notes:
+        yield ""
+    yield from _averages(bench.averages, width)
+    yield from _paired(bench.pairs, width)
+    yield from _summary([cell for cell in bench.cells if agents or cell.strategy])
+    for note in bench.notes:
+        yield from _indented("- ", note, width)
+    if agents:
+        yield from model_use_lines(model_use_rows(bench.models, bench.unresolved), width)
+    if bench.runs:
+        yield from wrapped(f"runs: {', '.join(bench.runs)} (see `paperdesk report --run ID`)", width)
+
+
+def closeness(cell: Cell) -> str:
+    """Our figure against the printed one, in a word; empty where only one of them is there."""
+    if cell.ours is None:
+        return "none"
+    if cell.paper is None:
+        return ""
+    if cell.as_printed:
+        return "as printed"
+    if cell.rel_diff is not None and abs(cell.rel_diff) <= CLOSE:
+        return "close"
+    return "higher" if cell.ours > cell.paper else "lower"
+
+
+def _by_cell(name: str, cells: Sequence[Cell], notes: dict[str, int]) -> Iterator[str]:
+    yield name
+    head = ["symbol", "row", "metric", "ours", "paper", "difference", " ", "note"]
+    rows = [
+        [
+            cell.symbol,
+            cell.who,
+            cell.metric,
+            _ours(cell, cell.ours),
+            "-" if cell.paper is None else f"{cell.paper:f}",
+            "-" if cell.rel_diff is None else f"{cell.rel_diff:+.3%}",
+            closeness(cell),
+            "" if cell.note is None else f"[{notes[cell.note]}]",
+        ]
+        for cell in cells
+    ]
+    before = ""
+    for number, line in enumerate(table(head, rows, {"ours", "paper", "difference"}, 200)):
+        who = " ".join(rows[number - 1][:2]) if number else ""
+        if before and who != before:
+            yield ""
+        before = who
+        yield f"  {line}"
+
+
+def _by_row(name: str, cells: Sequence[Cell], notes: dict[str, int], width: int) -> Iterator[str]:
+    """Symbol by symbol: every row's metrics, ours above the printed ones."""
+    for symbol in dict.fromkeys(cell.symbol for cell in cells):
+        own = [cell for cell in cells if cell.symbol == symbol]
+        metrics = list(dict.fromkeys(cell.metric for cell in own))
+        rows: list[list[str]] = []
+        for who, by in dict.fromkeys((cell.who, cell.answered_by) for cell in own):
+            found = {cell.metric: cell for cell in own if (cell.who, cell.answered_by) == (who, by)}
+            rows += _lines_of(who, by, found, metrics, notes)
+        yield from _aligned([f"{name}, {symbol}", "", *metrics, "note"], rows, set(metrics), width)
+        yield ""
+
+
+def _aligned(head: list[str], rows: list[list[str]], right: set[str], width: int) -> Iterator[str]:
+    """The rows under their head; where that is too wide, each row's name stands on a line of its own."""
+    rest = list(table(head[1:], [row[1:] for row in rows], right, 200))
+    names = max(len(row[0]) for row in (head, *rows))
+    if names + 2 + max(map(len, rest)) <= width:
+        yield from table(head, rows, right, width)
+        return
+    yield head[0]
+    yield f"  {rest[0]}"
+    for row, line in zip(rows, rest[1:], strict=True):
+        if row[0]:
+            yield row[0]
+        yield f"  {line}"
+
+
+def _lines_of(
+    who: str, by: str | None, found: dict[str, Cell], metrics: Sequence[str], notes: dict[str, int]
+) -> Iterator[list[str]]:
+    cells = [found.get(metric) for metric in metrics]
+    said = dict.fromkeys(notes[cell.note] for cell in found.values() if cell.note)
+    note = "".join(f"[{number}]" for number in said)
+    name = row_name(who, by)
+    ours = [_ours(cell, None if cell is None else cell.ours) for cell in cells]
+    printed = ["-" if cell is None or cell.paper is None else f"{cell.paper:f}" for cell in cells]
+    has_ours = by is not None or any(text != "-" for text in ours)
+    if has_ours:
+        yield [name, "ours", *ours, note]
+        name, note = "", ""
+    spreads = [None if cell is None else cell.spread for cell in cells]
+    if any(spread is not None for spread in spreads):
+        for word in ("low", "median", "high"):
+            yield [
+                "",
+                word,
+                *(_ours(c, None if c is None or c.spread is None else getattr(c.spread, word)) for c in cells),
+                "",
+            ]
+    if any(text != "-" for text in printed):
+        yield [name, "paper", *printed, note]
+
+
+def _ours(cell: Cell | None, value: float | None) -> str:
+    if cell is None or value is None:
+        return "-"
+    digits = DIGITS if cell.paper is None else max(0, -int(cell.paper.as_tuple().exponent))
+    return f"{value:.{digits}f}"
+
+
+def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
+    for name, symbols in dict.fromkeys((average.table, average.symbols) for average in found):
+        own = [a for a in found if (a.table, a.symbols) == (name, symbols)]
+        metrics = list(dict.fromkeys(average.metric for average in own))
+        rows = []
+        for group, of in dict.fromkeys((average.group, average.of) for average in own):
+            by_metric = {a.metric: a.percent for a in own if (a.group, a.of) == (group, of)}
+            shown = (by_metric.get(metric) for metric in metrics)
+            rows.append([group, of, *("-" if percent is None else f"{percent:.1f} %" for percent in shown)])
+        yield from wrapped(f"{name}: averages over {', '.join(symbols)} in percent of buy and hold", width)
+        yield from (f"  {line}" for line in table(["", "of", *metrics], rows, set(metrics), width - 2))
+        yield ""
+
+
+def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
+    """Mean daily differences of rows, in basis points, with their intervals."""
+    for name in dict.fromkeys(pair.table for pair in pairs):
+        head = [f"{name}: mean daily difference", "basis points", "95 % interval", "symbols", "sessions", ""]
+        rows = []
+        for pair in (one for one in pairs if one.table == name):
+            bounds, said = "too few sessions", ""
+            if pair.low is not None and pair.high is not None:
+                bounds = f"{pair.low * 1e4:+.1f} to {pair.high * 1e4:+.1f}"
+                said = "" if pair.distinguishable else "not distinguishable"
+            counts = [str(len(pair.symbols)), str(pair.sessions)]
+            rows.append([f"{pair.row} - {pair.other}", f"{pair.value * 1e4:+.1f}", bounds, *counts, said])
+        yield from table(head, rows, set(head[1:5]), width, least=("symbols", "sessions"))
+        yield ""
+
+
+def _summary(cells: Sequence[Cell]) -> Iterator[str]:
+    """Counts of printed cells by closeness; nothing where there are none."""
+    words = [closeness(cell) for cell in cells if cell.paper is not None]
+    if not words:
+        return
+    printed, near, none = (words.count(word) for word in ("as printed", "close", "none"))
+    off = len(words) - printed - near - none
+    yield (
+        f"{len(words)} cells: {printed} as printed, {near} within {CLOSE:.1%}, {off} further off, {none} without ours"
+    )
+
+
+def model_use_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]:
+    """Calls, cost and open questions of each model, from the rows of a bench's document."""
+    for use in models:
+        cost = "cost unknown" if use["cost"] is None else f"${Decimal(use['cost']).quantize(Decimal('0.01'))}"
+        tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out" if use["input_tokens"] else ""
+        tokens = ", tokens unknown" if use["uncounted_calls"] else tokens
+        cost = f"{cost}{row_json.price_words(use)}{row_json.cutoff_words(use)}"
+        lost = f"{use['abstentions']:,} without an answer, {use['refusals']:,} of them refused"
+        figures = counted(use["unresolved_figures"], "figure")
+        calls = f"{use['spec']}: {counted(use['calls'], 'call')}, {use['cached_calls']:,} of them recorded{tokens}"
+        said = f"{calls}, {cost}; {lost}; {figures} that stand nowhere in what was given"
+        yield from _indented("- ", said, width)
+
+
+def _indented(mark: str, text: str, width: int) -> Iterator[str]:
+    for number, line in enumerate(wrapped(text, width - len(mark) - 2)):
+        yield f"  {mark if not number else ' ' * len(mark)}{line}"

@@ -1,0 +1,144 @@
+"""Runs, orders, trades and halts of a document in words, the same in every command and screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from engine.domain.order_id import YOU
+from engine.domain.text import counted
+from engine.reports import amounts
+from engine.reports.documents.row_json import failed_words, minute, price_words
+from tui.text.plain_text import one_line
+
+Row = Mapping[str, Any]
+_LONGEST_ACTION = 90
+"""Characters before the colon of a reason that can be the action and its rule."""
+_COMBINED = re.compile(r"(?:Vote|Weighted mean) of \d+: [a-z ]+ \(([^)]*)\)")
+_RULE = re.compile(r'"([^"]+)"$')
+
+
+def decided_by(run: Row) -> str:
+    """The label of who decided, with its kind, so that rules are never taken for a model."""
+    return f"{run['label']} ({run['decider']} {run['name']})"
+
+
+def action_words(decided: Row) -> str:
+    """`BUY 7 %`, `HOLD`."""
+    return f"{decided['action']} {amounts.size(decided['size'])} %" if decided["size"] else str(decided["action"])
+
+
+def opinion_words(opinion: Row) -> str:
+    """`BUY 7 %, confidence 0.8`, `HOLD`."""
+    confidence = opinion["confidence"]
+    return action_words(opinion) + ("" if confidence is None else f", confidence {confidence:g}")
+
+
+def combined_opinions(decided: Row) -> list[Row]:
+    """The opinions of several owners that a decision was combined of; none where one owner decides."""
+    return [one for one in decided["opinions"] if one["owner"] != decided["owner"]]
+
+
+def opinions_line(decided: Row) -> str:
+    """`bull BUY 7 %, bear HOLD`; empty where one owner decides."""
+    return ", ".join(f"{one_line(one['owner'])} {action_words(one)}" for one in combined_opinions(decided))
+
+
+def terms(order: Row) -> str:
+    """`BUY ORVL for 7,000.00`, `SELL 12 ORVL, yours`, `SELL 12 ORVL (edited from 40 by the operator)`."""
+    words = f"{order['side']} {order['symbol']} for {_size(order)}"
+    if order["notional"] is None:
+        words = f"{order['side']} {_size(order)} {order['symbol']}"
+    if order.get("owner") == YOU:
+        words += ", yours"
+    before = order["edited_from"]
+    return words if before is None else f"{words} (edited from {_size(before)} by the operator)"
+
+
+def _size(order: Row) -> str:
+    if order["notional"] is not None:
+        return amounts.money(amounts.number(order["notional"]))
+    return amounts.quantity(Decimal(order["quantity"]))
+
+
+def effect_facts(effect: Row | None, source: str = "") -> list[tuple[str, str]]:
+    """Price, shares, share of the portfolio and cash of an order that waits, as labelled lines; none without a
+    price. `source` tells where that comes from, in place of the session of a close."""
+    if effect is None:
+        return []
+    shares, value = amounts.quantity(Decimal(effect["shares"])), amounts.money(amounts.number(effect["value"]))
+    # An amount buys more shares, or fewer, as the price of the fill turns out.
+    shares = f"{shares}, worth {value}" if effect["amount"] is None else f"about {shares}, bought for {value}"
+    if effect["time"] is not None:
+        source = f"live at {moment(effect['time'])}"
+    source = source or f"the close of {effect['session']}"
+    count = effect["open_orders"]
+    beside = f" and what {counted(count, 'open order')} may take" if count else ""
+    parts = ("-" if part is None else f"{part:.1%}" for part in (effect["before"], effect["after"]))
+    return [
+        ("Price", f"{amounts.price(amounts.number(effect['price']))}, {source}"),
+        ("Shares", shares),
+        ("Part", f"{' to '.join(parts)} of the portfolio"),
+        ("Cash", f"{amounts.money(amounts.number(effect['cash_after']))} after it{beside}"),
+        *([("Fills", f"at the open of {moment(effect['fills_at'])}")] if effect["fills_at"] else []),
+    ]
+
+
+def order_words(order: Row) -> str:
+    """An order with its state on one line, and the reason of the state where the row has one as `detail`."""
+    detail = order.get("detail")
+    return f"{terms(order)}: {order['state']}" + (f" ({one_line(detail)})" if detail else "")
+
+
+def trade_words(fill: Row) -> str:
+    """A trade on one line."""
+    fee, quantity, price = (Decimal(fill[name]) for name in ("fee", "quantity", "price"))
+    shares = f"{fill['session']} {fill['side']} {amounts.quantity(quantity)} {fill['symbol']}"
+    return f"{shares} at {amounts.price(price)}" + (f", fee {amounts.money(fee)}" if fee else "")
+
+
+def model_words(use: Row | None) -> str:
+    """Calls of models and their cost; empty where none was asked."""
+    if use is None or not use["calls"]:
+        return ""
+    calls = f"{use['spec']}: {counted(use['calls'], 'call')}"
+    cached = f" ({use['cached_calls']:,} recorded)" if use["cached_calls"] else ""
+    silent = f", {use['abstentions']:,} without an answer" if use["abstentions"] else ""
+    tokens = ", tokens unknown" if use["input_tokens"] is None else ""
+    if use["input_tokens"]:
+        tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
+    cost = amounts.cost(amounts.number(use["cost"]))
+    return f"{calls}{cached}{silent}{tokens}, {cost}{failed_words(use)}{price_words(use)}"
+
+
+def reason_words(action: str, reason: str) -> str:
+    """The reason on one line without the action that it begins with, which stands beside it; of a combined one the
+    votes."""
+    text = one_line(reason)
+    votes = _COMBINED.match(text)
+    if votes:
+        return f"{votes[1]}{text[votes.end() :]}"
+    head, colon, rest = text.partition(":")
+    if not colon or not rest.strip() or len(head) > _LONGEST_ACTION or head.split(" ", 1)[0] != action:
+        return text
+    rule = _RULE.search(head)
+    return f"{rule[1]}: {rest.strip()}" if rule else rest.strip()
+
+
+def first_line(text: str, width: int) -> str:
+    """The first line of a text that a model wrote, safe to show, cut to a width."""
+    line = one_line(text.strip().split("\n", 1)[0])
+    return line if len(line) <= width else f"{line[: max(0, width - 3)].rstrip()}..."
+
+
+def moment(time: str) -> str:
+    """A time of a document (ISO, UTC) to the minute."""
+    return minute(datetime.fromisoformat(time))
+
+
+def halt_words(halt: Row) -> str:
+    """`since 2026-11-21 14:02 UTC: news`."""
+    return f"since {moment(halt['since'])}" + (f": {one_line(halt['reason'])}" if halt["reason"] else "")

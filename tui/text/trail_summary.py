@@ -1,0 +1,210 @@
+"""The first screen of a decision's trail as lines: the decision, the strongest reasons for and against, dissent, what
+the limits changed, what came of it; as many lines of each as there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.domain.text import counted
+from engine.reports import amounts
+from engine.reports.documents.closes import HORIZONS
+from engine.reports.settings_text import changed_text
+from tui.text.plain_text import Line, beginning, one_line, wrapped
+from tui.text.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
+
+Row = Mapping[str, Any]
+LABEL = 13
+"""Columns of a label."""
+FEWEST_ROWS = 16
+WIDEST = 100
+"""Columns of a trail at most: longer lines are hard to read."""
+REASONS = 4
+"""Reasons of a side at most."""
+_SIDES = {"hold": "For holding", "rise": "For a rise", "fall": "For a fall"}
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A labelled text, and how many of its lines are shown: all that there is room for, up to `most`."""
+
+    label: str
+    text: str
+    ink: str = ""
+    most: int = 1
+    shown: int = 1
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def wants(self) -> bool:
+        return self.shown < min(self.most, len(self.lines))
+
+
+def first_lines(document: Row, shown: Row, width: int, rows: int) -> Iterator[Line]:
+    """The first screen about a decision of a document of `paperdesk why`, in at most `rows` lines from FEWEST_ROWS on:
+    a line more where an order filled in parts, or where there was a trade that nobody decided."""
+    width = min(width, WIDEST)
+    entries = list(_entries(document, shown))
+    for one in entries:
+        one.lines = wrapped(one.text, width - LABEL)
+    room = rows - 1 - sum(one.shown for one in entries)
+    while room > 0 and any(one.wants for one in entries):
+        for one in entries:
+            if one.wants and room > 0:
+                one.shown += 1
+                room -= 1
+    owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
+    yield f"{shown['symbol']}  {shown['session']}  {action_words(shown)}{owner}", "strong"
+    label = ""
+    for one in entries:
+        for number, line in enumerate(one.lines[: one.shown]):
+            text = line
+            if number == one.shown - 1 and one.shown < len(one.lines):
+                text = beginning(f"{line} {one.lines[one.shown]}", width - LABEL)
+            before = one.label if number == 0 and one.label != label else ""
+            yield f"{before:<{LABEL}}{text}".rstrip(), one.ink
+        label = one.label if one.shown else label
+
+
+def summary_lines(document: Row, width: int, rows: int) -> Iterator[Line]:
+    """The first screen of every decision of a document, and the command that prints all of it."""
+    for shown in document["decisions"]:
+        yield from first_lines(document, shown, width, rows)
+        yield "", ""
+    run = "" if document["kind"] == "desk" else f" --run {document['run']}"
+    yield (
+        f"memories, answers and the rest: paperdesk why {document['symbol']} {document['session']}{run} --full",
+        "quiet",
+    )
+
+
+def _entries(document: Row, shown: Row) -> Iterator[_Entry]:
+    yield _Entry("Decided by", one_line(f"{decided_by(document)}, run {shown['run']}"), "quiet", most=2)
+    if document["earlier_cycles"]:
+        earlier = ", ".join(f"cycle {one['cycle']} ({one['run']})" for one in document["earlier_cycles"])
+        yield _Entry("Before it", one_line(earlier), "quiet")
+    if document["changed"] is not None:
+        yield _Entry("Settings", f"changed {one_line(changed_text(document['changed']))}", "warn", most=2)
+    if not shown["abstained"]:
+        rule = f", by the rule {shown['asked']['rule']}" if shown["asked"]["rule"] else ""
+        yield _Entry("Asked for", requested_words(shown["asked"]) + rule)
+    # The owners' opinions follow as reasons: of a combined reason the first line alone is new.
+    reason = shown["reason"].split("\n", 1)[0] if combined_opinions(shown) else shown["reason"]
+    yield _Entry("No decision" if shown["abstained"] else "Why", one_line(reason) or "no reason was given", most=12)
+    if shown["unresolved_figures"]:
+        figures = ", ".join(map(one_line, shown["unresolved_figures"]))
+        yield _Entry("", f"Figures that stand nowhere in what was given: {figures}", "warn", most=2)
+    yield from _reasons(shown)
+    yield _Entry("Dissent", dissent_words(shown), most=3)
+    for cut in shown["cuts"]:
+        yield _Entry("Limits", cut_words(cut), "warn", most=2)
+    if not shown["cuts"] and not shown["abstained"]:
+        yield _Entry("Limits", "nothing was cut")
+    yield from _came_of_it(shown)
+
+
+def _reasons(shown: Row) -> Iterator[_Entry]:
+    """The strongest reasons of each side. Of a trade they are for and against it, else for what each side would do."""
+    trades = shown["asked"]["action"] in ("BUY", "SELL")
+    sides: dict[str, list[Row]] = {"For": [], "Against": []} if trades else {name: [] for name in _SIDES.values()}
+    for one in shown["reasons"]:
+        label = ("For" if one["for"] else "Against") if trades else _SIDES[one["side"]]
+        sides[label].append(one)
+    for label, reasons in sides.items():
+        for number, one in enumerate(reasons[:REASONS]):
+            yield _Entry(label, _reason(one, shown["owner"]), most=4, shown=int(number == 0))
+        if not reasons and label != _SIDES["hold"]:
+            yield _Entry(label, "no source took this side", "quiet")
+
+
+def _reason(one: Row, decider: str) -> str:
+    owner = "" if one["owner"] == decider else one_line(one["owner"])
+    return f"{', '.join(filter(None, (owner, one_line(one['source']))))}: {one_line(one['text'])}"
+
+
+def dissent_words(shown: Row) -> str:
+    """`1 BUY, 2 HOLD; otherwise trend BUY 4 %, confidence 0.44`, or of agents `news bearish, of 2 that took a side`."""
+    dissent = shown["dissent"]
+    others = ", ".join(_voice(one, shown["owner"]) for one in dissent["otherwise"])
+    voices = sum(dissent["votes"].values())
+    if dissent["of"] == "agents":
+        if not voices:
+            return "no agent as a whole took a side"
+        return f"{others or 'none'}, of {counted(voices, 'agent')} that took a side"
+    votes = ", ".join(f"{count} {said}" for said, count in dissent["votes"].items()) or "no owner has an opinion"
+    silent = f", {dissent['abstained']} abstained" if dissent["abstained"] else ""
+    return f"{votes}{silent}; {f'otherwise {others}' if others else 'nobody said otherwise'}"
+
+
+def _voice(one: Row, decider: str) -> str:
+    if not one["agent"]:
+        return f"{one_line(one['owner'])} {opinion_words({**one, 'action': one['stated']})}"
+    whose = "" if one["owner"] == decider else f"{one_line(one['owner'])}'s "
+    return f"{whose}{one_line(one['agent'])} {one['stated']}"
+
+
+def requested_words(requested: Row) -> str:
+    """`BUY 10 % of the portfolio`, `SELL of all shares`."""
+    part = {"BUY": "with all cash", "SELL": "of all shares"}[requested["action"]] if requested["whole"] else ""
+    size = f"{percent(str(requested['size']))} of the portfolio" if requested["size"] else ""
+    return f"{requested['action']} {', '.join(filter(None, (part, size)))}".strip()
+
+
+def percent(size: str) -> str:
+    """A size in percent of the portfolio, as exact as it was asked for."""
+    return f"{amounts.number(size):.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def cut_words(cut: Row) -> str:
+    """`10 % to 7 % by cash floor: ...`."""
+    return f"{percent(cut['asked'])} to {percent(cut['allowed'])} by {cut['rule']}: {one_line(cut['reason'])}"
+
+
+def _came_of_it(shown: Row) -> Iterator[_Entry]:
+    for order in shown["orders"]:
+        fills = [trade_words(fill) for fill in order["fills"]]
+        # Of an order that did not fill the reason of its state.
+        detail = order["moves"][-1]["detail"] if order["moves"] and not fills else ""
+        yield _Entry("Order", "; ".join([order_words({**order, "detail": detail}), *fills]), most=3)
+    if not shown["orders"]:
+        yield _Entry("Order", "none", "quiet")
+    for fill in shown["undecided_trades"]:
+        yield _Entry("Not decided", f"{trade_words(fill)}. {one_line(fill['reason'])}", "warn", most=2)
+    known = {one["sessions"]: one for one in shown["closes_since"]}
+    for sessions in HORIZONS:
+        words, ink = close_words(known[sessions]) if sessions in known else ("not known yet", "quiet")
+        if sessions == HORIZONS[0] and sessions in known and shown["close"] is not None:
+            # A coin's day may end after the decision: the price that it saw is another one.
+            words += f", from {amounts.money(shown['close'])} at the close of {shown['session']}"
+        yield _Entry("After", f"{'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {words}", ink)
+    if shown["outcome"] is not None:
+        yield _Entry("Earned", outcome_words(shown), outcome_ink(shown), most=2)
+
+
+def close_words(later: Row) -> tuple[str, str]:
+    """A close after the decision, whether the trade was right, and the ink."""
+    result = later["result"]
+    word = "" if not result else "right " if result > 0 else "wrong "
+    moved = amounts.percent(later["change"] if result is None else result)
+    return f"{later['session']}: {amounts.money(later['close'])}  {word}{moved}", _ink(result)
+
+
+def outcome_words(shown: Row) -> str:
+    """The reward of a decision."""
+    outcome = shown["outcome"]
+    return (
+        f"{amounts.percent(outcome['reward'], 3)} of the portfolio by the close of {outcome['session']}, "
+        f"{amounts.percent(outcome['cumulative'], 3)} with {shown['symbol']} so far"
+    )
+
+
+def outcome_ink(shown: Row) -> str:
+    """Green or red for a purchase, which a reward is of; quiet for the rest."""
+    return _ink(shown["outcome"]["reward"]) if shown["action"] == "BUY" else "quiet"
+
+
+def _ink(change: float | None) -> str:
+    if change is None:
+        return "quiet"
+    return "up" if change > 0 else "down" if change < 0 else ""

@@ -1,0 +1,93 @@
+"""The market as it is read for the Desk, beside the screen: quotes and charts of what is known at a moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from engine.domain.chart import Marker
+from engine.domain.exchanges import AROUND_THE_CLOCK
+from engine.domain.market import ActionKind
+from engine.market.trading_hours import session_to_decide
+from tui.charts.chart_data import ChartData, decided_as
+from tui.charts.symbol_chart import daily_chart, price_lines
+from tui.view.market_view import MarketView, Quote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import date, datetime
+
+    from engine.domain.decision import Decision
+    from engine.domain.market import PriceHistory, Symbol
+    from engine.domain.order import Fill
+    from engine.market.as_of import Market
+    from engine.ports import Calendar
+
+T = TypeVar("T")
+
+CHART_BARS = 520
+"""Bars of a chart: two years, and what its averages need."""
+
+
+def market_view(
+    market: Market,
+    symbols: Sequence[Symbol],
+    now: datetime,
+    fills: Sequence[Fill] = (),
+    decisions: Sequence[Decision] = (),
+) -> MarketView:
+    """Quotes and charts of what is known at `now` (UTC); fills and decisions become marks on the charts. Takes tens of
+    milliseconds: never on a screen's loop."""
+    known = market.at(now)
+    filled = _by_symbol((fill.symbol, fill) for fill in fills)
+    made = _by_symbol((decision.key.symbol, decision) for decision in decisions)
+    quotes: list[Quote] = []
+    charts: dict[str, ChartData] = {}
+    for symbol in symbols:
+        if symbol not in market.histories or not known.count(symbol):
+            quotes.append(Quote(symbol, None, None))
+            charts[symbol] = ChartData(title=f"{symbol} 1D")
+            continue
+        bars = known.bars(symbol, CHART_BARS)
+        change = bars.close[-1] / bars.close[-2] - 1 if len(bars) > 1 else None
+        quotes.append(Quote(symbol, known.close(symbol), change, bars.session(-1)))
+        daily = daily_chart(bars, _markers(bars, filled.get(symbol, ())))
+        charts[symbol] = replace(daily, lines=price_lines(daily), decided=_decided(bars, made.get(symbol, ())))
+    splits = {
+        symbol: tuple(action.ex_date for action in actions or () if action.kind is ActionKind.SPLIT)
+        for symbol, actions in market.actions.items()
+    }
+    calendars = [market.calendars[symbol] for symbol in symbols if symbol in market.calendars]
+    return MarketView(tuple(quotes), charts, exchange_of(calendars), known, splits)
+
+
+def exchange_of(calendars: Sequence[Calendar]) -> Calendar | None:
+    """The calendar that a desk's sessions go by: the exchange's where any symbol trades on one; None without any."""
+    return next((one for one in calendars if one.name != AROUND_THE_CLOCK), calendars[0] if calendars else None)
+
+
+def _by_symbol(rows: Iterable[tuple[Symbol, T]]) -> Mapping[Symbol, Sequence[T]]:
+    """Rows by their symbol: a desk of fifty has thousands of them."""
+    found: dict[Symbol, list[T]] = {}
+    for symbol, row in rows:
+        found.setdefault(symbol, []).append(row)
+    return found
+
+
+def _markers(bars: PriceHistory, fills: Iterable[Fill]) -> tuple[Marker, ...]:
+    placed = ((bars.index(fill.session), fill) for fill in fills)
+    return tuple(Marker(row, fill.side.value, float(fill.price)) for row, fill in placed if row is not None)
+
+
+def _decided(bars: PriceHistory, decisions: Iterable[Decision]) -> dict[int, str]:
+    """The decision on the close of each bar, by all owners."""
+    by_row: dict[int, list[Decision]] = {}
+    for one in decisions:
+        if (row := bars.index(one.key.session)) is not None:
+            by_row.setdefault(row, []).append(one)
+    return {row: decided_as(made) for row, made in by_row.items()}
+
+
+def last_to_decide(calendar: Calendar, symbols: Iterable[Symbol], now: datetime) -> date:
+    """The session that a run at a moment decides for."""
+    return session_to_decide(calendar, symbols, None, now)
