@@ -1,4 +1,4 @@
-"""Data files that ship inside of the packages, and the error of an installation that lacks one."""
+"""Data files that ship inside of the packages, and the errors of an installation that lacks one, or an extra."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import InvariantBroken
+from engine.errors import ConfigError, InvariantBroken
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -36,6 +36,15 @@ def broken_installation(files: Sequence[str]) -> InvariantBroken:
     return InvariantBroken(
         f"a bug: the installation is broken: {files[0]}{more} missing or unreadable; install paperdesk again"
     )
+
+
+def need_extra(extra: str, module: str, *, used_by: str) -> None:
+    """Raise ConfigError where the module that an extra brings is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        package = module.replace("_", "-")
+        raise ConfigError(f"{used_by} needs {package}, which is not installed: pip install 'paperdesk[{extra}]'")
 
 
 def missing_files() -> list[str]:

@@ -38,7 +38,7 @@ def wanted(lock: str) -> list[Requirement]:
     extras = PYPROJECT["project"]["optional-dependencies"]
     texts = [*PYPROJECT["project"]["dependencies"], *extras["build"]]
     if lock == "requirements-dev.lock":
-        texts += extras["dev"]
+        texts += [text for name in ("dev", "images", "serve", "tune") for text in extras[name]]
     return [Requirement(text) for text in texts]
 
 

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from engine.program_files import need_extra
 from tui.settings.invocation import Invocation, desk_options
 from tui.text.console import show_document
 
@@ -34,6 +35,7 @@ def serve_command(*, invocation: Invocation, port: int, as_json: bool) -> None:
       paperdesk serve --port 9000 --desk demo
     """
     invocation.refuse_run()
+    need_extra("serve", "textual_serve", used_by="paperdesk serve")
     from tui.settings.checked_configuration import checked_settings
     from tui.shell.web_server import serve
 

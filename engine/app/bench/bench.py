@@ -27,6 +27,7 @@ from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageE
 from engine.lab.published_runs import cumulative_returns, measured, overrides, own_strategy_run, session_returns
 from engine.lab.published_tables import BENCHES, UNPRINTED, PublishedTable, elsewhere, published
 from engine.ports import MarketSource
+from engine.program_files import need_extra
 from engine.reports.comparison import (
     AgentRow,
     Cell,
@@ -75,13 +76,16 @@ class PreparedBench:
 
 def prepare(services: Services, request: BenchRequest) -> PreparedBench:
     """Check everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
-    MissingData without a folder, ConfigError and CredentialsRefused for a model that cannot be used."""
+    MissingData without a folder, ConfigError without Optuna where it tunes, ConfigError and CredentialsRefused for a
+    model that cannot be used."""
     request = replace(request, run=request.run or new_run_id("bench", services.clock.now()))
     tables = bench_tables(services, request)
     _check_window(tables[0], services)
     overrides(request.params, _rules(tables))
     if request.trials and not any(map(fixed_params, _rules(tables))):
         raise UsageError(f"--tune: no rule of {request.name} has parameters to tune")
+    if request.trials:
+        need_extra("tune", "optuna", used_by="--tune")
     demo = request.name == UNPRINTED and request.folder is None
     data = services.data if demo else needed_folder(request.name, request.folder)
     made = plan(services, request, tables, data) if request.agents else None

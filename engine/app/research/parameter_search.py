@@ -14,6 +14,7 @@ from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec, WindowLook
 from engine.errors import UsageError
 from engine.lab.tuning import OnTrial, Tuned, default_metric, searched, tune
+from engine.program_files import need_extra
 from engine.services import Services
 
 
@@ -27,7 +28,8 @@ def search_parameters(
     on_trial: OnTrial = lambda symbol, done, wanted: None,
 ) -> Iterator[Tuned]:
     """The best parameters of each symbol, one after the other, each traded alone; nothing more after one that was
-    interrupted. Raises UsageError for what cannot mean a search, and what loading raises."""
+    interrupted. Raises UsageError for what cannot mean a search, ConfigError without Optuna, what loading raises."""
+    need_extra("tune", "optuna", used_by="paperdesk tune")
     now = services.clock.now()
     check_spec(spec, now)
     if test is not None:

@@ -60,7 +60,6 @@ PACKAGES = (
     "httpx",
     "openai",
     "anthropic",
-    "optuna",
     "alpaca-py",
 )
 _SOON = timedelta(days=60)

@@ -1,0 +1,31 @@
+"""A command whose library comes with an extra names the extra where it is not installed; the doctor does not mind."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.test_packaging import PYPROJECT
+from tests.tui.commands.conftest import Run
+
+WINDOW = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-14")
+
+
+@pytest.mark.parametrize(
+    ("extra", "modules", "arguments"),
+    [
+        ("tune", ("optuna",), ("tune", "macd", *WINDOW)),
+        ("tune", ("optuna",), ("bench", "finagent", "--baselines", "--tune", "5", "--data", "nowhere")),
+        ("serve", ("textual_serve", "aiohttp"), ("serve", "--port", "0")),
+    ],
+)
+def test_a_missing_extra_is_named_in_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, extra: str, modules: tuple[str, ...], arguments: tuple[str, ...]
+) -> None:
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    ended = run(*arguments)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (78, "", 1)
+    assert f"'paperdesk[{extra}]'" in ended.err and extra in PYPROJECT["project"]["optional-dependencies"]
+    assert run("doctor").code == 0
