@@ -38,7 +38,7 @@ from engine.messages.commands import (
 )
 from engine.messages.events import CommandEnded, CycleFailed, Noticed, Publish
 from engine.ports import Clock
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import Ticket
 
 PATIENCE = 1.5
 """Seconds that a cycle has to end once it is cancelled; quitting takes at most two."""

@@ -56,7 +56,7 @@ from engine.messages.events import Noticed, Publish
 from engine.ports import Calendar, Clock, LiveFeed
 from engine.preset import Preset, load_preset
 from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import Ticket
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.runs import StoredKind, StoredRun

@@ -1,4 +1,5 @@
-"""Our figures beside a paper's, cell by cell: rules and agents, with the spread of an agent's repeats."""
+"""Our figures beside a paper's, cell by cell: rules and agents, with the spread of an agent's repeats, and
+averages over symbols and models."""
 
 from __future__ import annotations
 
@@ -7,14 +8,17 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from itertools import combinations
-from statistics import median, median_low
+from statistics import fmean, median, median_low
+from typing import Literal
 
 import numpy as np
 
 from engine.conventions.metrics import Metrics
 from engine.conventions.metrics.bootstrap import daily_mean_interval
 from engine.domain.market import Symbol
+from engine.lab.published_agents import PrintedModel
 from engine.lab.published_tables import PublishedCell, PublishedTable
+from engine.reports.performance import BENCHMARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,3 +244,75 @@ def _beside(table: PublishedTable, cell: PublishedCell, ours: float | None) -> C
         paper=cell.value,
         note=cell.note,
     )
+
+
+Figures = Mapping[tuple[str, Symbol, str], float]
+"""A value by row, symbol and metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average:
+    """The mean of a metric over a group of models and some symbols.
+
+    group: a kind, a size, or a model by its row.
+    of: the owner of the figures.
+    mean: in the paper's unit.
+    percent: of buy and hold's own mean; None where that is not above zero, as a share of a loss says nothing.
+    """
+
+    table: str
+    symbols: tuple[Symbol, ...]
+    group: str
+    of: Literal["paper", "ours"]
+    metric: str
+    mean: float
+    percent: float | None
+
+
+def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Sequence[Cell]) -> list[Average]:
+    """Of the printed rows by kind and size, then of each row of ours. A group with a gap in a metric has no average of
+    it, as one over other symbols would not compare."""
+    own = [cell for cell in cells if cell.table == table.name]
+    printed = {(c.who, c.symbol, c.metric): float(c.paper) for c in own if c.paper is not None}
+    ours = {(_row_named(c), c.symbol, c.metric): c.ours for c in own if c.ours is not None}
+    rows = dict.fromkeys(_row_named(cell) for cell in own if cell.answered_by is not None)
+    groups: list[tuple[str, Literal["paper", "ours"], tuple[str, ...], Figures]] = [
+        *((group, "paper", members, printed) for group, members in _groups(models, printed)),
+        *((row, "ours", (row,), ours) for row in rows),
+    ]
+    return [
+        Average(table=table.name, symbols=symbols, group=group, of=of, metric=metric, mean=mean, percent=percent)
+        for symbols in table.averaged
+        for group, of, members, figures in groups
+        for metric, mean, percent in _means(table.metrics(), symbols, members, figures)
+    ]
+
+
+def _row_named(cell: Cell) -> str:
+    return row_name(cell.who, cell.answered_by)
+
+
+def _groups(models: Sequence[PrintedModel], printed: Figures) -> Iterator[tuple[str, tuple[str, ...]]]:
+    there = {who for who, _, _ in printed}
+    known = [model for model in models if model.name in there]
+    for kind in dict.fromkeys(model.kind for model in known):
+        yield kind, tuple(model.name for model in known if model.kind == kind)
+    for size in ("large", "medium", "small"):
+        # The paper compares sizes among the open models alone.
+        members = tuple(m.name for m in known if m.kind == "open source" and m.size_class == size)
+        if members:
+            yield f"open source, {size}", members
+
+
+def _means(
+    metrics: Sequence[str], symbols: Sequence[Symbol], members: Sequence[str], figures: Figures
+) -> Iterator[tuple[str, float, float | None]]:
+    for metric in metrics:
+        values = [figures.get((who, symbol, metric)) for who in members for symbol in symbols]
+        known = [value for value in values if value is not None]
+        if not known or len(known) < len(values):
+            continue
+        held = [figures.get((BENCHMARK, symbol, metric)) for symbol in symbols]
+        base = fmean(value for value in held if value is not None) if None not in held else 0.0
+        mean = fmean(known)
+        yield metric, mean, 100.0 * mean / base if base > 0 else None

@@ -10,10 +10,9 @@ from typing import Any
 from engine.domain.decision import Action
 from engine.program_files import program_text
 from engine.reports import amounts
-from engine.reports.documents.links import open_command
+from engine.reports.documents.row_json import open_command
 from engine.reports.documents.settings import flat_settings, run_settings
-from engine.reports.html_charts import Chart, charts
-from engine.reports.run_series import symbol_costs
+from engine.reports.html_charts import Chart, charts, symbol_costs
 from engine.reports.summary import (
     DISCLAIMER,
     action_rows,

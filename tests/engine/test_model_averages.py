@@ -8,8 +8,7 @@ import pytest
 
 from engine.lab.published_agents import published_agents
 from engine.lab.published_tables import published
-from engine.reports.comparison import AgentRow, agent_cells, compare
-from engine.reports.model_averages import Average, averages
+from engine.reports.comparison import AgentRow, Average, agent_cells, averages, compare
 
 AGENTS = published_agents("investorbench")
 

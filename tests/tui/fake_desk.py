@@ -49,8 +49,7 @@ from engine.messages.events import (
 )
 from engine.ports import Calendar, LiveFeed
 from engine.preset import load_preset
-from engine.reports.documents.order_effect import order_effect
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import Ticket, order_effect
 from engine.reports.documents.records import Records
 from engine.reports.documents.set_up import Finding
 from tests.decided import decided, settled

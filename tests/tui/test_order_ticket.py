@@ -23,7 +23,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import PlaceOrder
 from engine.messages.events import Publish
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import Ticket
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.order_ticket import OrderTicket
 from tui.settings.app_settings import AppSettings

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.theme import Theme
 
-    from engine.reports.documents.film import Stop
+    from engine.reports.documents.opening import Stop
     from tui.app.announcement import Announcer
     from tui.app.arrival import Arrival
     from tui.app.deep_link import Link

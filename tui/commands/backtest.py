@@ -122,7 +122,7 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool,
     """
     from engine.app.bench.jobs import Job
     from engine.app.research.resumption import recorded_spec
-    from engine.reports.documents.rerun import rerun_document
+    from engine.reports.documents.run_comparison import rerun_document
     from engine.reports.stored import stored_document
     from tui.shell.agreement import agreed
 

@@ -81,7 +81,7 @@ def order_command(
 def _agreed(services: Services, wanted: PlaceOrder) -> bool:
     """Show the order, and ask; false where it is refused, or not wanted."""
     from engine.app.orders.own_orders import ticket_now
-    from engine.reports.documents.own_order import ticket_document
+    from engine.reports.documents.order_effect import ticket_document
 
     document = ticket_document(services.desk, ticket_now(services, wanted), taken=False)
     show("\n".join(_lines(document)))
@@ -95,7 +95,7 @@ def _agreed(services: Services, wanted: PlaceOrder) -> bool:
 
 def _place(services: Services, wanted: PlaceOrder, as_json: bool) -> int:
     from engine.app.orders.own_orders import place_order
-    from engine.reports.documents.own_order import ticket_document
+    from engine.reports.documents.order_effect import ticket_document
 
     ticket = asyncio.run(place_order(services, wanted))
     document = ticket_document(services.desk, ticket, taken=not ticket.refused)

@@ -18,7 +18,7 @@ from tui.settings.keys import KEYS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from engine.reports.documents.film import Stop
+    from engine.reports.documents.opening import Stop
     from engine.reports.documents.records import Records
     from tui.desk.bridge import Bridge
     from tui.view.snapshot import Source
@@ -92,7 +92,7 @@ class DemoOpening:
 
     def _find_stops(self, source: Source) -> None:
         """The stops of the film; without a history to play none, and no film."""
-        from engine.reports.documents.film import film_stops
+        from engine.reports.documents.opening import film_stops
 
         def found(records: Records) -> Sequence[Stop]:
             closed = () if records.reader is None else records.reader.equity(book=None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
     from engine.messages.commands import PlaceOrder
     from engine.reports.documents.decisions import FollowedDecision
-    from engine.reports.documents.own_order import Ticket
+    from engine.reports.documents.order_effect import Ticket
     from engine.reports.documents.records import Records
     from tui.desk.desk_follower import DeskFollower
     from tui.view.snapshot import Source

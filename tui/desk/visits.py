@@ -12,7 +12,7 @@ from engine.reports import amounts
 from tui.settings import app_state
 
 if TYPE_CHECKING:
-    from engine.reports.documents.changes import Changes
+    from engine.reports.documents.opening import Changes
     from tui.view.snapshot import Source
 
 VISITS = "last visits"
@@ -61,7 +61,7 @@ def keep_tour() -> None:
 def greeting(source: Source, visit: Visit) -> str:
     """`since your last look (2026-11-20 21:05): 2 decisions, 1 fill, +0.40%`; empty where nothing changed. Raises what
     JournalReader raises."""
-    from engine.reports.documents.changes import changes_since
+    from engine.reports.documents.opening import changes_since
 
     found = source.read(partial(changes_since, event=visit.event))
     return "" if found is None else f"{greeted_since(visit)} {_words(found)}"

@@ -16,8 +16,7 @@ from engine.domain.market import parse_symbol
 from engine.domain.order import Side
 from engine.errors import PaperdeskError
 from engine.messages.commands import PlaceOrder
-from engine.reports.documents.order_effect import effect_row
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import Ticket, effect_row
 from tui.desk.desk_app import DeskApp
 from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog, facts_width

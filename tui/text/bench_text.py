@@ -13,9 +13,8 @@ from engine.reports.documents.research import model_use_rows
 from tui.text.plain_text import table, wrapped
 
 if TYPE_CHECKING:
-    from engine.reports.comparison import Cell, PairedRows
+    from engine.reports.comparison import Average, Cell, PairedRows
     from engine.reports.documents.research import Bench
-    from engine.reports.model_averages import Average
 
 CLOSE = 0.003
 """Up to this relative difference a figure counts as reproduced."""

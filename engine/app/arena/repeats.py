@@ -13,8 +13,8 @@ from engine.app.arena.arena import run_arena
 from engine.app.arena.record import ArenaSpec, arena_lock, begun, is_begun, keep_record, played_document, repeat_of
 from engine.app.bench.jobs import begin_worker, stop_requested
 from engine.errors import TryAgainLater
+from engine.reports.documents.arena import tournament_document
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.tournament import tournament_document
 from engine.services import Services
 
 Stop = Callable[[], bool]

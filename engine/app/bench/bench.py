@@ -33,6 +33,7 @@ from engine.reports.comparison import (
     Cell,
     RowCurve,
     agent_cells,
+    averages,
     compare,
     median_repeat,
     paired_rows,
@@ -40,8 +41,7 @@ from engine.reports.comparison import (
     spreads,
 )
 from engine.reports.documents.research import Bench
-from engine.reports.documents.unresolved import unresolved_by_agent
-from engine.reports.model_averages import averages
+from engine.reports.documents.row_json import unresolved_by_agent
 from engine.reports.performance import BENCHMARK, owner_books, unmeasured
 from engine.services import Services
 from engine.session.cost_meter import CostMeter

@@ -18,9 +18,8 @@ from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import decision_time
 from engine.preset import Preset
-from engine.reports.documents.desk_settings import KIND
-from engine.reports.documents.effective_settings import spec_settings
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import KIND, spec_settings
 
 SIMULATED = ("cash", "fills", "commission", "slippage_bp", "commission_per_order", "commission_per_share", "volume_cap")
 """Settings of the simulated market; an account at a broker has its own."""

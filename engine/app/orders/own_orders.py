@@ -35,8 +35,7 @@ from engine.market.trading_hours import decision_time
 from engine.messages.commands import PlaceOrder
 from engine.messages.events import Event, Noticed, OrderFilled, Publish, RunFinished
 from engine.preset import Preset, load_preset
-from engine.reports.documents.order_effect import OrderEffect, order_effect
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import OrderEffect, Ticket, order_effect
 from engine.reports.documents.records import records_in
 from engine.services import Services
 from engine.session.owner_books import has_books

@@ -23,8 +23,8 @@ from engine.errors import UsageError
 from engine.lab.window import execution_rules
 from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import Preset, briefed, load_preset, recorded_preset
-from engine.reports.documents.effective_settings import spec_settings
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import spec_settings
 from engine.services import Services
 from engine.settings.config import Config
 from engine.settings.user_code import code_files

@@ -18,8 +18,8 @@ from engine.domain.market import Dropped
 from engine.domain.portfolio import ZERO
 from engine.domain.run import Result, Stretch
 from engine.reports.documents import row_json
-from engine.reports.documents.effective_settings import spec_settings
-from engine.reports.documents.unresolved import unresolved_by_agent
+from engine.reports.documents.row_json import unresolved_by_agent
+from engine.reports.documents.settings import spec_settings
 from engine.reports.performance import BENCHMARK, Measure, Report, owner_books, profit, through
 
 SCHEMA = 1

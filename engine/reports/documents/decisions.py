@@ -14,10 +14,10 @@ from engine.domain.order import Fill
 from engine.journal.schema import WARM_UP
 from engine.reports.documents import row_json
 from engine.reports.documents.closes import HORIZONS, SymbolCloses
-from engine.reports.documents.desk_settings import changes_by_run
 from engine.reports.documents.reasons import Voice, otherwise, voices_of
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import changes_by_run
 
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf

@@ -17,9 +17,8 @@ from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.reports.documents import row_json
 from engine.reports.documents.backtest import SCHEMA, fingerprint
-from engine.reports.documents.row_json import Row
+from engine.reports.documents.row_json import Row, unresolved_by_agent
 from engine.reports.documents.session import session_document
-from engine.reports.documents.unresolved import unresolved_by_agent
 from engine.reports.performance import Measure, profit
 from engine.session.cost_meter import CostMeter
 

@@ -1,7 +1,9 @@
-"""The records that the app opens with: the events of the last run, the books, the latest decisions, all trades."""
+"""The records that the app opens with: the events of the last run, the books, the latest decisions, all trades; what
+changed since a visit; and where the film of a desk's history stops."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,7 +13,8 @@ from itertools import takewhile
 from operator import itemgetter
 
 from engine.account.present_books import Since
-from engine.domain.decision import Decision
+from engine.domain.decision import Action, Decision
+from engine.domain.market import Symbol
 from engine.domain.order import Fill
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
@@ -19,8 +22,8 @@ from engine.execution.controls import command_words
 from engine.journal.reader import JournalReader
 from engine.messages.commands import Halt, Pause
 from engine.messages.events import Event, Noticed
-from engine.reports.documents.account import booked_since, measured_closes
-from engine.reports.documents.records import Records
+from engine.reports.documents.account import booked_since, closes, measured_closes
+from engine.reports.documents.records import Records, records_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +140,75 @@ def events_of(reader: JournalReader, run: str | None = None, last: int = 0) -> I
     while page := reader.events_after(last, run):
         yield from page
         last = page[-1][0]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Numbers of decisions and fills, and the time-weighted change of the desk's value (a fraction; None without a
+    close since)."""
+
+    decisions: int
+    fills: int
+    change: Decimal | None
+
+
+def changes_since(records: Records, event: int) -> Changes | None:
+    """The changes after an event (0: since the beginning); None where there are none, and for an event that the journal
+    does not have, as after another journal was restored."""
+    reader = records.reader
+    if reader is None or event > reader.last_event():
+        return None
+    kinds = Counter(kind for _, _, kind in reader.event_index(event))
+    found = Changes(kinds["DecisionMade"], kinds["OrderFilled"], _change(records, event))
+    return found if any((found.decisions, found.fills, found.change)) else None
+
+
+def _change(records: Records, event: int) -> Decimal | None:
+    growth = {row.point.session: row.growth for row in measured_closes(records, closes(records))[0]}
+    before: Decimal | int = 1
+    if event:
+        with records_at(records, event) as earlier:
+            seen = [row.session for row in closes(earlier) if row.session in growth]
+        before = growth[seen[-1]] if seen else 1
+        if seen and seen[-1] == max(growth):
+            return None
+    return growth[max(growth)] / before - 1 if growth else None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stop once a session was decided, at a symbol, with what is to be read there."""
+
+    session: date
+    symbol: Symbol
+    text: str
+
+
+def film_stops(reader: JournalReader, first: date) -> tuple[Stop, ...]:
+    """The last sale below cost that was decided from session `first` on, and before it the largest purchase of that
+    symbol; none without both. Raises what JournalReader raises."""
+    points = {point.session: point for point in reader.equity(book=None)}
+    decisions = reader.decisions(first=first)
+    for sold in reversed(decisions):
+        session, symbol, point = sold.key.session, sold.key.symbol, points.get(sold.key.session)
+        held = None if point is None else point.portfolio.positions.get(symbol)
+        if point is None or held is None or held.average_cost is None or sold.opinion.action is not Action.SELL:
+            continue
+        price, paid = point.prices[symbol], held.average_cost
+        bought = [
+            made
+            for made in decisions
+            if made.key.symbol == symbol and made.key.session < session and made.opinion.action is Action.BUY
+        ]
+        if bought and price < paid:
+            purchase = max(bought, key=lambda made: made.opinion.size)
+            loss = f"{symbol} is sold at a loss: {paid:,.2f} paid, {price:,.2f} now ({price / paid - 1:.1%})"
+            return (
+                Stop(purchase.key.session, symbol, f"{symbol} is bought. {_why(purchase.opinion.reason)}"),
+                Stop(session, symbol, f"{loss}. {_why(sold.opinion.reason)}"),
+            )
+    return ()
+
+
+def _why(reason: str) -> str:
+    return reason.partition("\n")[0]

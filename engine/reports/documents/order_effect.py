@@ -1,4 +1,5 @@
-"""The effect of an order on the portfolio, as an operator weighs it before an answer, or before it is given."""
+"""The effect of an order on the portfolio, as an operator weighs it before an answer, or before it is given,
+and the ticket of an order of the operator's own."""
 
 from __future__ import annotations
 
@@ -92,4 +93,36 @@ def effect_row(effect: OrderEffect | None) -> Row | None:
         **money,
         **row_json.fields(effect, "amount"),
         **row_json.fields(effect, "before", "after", "open_orders", "fills_at"),
+    }
+
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """An order of the operator's own before it is taken, or as it was taken.
+
+    order: in its present state; one that was not taken is merely intended, and in no journal.
+    effect: on the portfolio, at the last price.
+    refused: why it is not taken, in a sentence; empty where it is.
+    detail: what the venue said of it, empty for nothing.
+    """
+
+    order: Order
+    effect: OrderEffect
+    refused: str = ""
+    detail: str = ""
+
+
+def ticket_document(desk: str, ticket: Ticket, *, taken: bool) -> Row:
+    """A ticket as JSON; `taken` where the order is in the journal."""
+    return {
+        "schema": SCHEMA,
+        "desk": desk,
+        "taken": taken,
+        "refused": ticket.refused or None,
+        "order": row_json.order(ticket.order),
+        "detail": ticket.detail or None,
+        "effect": effect_row(ticket.effect),
     }

@@ -15,9 +15,9 @@ from engine.domain.model_call import AnswerRecord
 from engine.journal.entries import AgentCall, Recalled
 from engine.messages.answer_text import answer_text
 from engine.reports.documents import row_json
-from engine.reports.documents.debate import debate_row
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.trail import debate_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,9 @@ from engine.domain.execution import PriceBasis
 from engine.domain.run import ModelUse, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, default_metric
-from engine.reports.comparison import Cell, PairedRows, RowCurve
+from engine.reports.comparison import Average, Cell, PairedRows, RowCurve
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
-from engine.reports.model_averages import Average
 
 SCHEMA = 1
 

@@ -5,11 +5,13 @@ Money, prices and quantities are decimal strings; what is not known is null.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from shlex import join
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -254,3 +256,27 @@ def _named(value: object, *names: str) -> Row:
 def minute(time: datetime) -> str:
     """A moment (UTC) to the minute, for a sentence."""
     return f"{time:%Y-%m-%d %H:%M} UTC"
+
+
+def open_command(decision: Mapping[str, Any], *, run: str | None = None, desk: str | None = None) -> str:
+    """The command that opens the app at a decision's trail, in a backtest by its id or in a desk by its name."""
+    named = (("--run", run), ("--desk", desk))
+    options = [text for flag, value in named if value is not None for text in (flag, value)]
+    return join(["paperdesk", "open", f"{decision['symbol']}@{decision['session']}", *options])
+
+
+_OF_AGENT = re.compile(r".+ \((?P<agent>[^()]+)\)")
+
+
+def unresolved_by_agent(decisions: Iterable[Decision], use: ModelUse | None) -> Mapping[str, int]:
+    """The number of unresolved figures of each agent, as far as decisions rest on them. A decision's own are of the
+    agent that decides: of those that the run has asked the last one."""
+    figures = [figure for made in decisions for figure in made.unresolved_figures]
+    if not figures:
+        return {}
+    from engine.agents.registry import registered
+
+    asked = {} if use is None else use.agents
+    deciding = [agent.name for agent in registered().values() if agent.decides and agent.name in asked]
+    named = (_OF_AGENT.fullmatch(figure) for figure in figures)
+    return dict(Counter(one["agent"] if one else deciding[-1] if deciding else "decision" for one in named))

@@ -18,12 +18,10 @@ from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed
 from engine.reports.documents import row_json
-from engine.reports.documents.desk_settings import changed_since, settings_of
-from engine.reports.documents.links import open_command
 from engine.reports.documents.opening import events_of
 from engine.reports.documents.records import Records
-from engine.reports.documents.row_json import Row
-from engine.reports.documents.unresolved import unresolved_by_agent
+from engine.reports.documents.row_json import Row, open_command, unresolved_by_agent
+from engine.reports.documents.settings import changed_since, settings_of
 
 SCHEMA = 1
 

@@ -21,11 +21,11 @@ from engine.journal.reader import JournalReader
 from engine.ports import Calendar
 from engine.reports.documents import row_json
 from engine.reports.documents.account import booked_since, measured_closes
-from engine.reports.documents.desk_settings import changed_since, settings_of
 from engine.reports.documents.operations import operation_rows
 from engine.reports.documents.records import Records
 from engine.reports.documents.rehearsal import rehearsal_summary
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import changed_since, settings_of
 
 MISSED_WITHIN = timedelta(days=14)
 """Sessions without a run are named for so long."""

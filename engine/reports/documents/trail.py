@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import ChartSpec
+from engine.domain.debate import Debate, RoundAdvice
 from engine.domain.decision import Action, Decision, DecisionKey, Outcome
 from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
@@ -15,12 +16,11 @@ from engine.journal.entries import OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.reports.documents import row_json
-from engine.reports.documents.closes import SymbolCloses, result_of
-from engine.reports.documents.debate import debate_row
-from engine.reports.documents.desk_settings import changed_since
+from engine.reports.documents.closes import CloseAfter, SymbolCloses, result_of
 from engine.reports.documents.reasons import dissent_row, reason_rows
 from engine.reports.documents.records import Records, nearest
 from engine.reports.documents.row_json import Row
+from engine.reports.documents.settings import changed_since
 
 if TYPE_CHECKING:
     from engine.market.point_in_time import MarketAsOf
@@ -222,3 +222,38 @@ def _outcome(outcome: Outcome | None) -> Row | None:
         return None
     rewards = {"reward": float(outcome.reward), "cumulative": float(outcome.cumulative)}
     return {**row_json.fields(outcome, "session", "close"), **rewards}
+
+
+def debate_row(debate: Debate, closes: Sequence[CloseAfter]) -> Row:
+    """A debate. An owner's results are what its last advice gained or avoided by each of the closes after the decision,
+    as fractions; None for a hold and for an abstention."""
+    owners = dict.fromkeys(one.owner for one in debate.advice)
+    return {
+        **row_json.fields(debate, "decides", "ended", "rounds"),
+        "owners": [_owner(debate, owner, closes) for owner in owners],
+        "comments": [
+            row_json.fields(one, "round", "author", "receiver", "stance", "text", "about") for one in debate.comments
+        ],
+    }
+
+
+def _owner(debate: Debate, owner: str, closes: Sequence[CloseAfter]) -> Row:
+    advice = debate.of(owner)
+    last = advice[-1].advice
+    side = 0 if last is None else (last.level > 0) - (last.level < 0)
+    return {
+        "owner": owner,
+        "changed": debate.changed(owner),
+        "advice": [_advice(one) for one in advice],
+        "results": [
+            {"sessions": one.sessions, "session": str(one.session), "result": side * one.change if side else None}
+            for one in closes
+        ],
+    }
+
+
+def _advice(one: RoundAdvice) -> Row:
+    return {
+        **row_json.fields(one, "round", "advice", "trade", "reason"),
+        "confidence": None if one.confidence is None else float(one.confidence),
+    }

@@ -19,8 +19,8 @@ from engine.errors import InvariantBroken
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import Event, Noticed
-from engine.reports.documents.desk_settings import settings_of
-from engine.reports.documents.film import film_stops
+from engine.reports.documents.opening import film_stops
+from engine.reports.documents.settings import settings_of
 from engine.services import Services
 from engine.settings import places
 from engine.settings.config import load_config

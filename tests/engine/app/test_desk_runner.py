@@ -40,8 +40,7 @@ from engine.messages.commands import (
     Veto,
 )
 from engine.messages.events import CycleFailed, Event, Noticed, RunFinished
-from engine.reports.documents.order_effect import order_effect
-from engine.reports.documents.own_order import Ticket
+from engine.reports.documents.order_effect import Ticket, order_effect
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 

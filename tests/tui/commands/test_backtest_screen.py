@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from engine.reports.run_series import growth_of
+from engine.reports.html_charts import growth_of
 from engine.reports.stored import stored_document
 from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
