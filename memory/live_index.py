@@ -259,7 +259,7 @@ class LiveIndex:
     ) -> None:
         partition = self._partitions.get(key)
         if partition is None:
-            partition = Partition(key[2], self._preset.rule(key[2]), self._dimension)
+            partition = Partition(key[2], self._dimension)
             self._partitions[key] = partition
         rows = partition.append(records, vectors, states, floors)
         for row, record in zip(rows.tolist(), records, strict=True):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from memory import formulas, lifecycle
-from memory.formulas import FULL_IMPORTANCE, Floats
+from memory.formulas import Floats
 from memory.lexical import TermIndex
 from memory.lifecycle import IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP
 from memory.ports import Matrix
 from memory.presets import LADDER, LayerRule, Measure, MemoryPreset
-from memory.projection import PROJECT_FROM, Projection, grown
 from memory.record import Layer, MemoryRecord, State
 
 Rows = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
+T = TypeVar("T", bound=np.generic)
 
 # Columns of the numbers of a row, all float64: those of its state (memory/lifecycle.py) and two more.
 DUE, AVAILABLE = 5, 6
@@ -30,7 +31,7 @@ class Partition:
     `latest_available` is the last step at which one of them becomes available, `removed` the number of removed rows.
     """
 
-    def __init__(self, layer: Layer, rule: LayerRule, dimension: int) -> None:
+    def __init__(self, layer: Layer, dimension: int) -> None:
         self.layer = layer
         self.size = 0
         self.removed = 0
@@ -42,9 +43,7 @@ class Partition:
         self._pinned = np.empty(0, np.bool_)
         self._match_codes = np.empty(0, np.int32)
         self._floors = np.empty(0, np.int8)
-        self._decay = DecayTable(rule)
         self._codes: dict[tuple[str, tuple[str, ...]], int] = {}
-        self._projection: Projection | None = None
         self._terms: TermIndex | None = None
 
     @property
@@ -83,25 +82,6 @@ class Partition:
         self._terms.extend(self.records)
         return self._terms
 
-    def projection(self) -> Projection | None:
-        """Upper bounds of every row's similarity, where there are many rows; fitted anew when their number has
-        doubled."""
-        if self.size < PROJECT_FROM:
-            return None
-        if self._projection is None or self.size > 2 * self._projection.fitted_rows:
-            self._projection = Projection(self.vectors)
-        else:
-            self._projection.extend(self.vectors)
-        return self._projection
-
-    def strength(self, now: float, room: int) -> Singles:
-        """Recency + importance of every row in single precision, -inf for removed rows and padding; shape (room,)."""
-        if not self._decay.in_range(now):
-            self._decay.move_anchor(now)
-            self._fade(np.arange(self.size))
-            self._decay.remove(np.flatnonzero(~self.alive))
-        return self._decay.strength(now, self.size, room)
-
     def states(self, rows: Rows) -> Floats:
         """States of rows, in columns."""
         return self._numbers[:DUE, rows]
@@ -118,9 +98,8 @@ class Partition:
         if end > len(self._alive):
             room = max(end, 2 * len(self._alive), 8)
             for name in ("_vectors", "_alive", "_pinned", "_match_codes", "_floors"):
-                setattr(self, name, grown(getattr(self, name), room, start))
-            self._numbers = np.ascontiguousarray(grown(self._numbers.T, room, start).T)
-            self._decay.resize(room)
+                setattr(self, name, _grown(getattr(self, name), room, start))
+            self._numbers = np.ascontiguousarray(_grown(self._numbers.T, room, start).T)
         self.size = end
         self.records.extend(records)
         codes = self._codes
@@ -132,20 +111,16 @@ class Partition:
         self._match_codes[start:end] = [codes.setdefault((r.kind, r.labels), len(codes)) for r in records]
         self._floors[start:end] = floors
         self.latest_available = max(self.latest_available, float(self._numbers[AVAILABLE, start:end].max()))
-        rows = np.arange(start, end)
-        self._fade(rows)
-        return rows
+        return np.arange(start, end)
 
     def write(self, row: int, state: State) -> None:
         """Write a state of this layer into a row."""
         self._numbers[:DUE, row] = lifecycle.columns([state])[:, 0]
-        self._fade(np.array([row]))
 
     def remove(self, rows: Rows) -> None:
         """Remove the records of rows."""
         self._alive[rows] = False
         self._numbers[DUE, rows] = np.inf
-        self._decay.remove(rows)
         self.removed += len(rows)
 
     def read(self, row: int) -> State:
@@ -155,9 +130,6 @@ class Partition:
     def compact(self) -> None:
         """Reclaim the rows of removed records; the others keep their order."""
         alive = np.flatnonzero(self.alive)
-        if self._projection is not None:
-            self._projection.extend(self.vectors)
-            self._projection.retain(alive)
         self._vectors = np.ascontiguousarray(self.vectors[alive])
         self._numbers = np.ascontiguousarray(self._numbers[:, : self.size][:, alive])
         self._match_codes = self._match_codes[alive]
@@ -167,12 +139,6 @@ class Partition:
         self.records = [self.records[row] for row in alive.tolist()]
         self._terms = None
         self.size, self.removed = len(alive), 0
-        self._decay.resize(self.size)
-        self._fade(np.arange(self.size))
-
-    def _fade(self, rows: Rows) -> None:
-        columns = (self._numbers[name, rows] for name in (IMPORTANCE, IMPORTANCE_STEP, RECENCY_STEP))
-        self._decay.write(rows, *columns)
 
 
 class LayerRows:
@@ -267,72 +233,8 @@ class LayerRows:
         return recency, formulas.unit_importance(importance)
 
 
-Singles = npt.NDArray[np.float32]
-
-_REACH = 20.0
-"""Largest exponent between the anchor and a requested step; beyond it the anchor is moved, far from any overflow."""
-
-_LIMIT = 3 * _REACH
-"""Largest exponent between the anchor and a record's own step; a record further off is not alive at the requested
-step."""
-
-_BLOCK = 16_384
-
-
-class DecayTable:
-    """Scores of the rows of one growing layer table at the anchor: recency, and importance on [0, 1] or above.
-
-    A removed row has -inf.
-    """
-
-    def __init__(self, rule: LayerRule) -> None:
-        self._stability = rule.stability
-        self._decay = -math.log(rule.alpha)
-        self._anchor = 0.0
-        self._recency = np.empty(0, np.float32)
-        self._weight = np.empty(0, np.float32)
-
-    def write(
-        self, rows: slice | npt.NDArray[np.intp], importance: Floats, importance_step: Floats, recency_step: Floats
-    ) -> None:
-        """Write states into rows for which `resize` has made room."""
-        # Never upward of the limit: what is that far in the future is seen after the anchor has been moved.
-        self._recency[rows] = np.exp(np.minimum((recency_step - self._anchor) / self._stability, _LIMIT))
-        unit = np.maximum(importance, 0) / FULL_IMPORTANCE
-        self._weight[rows] = unit * np.exp(np.minimum((importance_step - self._anchor) * self._decay, _LIMIT))
-
-    def remove(self, rows: int | npt.NDArray[np.intp]) -> None:
-        """Mark rows as removed."""
-        self._recency[rows] = -np.inf
-
-    def resize(self, room: int) -> None:
-        """Set the capacity in rows; existing rows within it stay."""
-        for name in ("_recency", "_weight"):
-            grown = np.empty(room, np.float32)
-            old = getattr(self, name)[:room]
-            grown[: len(old)] = old
-            setattr(self, name, grown)
-
-    def in_range(self, now: float) -> bool:
-        """Return True while the anchor is near enough to a step; otherwise move the anchor and write all rows again."""
-        return abs(now - self._anchor) * max(1 / self._stability, self._decay) <= _REACH
-
-    def move_anchor(self, now: float) -> None:
-        """Move the anchor."""
-        self._anchor = now
-
-    def strength(self, now: float, size: int, padded: int) -> Singles:
-        """Recency + importance on [0, 1] of the first `size` rows, -inf behind them; shape (padded,)."""
-        result = np.empty(padded, np.float32)
-        result[size:] = -np.inf
-        recency = np.float32(math.exp((self._anchor - now) / self._stability))
-        weight = np.float32(math.exp((self._anchor - now) * self._decay))
-        room = np.empty(min(size, _BLOCK), np.float32)
-        for start in range(0, size, _BLOCK):
-            some = slice(start, min(start + _BLOCK, size))
-            made, other = result[some], room[: some.stop - start]
-            np.multiply(self._recency[some], recency, out=made)
-            np.multiply(self._weight[some], weight, out=other)
-            np.minimum(other, 1, out=other)
-            made += other
-        return result
+def _grown(rows: npt.NDArray[T], room: int, filled: int) -> npt.NDArray[T]:
+    """An array with room for more rows, with the filled ones of another."""
+    result = np.zeros((room, *rows.shape[1:]), rows.dtype)
+    result[:filled] = rows[:filled]
+    return result
