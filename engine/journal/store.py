@@ -23,7 +23,6 @@ from engine.journal.database import WAIT, check_version, reading, sqlite_errors
 from engine.journal.new_file import ensure_file
 from engine.journal.rows import Row, pack, stored, unpack
 from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
-from engine.journal.sqlite_library import database_class
 
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
@@ -60,12 +59,12 @@ class RowStore:
             connection = sqlite3.connect(path, timeout=wait)
         try:
             connection.row_factory = sqlite3.Row
-            self._db = database_class()(connection, execute_plugins=False)
+            self._db = connection
             self._chain = Chain(connection)
             self._written: list[Written] = []
             check_version(connection, path)
             with sqlite_errors(path):
-                self._db.enable_wal()
+                connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA synchronous = {'NORMAL' if batched else 'FULL'}")
         except BaseException:
             connection.close()
@@ -201,7 +200,7 @@ class RowStore:
         mark = self._mark(table)
         columns += tuple(mark)
         values = [(*row.values(), *mark.values()) for row in rows]
-        insert, last, connection = _insertion(table, columns), self._last(table), self._db.conn
+        insert, last, connection = _insertion(table, columns), self._last(table), self._db
         if table in CONTENT_NAMED:
             values = [row for row in values if connection.execute(insert, row).rowcount == 1]
         else:
@@ -211,14 +210,14 @@ class RowStore:
 
     def _last(self, table: str) -> int:
         """The number of a table's last row."""
-        number: int = self._db.conn.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
+        number: int = self._db.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
         return number
 
     def _insert_if(self, table: str, row: Row, condition: Condition) -> int:
         """Add a row and return its number; 0 where its condition does not hold."""
         row = {**row, **self._mark(table)}
         sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_places(row)} WHERE {condition.sql}"
-        done = self._db.conn.execute(sql, (*row.values(), *condition.values))
+        done = self._db.execute(sql, (*row.values(), *condition.values))
         if done.rowcount == 1 and done.lastrowid is not None:
             self._written.append(Written(table, done.lastrowid, tuple(row), [tuple(row.values())]))
             return done.lastrowid
@@ -228,13 +227,13 @@ class RowStore:
         """The number of the journal's last event, for rows of a desk; asked within the transaction that writes them."""
         if self._batched or table not in MARKED:
             return {}
-        return {"event": self._db.conn.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0]}
+        return {"event": self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0]}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All or nothing, the links of the chain too. The write lock is taken first: a transaction that has read cannot
         wait for it any more."""
-        connection = self._db.conn
+        connection = self._db
         with sqlite_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             self._written.clear()

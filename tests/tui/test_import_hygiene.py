@@ -15,7 +15,6 @@ HEAVY = (
     "optuna",
     "plotext",
     "numpy",
-    "sqlite_utils",
     "exchange_calendars",
 )
 

@@ -56,7 +56,6 @@ PACKAGES = (
     "matplotlib",
     "plotext",
     "exchange_calendars",
-    "sqlite-utils",
     "httpx",
     "openai",
     "anthropic",
