@@ -16,14 +16,14 @@ from click.shell_completion import CompletionItem
 from engine.errors import Interrupted, PaperdeskError, UsageError
 from engine.program_files import broken_installation, missing_files
 from tui.commands import GROUPS, registered
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import PRINTED, show_json
+from tui.settings.invocation import Invocation, WithCommonOptions
+from tui.text.console import PRINTED, as_json, show_json
 
 SCHEMA = 1
 """Version of the document of a failure."""
 
 
-class LazyCommands(click.Group):
+class LazyCommands(WithCommonOptions, click.Group):
     """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -64,11 +64,7 @@ class LazyCommands(click.Group):
 @click.option(
     "--symbol", metavar="SYMBOL", help="With --daily: a run of its own for one symbol of the desk; the rest stay due."
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="With --daily: print one JSON document; with --watch: one per line."
-)
 @click.version_option(package_name="paperdesk", message="paperdesk %(version)s")
-@desk_options
 @click.pass_context
 def cli(
     ctx: click.Context,
@@ -80,11 +76,11 @@ def cli(
     read_only: bool,
     session: str | None,
     symbol: str | None,
-    as_json: bool,
 ) -> None:
     """A desk of AI analysts in your terminal, trading paper money.
 
     Without a command it opens the app: on your desk, or on the generated demo market where nothing is configured.
+    With --json --daily prints one document, --watch one a line.
 
     \b
     Examples:
@@ -104,12 +100,12 @@ def cli(
     if watch:
         if daily or session or symbol:
             raise click.UsageError("--watch runs what is due by itself; leave out --daily, --session and --symbol")
-        importlib.import_module("tui.commands.watch").run(invocation, as_json)
+        importlib.import_module("tui.commands.watch").run(invocation)
         return
     if daily:
-        importlib.import_module("tui.commands.daily").run(invocation, session, as_json, symbol)
+        importlib.import_module("tui.commands.daily").run(invocation, session, symbol)
         return
-    if session or symbol or as_json:
+    if session or symbol or as_json():
         raise click.UsageError(
             "--session, --symbol and --json belong to --daily, --json to --watch as well, or to a command"
         )

@@ -17,9 +17,9 @@ from engine.errors import PaperdeskError
 from engine.reports.amounts import gain, money, number, percent
 from engine.reports.table import Column
 from engine.reports.tables import SESSION
-from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import show, show_document, show_records, standard_output
+from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, show, show_document, show_records, standard_output
 from tui.text.plain_text import of_all, one_line, table, table_of, wrapped
 
 if TYPE_CHECKING:
@@ -29,16 +29,12 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 
-@click.command("equity")
+@command("equity")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First session.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="Last session.")
 @limit_option("last")
 @at_option
-@json_option
-@desk_options
-def equity_command(
-    *, invocation: Invocation, first: date | None, last: date | None, limit: int | None, at: At, as_json: bool
-) -> None:
+def equity_command(*, invocation: Invocation, first: date | None, last: date | None, limit: int | None, at: At) -> None:
     """Prints value and cash at each close, with the change since the close before and the fall from the highest; on a
     terminal both as curves too. Deposits and withdrawals (transfers, adopted differences) count for neither.
 
@@ -56,22 +52,20 @@ def equity_command(
         from engine.reports.documents.account import closes, equity_document
 
         values = _broker_values(invocation, records)
-        shown = lines_shown(limit, as_json)
+        shown = lines_shown(limit)
         document = equity_document(records, first=first, until=last, last=shown, broker=values)
         filtered = bool(closes(records))
-    show_records(records, document, as_json, lambda: _equity_lines(records.title, document, values, filtered))
+    show_records(records, document, lambda: _equity_lines(records.title, document, values, filtered))
 
 
-@click.command("reconcile")
+@command("reconcile")
 @click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
 @click.option("--rebuild", is_flag=True, help="Recover from the account what the journal lacks.")
 @click.option("--dry-run", is_flag=True, help="With --adopt or --rebuild: show what it would do, and write nothing.")
 @click.option("--reason", metavar="TEXT", default="", help="With --adopt: why, for whoever reads the books later.")
 @click.option("--yes", is_flag=True, help="With --adopt or --rebuild: do not ask.")
-@json_option
-@desk_options
 def reconcile_command(
-    *, invocation: Invocation, adopt: bool, rebuild: bool, dry_run: bool, reason: str, yes: bool, as_json: bool
+    *, invocation: Invocation, adopt: bool, rebuild: bool, dry_run: bool, reason: str, yes: bool
 ) -> int:
     """Compares the broker's account with the journal: cash, positions, open orders. Writes nothing by itself.
 
@@ -94,7 +88,7 @@ def reconcile_command(
       paperdesk reconcile --rebuild --dry-run
     """
     why = " ".join(reason.split())
-    _check_options(adopt, rebuild, dry_run=dry_run, why=why, yes=yes, asks=not as_json and sys.stdin.isatty())
+    _check_options(adopt, rebuild, dry_run=dry_run, why=why, yes=yes, asks=not as_json() and sys.stdin.isatty())
     from engine.app.desk.reconciliation import adopt_account, rebuild_account, reconcile
     from engine.app.orders.controls import controlled_journal
     from engine.reports.documents.account import BrokerValues, reconciliation_document
@@ -105,7 +99,7 @@ def reconcile_command(
     done = asyncio.run(rebuild_account(services, dry_run=dry_run) if rebuild else reconcile(services))
     document = reconciliation_document(done.desk, done.report, done.error, BrokerValues())
     if adopt and not (document["agree"] and document["begun"]):
-        if not (as_json or dry_run):
+        if not (as_json() or dry_run):
             show("\n".join(_reconciliation_lines(document)))
         if not (yes or dry_run) and not click.confirm(
             f"PAPER: take the broker's side in the journal of {done.desk}?", err=True
@@ -118,9 +112,7 @@ def reconcile_command(
     document = reconciliation_document(
         done.desk, done.report, done.error, values, adopted=done.adopted, recovered=done.recovered, dry_run=dry_run
     )
-    show_document(
-        document, as_json, lambda: [*_changed(document), *_reconciliation_lines(document), *_value_lines(values)]
-    )
+    show_document(document, lambda: [*_changed(document), *_reconciliation_lines(document), *_value_lines(values)])
     return int(document["exit_code"])
 
 

@@ -16,8 +16,8 @@ import click
 from engine.domain.order import OrderSize
 from engine.domain.text import counted
 from engine.reports import amounts
-from tui.commands.options import AMOUNT, json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import AMOUNT
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import facts, one_line
 from tui.text.run_text import effect_facts, halt_words, moment, terms
@@ -28,15 +28,13 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 
-@click.command("approve")
+@command("approve")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @click.option(
     "--quantity", type=AMOUNT, metavar="N", help="Send one order with so many shares in place of its own size."
 )
 @click.option("--amount", type=AMOUNT, metavar="USD", help="Send one order with this amount in place of its own size.")
-@json_option
-@desk_options
 def approve_command(
     invocation: Invocation,
     order_ids: tuple[str, ...],
@@ -44,7 +42,6 @@ def approve_command(
     everything: bool,
     quantity: Decimal | None,
     amount: Decimal | None,
-    as_json: bool,
 ) -> int:
     """Approves orders of a desk that asks (broker.mode = ask), and sends them at once where they may be.
 
@@ -71,18 +68,14 @@ def approve_command(
         size = OrderSize(quantity or amount or Decimal(0), money=quantity is None)
     if size is not None and (everything or len(order_ids) != 1):
         raise click.UsageError("a size is for one order: name it")
-    return _answer(invocation, "approve", order_ids, everything=everything, as_json=as_json, size=size)
+    return _answer(invocation, "approve", order_ids, everything=everything, size=size)
 
 
-@click.command("veto")
+@command("veto")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the order later.")
-@json_option
-@desk_options
-def veto_command(
-    invocation: Invocation, order_ids: tuple[str, ...], everything: bool, reason: str, as_json: bool
-) -> int:
+def veto_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool, reason: str) -> int:
     """Vetoes orders of a desk that asks (broker.mode = ask): they are never sent.
 
     A symbol stands for every order of it that waits. Without an order it lists those that wait. A veto holds at once,
@@ -93,15 +86,13 @@ def veto_command(
       paperdesk veto AAPL --reason "too much of one thing"
       paperdesk veto --all
     """
-    return _answer(invocation, "veto", order_ids, everything=everything, as_json=as_json, reason=reason)
+    return _answer(invocation, "veto", order_ids, everything=everything, reason=reason)
 
 
-@click.command("undo")
+@command("undo")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that has something to take back.")
-@json_option
-@desk_options
-def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool, as_json: bool) -> int:
+def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool) -> int:
     """Takes back the last approval, veto or edit of orders that were not sent yet; a second one the answer before it.
 
     An answer is carried out at once where it can be, so there is something to take back while the desk is halted, while
@@ -114,7 +105,7 @@ def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything:
       paperdesk undo AAPL
       paperdesk undo --all --json
     """
-    return _answer(invocation, "undo", order_ids, everything=everything, as_json=as_json)
+    return _answer(invocation, "undo", order_ids, everything=everything)
 
 
 def _answer(
@@ -123,7 +114,6 @@ def _answer(
     order_ids: Sequence[str],
     *,
     everything: bool,
-    as_json: bool,
     reason: str = "",
     size: OrderSize | None = None,
 ) -> int:
@@ -142,12 +132,12 @@ def _answer(
     desk = approval_desk(invocation.services())
     if not order_ids and not everything:
         waiting = waiting_orders(desk, answer)
-        show_document(waiting, as_json, lambda: _waiting_lines(waiting, answer, desk.now))
+        show_document(waiting, lambda: _waiting_lines(waiting, answer, desk.now))
         return 0
     wanted, now = None if everything else order_ids, desk.now or LiveClock().now()
     done = asyncio.run(answer_orders(desk, answer, wanted, now=now, reason=reason, size=size))
     document = answered_document(desk.desk, desk.state(), done.orders)
-    show_document(document, as_json, lambda: _answered_lines(document, answer))
+    show_document(document, lambda: _answered_lines(document, answer))
     if done.error is not None:
         raise done.error
     return int(done.refused)

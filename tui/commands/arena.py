@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import DOLLARS, abstain_option, json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import DOLLARS, abstain_option
+from tui.settings.invocation import Invocation, command
 from tui.shell.interruption import interruptible
 from tui.text.console import show_document
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 
-@click.command("arena")
+@command("arena")
 @click.option("--preset", metavar="NAME|FILE", help="Market: paper (default), paper-program, ssw, constant, or a file.")
 @click.option("--agents", metavar="NAME|FILE", help="Table: nine (default), controls, presets, duel, or a TOML file.")
 @click.option("--days", type=click.IntRange(1, 10_000), metavar="N", help="Days (default: the preset's).")
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 @click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message that nobody reads (repeatable).")
 @click.option("--swap-seats", is_flag=True, help="The seats in reverse order.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
-@json_option
-@desk_options
 def arena_command(
     *,
     invocation: Invocation,
@@ -54,7 +52,6 @@ def arena_command(
     unsaid: tuple[str, ...],
     swap_seats: bool,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Plays a closed market whose prices the agents make: personas that ask a model, and rules beside them.
 
@@ -94,7 +91,7 @@ def arena_command(
         else:
             document = run_arena(services, spec, replay=replay, budget=budget, stop=stop)
     if document is not None:
-        show_document(document, as_json, lambda: arena_lines(document))
+        show_document(document, lambda: arena_lines(document))
     if document is None or document["interrupted"]:
         raise Interrupted(f"interrupted, what is done is kept; `paperdesk arena --resume {spec.run}` goes on")
 

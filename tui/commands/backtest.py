@@ -18,8 +18,8 @@ import click
 from engine.domain.model_spec import ModelKind
 from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
-from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, json_option, run_options
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
+from tui.settings.invocation import Invocation, command
 from tui.shell.interruption import interruptible
 from tui.text.console import show_document, standard_output
 
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 
-@click.command("backtest")
+@command("backtest")
 @run_options
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, a resumed part included.")
 @abstain_option
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, by this model or another --model.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
-@json_option
-@desk_options
 def backtest_command(
     *,
     invocation: Invocation,
@@ -48,7 +46,6 @@ def backtest_command(
     abstain_limit: int,
     resume: str | None,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Runs agents or a rule strategy over market days and measures them beside buy and hold, rules and chance.
 
@@ -94,18 +91,16 @@ def backtest_command(
 
         return [summary_text(document, str(places.run_journal(spec.run)), standard_output())]
 
-    show_document(document, as_json, lines)
+    show_document(document, lines)
     if document["interrupted"]:
         raise Interrupted(_stopped(document))
 
 
-@click.command("rerun")
+@command("rerun")
 @click.argument("of", metavar="ID")
 @click.option("--model", metavar="SPEC", help="Another model; replay: the answers that run ID recorded alone.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
-@json_option
-@desk_options
-def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool, as_json: bool) -> int:
+def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool) -> int:
     """Runs a backtest again from what its journal holds, and says what differs.
 
     Every setting that the run was made with is taken again: symbols, window, costs, cash, seed, parameters, the
@@ -135,7 +130,7 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool,
         return 0
     _run(services, spec, None)
     document = rerun_document(before, stored_document(spec.run))
-    show_document(document, as_json, lambda: _rerun_lines(document))
+    show_document(document, lambda: _rerun_lines(document))
     return 0 if document["same"] else 1
 
 
@@ -158,14 +153,12 @@ def _short(value: object) -> str:
     return "not recorded" if value is None else first_line(str(value), 60)
 
 
-@click.command("audit")
+@command("audit")
 @run_options
 @click.option(
     "--cuts", type=CUTS, default="12", show_default=True, metavar="N", help="Sessions to cut the data at, or all."
 )
-@json_option
-@desk_options
-def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: bool) -> int:
+def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
     """Checks that no decision saw the future: the same run, on data that ends at the decision.
 
     Takes the flags of a backtest. The data is cut at a number of decisions, chosen by --seed, which have to come out
@@ -190,7 +183,7 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int, as_json: b
     spec = flags.spec(services) if of is None or given else recorded_spec(of)
     with _progress() as on_step:
         document = audit_document(spec, run_audit(services, spec, cuts or None, on_step, of=of))
-    show_document(document, as_json, lambda: _audit_lines(document))
+    show_document(document, lambda: _audit_lines(document))
     return 1 if document["verdict"] == "leak" or document.get("same") is False else 0
 
 

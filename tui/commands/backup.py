@@ -8,18 +8,15 @@ from pathlib import Path
 
 import click
 
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 FILE = click.Path(path_type=Path)
 
 
-@click.command("backup")
+@command("backup")
 @click.argument("file", type=FILE)
-@json_option
-@desk_options
-def backup_command(invocation: Invocation, file: Path, as_json: bool) -> None:
+def backup_command(invocation: Invocation, file: Path) -> None:
     """Writes the desk's journal and memory into one file, with the configuration to look at.
 
     The two belong together: a run refuses a memory that is not the one its journal knows. Keys, market data and
@@ -38,14 +35,12 @@ def backup_command(invocation: Invocation, file: Path, as_json: bool) -> None:
     document = back_up(invocation.services(), file.expanduser(), LiveClock().now())
     what = "journal and memory" if document["memory"] else "the journal; there is no memory"
     line = f"{document['backup']}: {what} of the desk {document['desk']}, {document['bytes']:,} bytes"
-    show_document(document, as_json, lambda: [line])
+    show_document(document, lambda: [line])
 
 
-@click.command("restore")
+@command("restore")
 @click.argument("file", type=FILE)
-@json_option
-@desk_options
-def restore_command(invocation: Invocation, file: Path, as_json: bool) -> None:
+def restore_command(invocation: Invocation, file: Path) -> None:
     """Puts a backup in the place of the desk's journal and memory, once it is checked.
 
     What was there is kept beside them. The configuration stays as it is. Orders and fills that came after the backup
@@ -64,4 +59,4 @@ def restore_command(invocation: Invocation, file: Path, as_json: bool) -> None:
     document = restore(invocation.services(), file.expanduser(), LiveClock().now())
     lines = [f"{document['journal']}: restored from {document['backup']}"]
     lines += [f"{kept}: what was there before" for kept in (document["kept"], document["memory_kept"]) if kept]
-    show_document(document, as_json, lambda: lines)
+    show_document(document, lambda: lines)

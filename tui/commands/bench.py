@@ -17,9 +17,9 @@ from engine.errors import Interrupted
 from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
-from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, json_option, key_values, listed, symbol_list
+from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, key_values, listed, symbol_list
 from tui.commands.report import page_target, write_file
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.shell.interruption import interruptible
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import printable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 
-@click.command("bench")
+@command("bench")
 @click.argument("name", metavar="BENCH")
 @click.option("--baselines", is_flag=True, help="The rows of the rule strategies alone, without agents.")
 @click.option(
@@ -94,8 +94,6 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--out", metavar="FILE", help="Also draws the cumulative returns of all rows: an HTML file.")
 @click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
-@json_option
-@desk_options
 def bench_command(
     *,
     invocation: Invocation,
@@ -122,7 +120,6 @@ def bench_command(
     keep: bool,
     out: str | None,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Prints the tables of a paper with our figures beside the printed ones.
 
@@ -187,20 +184,19 @@ def bench_command(
             presets=presets,
             strategies=strategies,
             yes=yes,
-            as_json=as_json,
         )
         return
     if name == "arena":
-        bench_arena(services, _models(models), repeats, jobs, _report, windows=ablations, yes=yes, as_json=as_json)
+        bench_arena(services, _models(models), repeats, jobs, _report, windows=ablations, yes=yes)
         return
     if name == "recall":
-        measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)), as_json=as_json)
+        measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)))
         return
     if name == "memory":
         flags = RunFlags(
             symbols=symbols, first=first, last=last, warm_up_from=warm_up_from, model=models, folder=folder
         )
-        study_memory(services, flags, presets, _report, yes=yes, as_json=as_json)
+        study_memory(services, flags, presets, _report, yes=yes)
         return
     if resume is not None:
         if _given() & CHANGES:
@@ -208,7 +204,7 @@ def bench_command(
         prepared = resumed(services, resume, jobs)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
-        _print(services, prepared, budget, page, yes=yes, as_json=as_json)
+        _print(services, prepared, budget, page, yes=yes)
         return
     request = BenchRequest(
         name=name,
@@ -227,7 +223,7 @@ def bench_command(
         jobs=jobs,
         keep=keep,
     )
-    _print(services, prepare(services, request), budget, page, yes=yes, as_json=as_json)
+    _print(services, prepare(services, request), budget, page, yes=yes)
 
 
 NAMED = (
@@ -247,9 +243,7 @@ CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 """Options that would change a bench that is gone on with."""
 
 
-def _print(
-    services: Services, prepared: PreparedBench, budget: Decimal | None, out: Path | None, *, yes: bool, as_json: bool
-) -> None:
+def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, out: Path | None, *, yes: bool) -> None:
     """Run a bench once its forecast is agreed to, print its cells and draw its rows. Raises Interrupted where rows are
     missing."""
     from engine.reports.documents.research import bench_document
@@ -264,7 +258,7 @@ def _print(
     bench = _run(services, prepared, budget)
     agents = prepared.plan is not None or bool(prepared.request.strategies)
     document = bench_document(bench)
-    show_document(document, as_json, lambda: lines(bench, standard_output().width, agents))
+    show_document(document, lambda: lines(bench, standard_output().width, agents))
     if out is not None:
         page = figures_html(f"Bench {bench.name}", growth_charts(document), bench.notes)
         write_file(out, printable(page))

@@ -29,7 +29,6 @@ def bench_arena(
     *,
     windows: bool,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Play all arms of the models, those of other windows where asked for, and print them beside the printed rows."""
     from engine.app.arena.bench import arms_forecast, arms_of, run_arena_bench
@@ -41,7 +40,7 @@ def bench_arena(
     with interruptible() as stop:
         document = run_arena_bench(services, arms, jobs=jobs, report=report, stop=stop)
     click.echo(wiped(), nl=False, err=True)
-    show_document(document, as_json, lambda: _lines(document, standard_output().width))
+    show_document(document, lambda: _lines(document, standard_output().width))
     if document["interrupted"]:
         raise Interrupted("interrupted: the arms that are done are printed, recorded answers are not asked again")
 
@@ -59,7 +58,6 @@ def bench_prices(
     presets: Sequence[str],
     strategies: Sequence[str],
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Play the portfolio agent and the paper's rules on real prices."""
     from engine.app.arena.prices import agent_jobs, requested_bench, run_prices_bench
@@ -82,7 +80,7 @@ def bench_prices(
     with within_day(services) as within, interruptible() as stop:
         document = run_prices_bench(within, bench, jobs, report, stop)
     click.echo(wiped(), nl=False, err=True)
-    show_document(document, as_json, lambda: prices_lines(document, standard_output().width))
+    show_document(document, lambda: prices_lines(document, standard_output().width))
     if document["interrupted"]:
         raise Interrupted("interrupted: the rows that are done are printed, recorded answers are not asked again")
 

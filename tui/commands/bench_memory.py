@@ -63,7 +63,6 @@ def study_memory(
     report: Callable[[str], None],
     *,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
@@ -80,6 +79,6 @@ def study_memory(
         study = run_memory_bench(within, specs, report, stop)
     click.echo(wiped(), nl=False, err=True)
     document = memory_document(study)
-    show_document(document, as_json, lambda: lines(document, standard_output().width))
+    show_document(document, lambda: lines(document, standard_output().width))
     if study.interrupted:
         raise Interrupted(study.interrupted)

@@ -17,7 +17,7 @@ THROUGH = date(2025, 12, 31)
 """The last day of the demo market's documents: the questions are the same on every day."""
 
 
-def measure_recall(services: Services, folder: str | None, symbols: tuple[str, ...], *, as_json: bool) -> None:
+def measure_recall(services: Services, folder: str | None, symbols: tuple[str, ...]) -> None:
     """Put the questions to every ranking and print how each did."""
     from engine.app.bench.recall import DEFAULT, run_recall_bench
     from engine.clock import LiveClock
@@ -27,7 +27,7 @@ def measure_recall(services: Services, folder: str | None, symbols: tuple[str, .
     through = THROUGH if folder is None else LiveClock().now().date()
     bench = run_recall_bench(services, data, symbols, through)
     document = {"schema": 1, "default": DEFAULT, **asdict(bench)}
-    show_document(document, as_json, lambda: _lines(bench))
+    show_document(document, lambda: _lines(bench))
 
 
 def _lines(bench: RecallBench) -> Iterator[str]:

@@ -8,19 +8,16 @@ from typing import Any
 
 import click
 
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.run_text import terms
 
 Document = Mapping[str, Any]
 
 
-@click.command("cancel")
+@command("cancel")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
-@json_option
-@desk_options
-def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: bool) -> int:
+def cancel_command(invocation: Invocation, order_ids: tuple[str, ...]) -> int:
     """Cancels orders that were sent and are open: the broker is asked, and what became of them is booked.
 
     A symbol stands for every order of it that is open. Without an order it lists those that can be canceled. What an
@@ -42,11 +39,11 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...], as_json: 
     services = invocation.services()
     if not order_ids:
         sent = open_sent_orders(services)
-        show_document(sent, as_json, lambda: _sent_lines(sent))
+        show_document(sent, lambda: _sent_lines(sent))
         return 0
     done = asyncio.run(cancel_orders(services, order_ids))
     document = done.document
-    show_document(document, as_json, lambda: [f"{terms(order)}: {order['stands']}" for order in document["orders"]])
+    show_document(document, lambda: [f"{terms(order)}: {order['stands']}" for order in document["orders"]])
     if done.error is not None:
         raise done.error
     return int(any(order["refused"] for order in document["orders"]))

@@ -12,19 +12,16 @@ import click
 
 from engine.domain.text import counted
 from tui.commands.due import operator_time
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.run_text import halt_words, terms
 
 Document = Mapping[str, Any]
 
 
-@click.command("halt")
+@command("halt")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
-@json_option
-@desk_options
-def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
+def halt_command(invocation: Invocation, reason: str) -> None:
     """The kill switch: from now on the desk sends no order, until `paperdesk resume`.
 
     It holds at once, also for a run that is at work in another process and before a desk's first run. Orders that the
@@ -39,14 +36,12 @@ def halt_command(invocation: Invocation, reason: str, as_json: bool) -> None:
 
     invocation.refuse_run()
     document = halt_desk(invocation.begun_desk(), operator_time(invocation), reason)
-    show_document(document, as_json, lambda: _halt_lines(document, _flag(invocation)))
+    show_document(document, lambda: _halt_lines(document, _flag(invocation)))
 
 
-@click.command("pause")
+@command("pause")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
-@json_option
-@desk_options
-def pause_command(invocation: Invocation, reason: str, as_json: bool) -> None:
+def pause_command(invocation: Invocation, reason: str) -> None:
     """From now on no cycle begins, by any run of the desk, until `paperdesk resume`.
 
     A run settles its books and decides nothing; it ends with 0, and its session stays due. A cycle that is at work
@@ -63,14 +58,12 @@ def pause_command(invocation: Invocation, reason: str, as_json: bool) -> None:
 
     invocation.refuse_run()
     document = pause_desk(invocation.begun_desk(), operator_time(invocation), reason)
-    show_document(document, as_json, lambda: _pause_lines(document, _flag(invocation)))
+    show_document(document, lambda: _pause_lines(document, _flag(invocation)))
 
 
-@click.command("resume")
+@command("resume")
 @click.option("--only", type=click.Choice(["halt", "pause"]), help="End this one alone (default: both).")
-@json_option
-@desk_options
-def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None, as_json: bool) -> None:
+def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None) -> None:
     """Ends a halt and a pause: what they stopped may go on. A desk that has neither stays as it is.
 
     It sends and decides nothing by itself: orders that were kept back are sent by the next `paperdesk --daily` or
@@ -86,7 +79,7 @@ def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None
 
     invocation.refuse_run()
     document = resume_desk(invocation.begun_desk(), operator_time(invocation), only)
-    show_document(document, as_json, lambda: _resume_lines(document, only))
+    show_document(document, lambda: _resume_lines(document, only))
 
 
 def _flag(invocation: Invocation) -> str:

@@ -26,7 +26,7 @@ from engine.reports.settings_text import as_of_text
 from tui.commands.due import due_session
 from tui.commands.options import DAY
 from tui.settings.invocation import DEFAULT_DESK, Invocation
-from tui.text.console import show_document, show_json, standard_output
+from tui.text.console import as_json, show_document, show_json, standard_output
 from tui.text.plain_text import facts, one_line
 from tui.text.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
 
@@ -39,7 +39,7 @@ NOTHING_TO_DO = "nothing to do"
 Document = Mapping[str, Any]
 
 
-def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str | None = None) -> None:
+def run(invocation: Invocation, session: str | None, symbol: str | None = None) -> None:
     """Run the desk for a session, or a run of one symbol alone, unless it has been, and print the run."""
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --daily makes its own: leave one of them out")
@@ -61,11 +61,11 @@ def run(invocation: Invocation, session: str | None, as_json: bool, symbol: str 
             try:
                 run_id, outcome, error = _run(services or invocation.services(), journal, requested, due, symbol)
             except DeskHalted:
-                _show_differences(journal, as_json)
+                _show_differences(journal)
                 raise
         assert journal.reader is not None  # the run is in it
         document = session_document(journal.reader, journal.desk, run_id, outcome)
-        show_document(document, as_json, lambda: lines(document, symbol))
+        show_document(document, lambda: lines(document, symbol))
         raise_frozen(document)
         if error is not None:
             raise error
@@ -116,7 +116,7 @@ def on_event() -> Callable[[Event], None]:
     return publish
 
 
-def _show_differences(journal: DeskJournal, as_json: bool) -> None:
+def _show_differences(journal: DeskJournal) -> None:
     """Print the differences between broker and journal that halted the latest run: JSON to standard output, the table
     for a person to standard error."""
     reader = journal.reader
@@ -124,7 +124,7 @@ def _show_differences(journal: DeskJournal, as_json: bool) -> None:
     if reader is None or entry is None:
         return
     document = session_document(reader, journal.desk, entry.id)
-    if as_json:
+    if as_json():
         show_json(document)
     else:
         click.echo("\n".join(difference_lines(document["differences"])), err=True)

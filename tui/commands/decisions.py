@@ -16,8 +16,8 @@ from engine.reports.amounts import price, quantity, size
 from engine.reports.settings_text import changed_text
 from engine.reports.table import Column
 from engine.reports.tables import REQUESTED, SESSION, SIDE, SYMBOL
-from tui.commands.options import DAY, at_option, check_order, json_option, limit_option, lines_shown
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_records, standard_output
 from tui.text.plain_text import of_all, table_of, wrapped
 from tui.text.run_text import opinions_line, order_words, reason_words
@@ -50,7 +50,7 @@ ORDERS = (
 )
 
 
-@click.command("decisions")
+@command("decisions")
 @click.option("--symbol", metavar="SYMBOL", help="Only this symbol's.")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First decision session.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="Last decision session.")
@@ -63,8 +63,6 @@ ORDERS = (
 @click.option("--warm-up", is_flag=True, help="Those of a backtest's warm-up instead of its test.")
 @click.option("--owners", is_flag=True, help="Instead: how opinions of owners and reports of agents turned out.")
 @at_option
-@json_option
-@desk_options
 def decisions_command(
     *,
     invocation: Invocation,
@@ -76,7 +74,6 @@ def decisions_command(
     warm_up: bool,
     owners: bool,
     at: At,
-    as_json: bool,
 ) -> None:
     """Lists what was decided: by the desk, or, where it has not run yet, in the latest backtest.
 
@@ -100,7 +97,7 @@ def decisions_command(
         if action is not None or limit is not None:
             raise click.UsageError("--owners counts all opinions: leave out --action and --limit")
         narrow = {"symbol": symbol, "first": first, "until": last, "warm_up": warm_up}
-        _show_owners(invocation, narrow, at, as_json)
+        _show_owners(invocation, narrow, at)
         return
     with invocation.records(at, decisions=True) as records:
         from engine.reports.documents.decisions import decisions_document
@@ -112,12 +109,12 @@ def decisions_command(
             until=last,
             action=action,
             warm_up=warm_up,
-            last=lines_shown(limit, as_json),
+            last=lines_shown(limit),
         )
-    show_records(records, document, as_json, lambda: _decision_lines(records, document))
+    show_records(records, document, lambda: _decision_lines(records, document))
 
 
-def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_json: bool) -> None:
+def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At) -> None:
     with invocation.records(at, decisions=True) as records:
         from engine.app.research.market_data import known_closes
         from engine.reports.documents.owners import owners_document
@@ -132,7 +129,7 @@ def _show_owners(invocation: Invocation, narrow: Mapping[str, Any], at: At, as_j
 
         yield from owner_lines(document, records.title, standard_output())
 
-    show_records(records, document, as_json, lines)
+    show_records(records, document, lines)
 
 
 def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[str]:
@@ -151,16 +148,12 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
         yield from wrapped(f"settings changed for {sessions[run]}, {changed_text(changed)}", min(console.width, 110))
 
 
-@click.command("orders")
+@command("orders")
 @click.option("--symbol", metavar="SYMBOL", help="Only this symbol's.")
 @click.option("--open", "open_only", is_flag=True, help="Only those that something can still follow.")
 @limit_option("last")
 @at_option
-@json_option
-@desk_options
-def orders_command(
-    *, invocation: Invocation, symbol: str | None, open_only: bool, limit: int | None, at: At, as_json: bool
-) -> None:
+def orders_command(*, invocation: Invocation, symbol: str | None, open_only: bool, limit: int | None, at: At) -> None:
     """Lists orders with their state and fills, by decision session; each waits for the open after it.
 
     \b
@@ -171,9 +164,9 @@ def orders_command(
     with invocation.records(at=at) as records:
         from engine.reports.documents.decisions import orders_document
 
-        document = orders_document(records, symbol=symbol, open_only=open_only, last=lines_shown(limit, as_json))
+        document = orders_document(records, symbol=symbol, open_only=open_only, last=lines_shown(limit))
     filtered = symbol is not None or open_only
-    show_records(records, document, as_json, lambda: _order_lines(records.title, document, filtered))
+    show_records(records, document, lambda: _order_lines(records.title, document, filtered))
 
 
 def _order_lines(title: str, document: Mapping[str, Any], filtered: bool) -> Iterator[str]:

@@ -16,8 +16,7 @@ import click
 
 from engine.errors import ConfigError, PaperdeskError
 from engine.settings import places
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import plain_characters, show_document, standard_output
 from tui.text.plain_text import facts, one_line, table, wrapped
 
@@ -26,13 +25,11 @@ if TYPE_CHECKING:
     from engine.settings.config import Config, Loaded
 
 
-@click.command("doctor")
+@command("doctor")
 @click.option(
     "--connect", is_flag=True, help="Asks each configured model two tiny questions, and the broker for the account."
 )
-@json_option
-@desk_options
-def doctor_command(invocation: Invocation, connect: bool, as_json: bool) -> int:
+def doctor_command(invocation: Invocation, connect: bool) -> int:
     """Checks what a desk needs and says where every setting comes from. Keys are named, never shown.
 
     The exit code is 1 where something that is needed is missing or broken.
@@ -46,15 +43,13 @@ def doctor_command(invocation: Invocation, connect: bool, as_json: bool) -> int:
 
     findings = list(_findings(invocation, connect))
     document = doctor_document(findings)
-    show_document(document, as_json, lambda: _doctor_lines(findings))
+    show_document(document, lambda: _doctor_lines(findings))
     return 0 if document["healthy"] else 1
 
 
-@click.command("models")
+@command("models")
 @click.option("--check", "ask", is_flag=True, help="Asks each configured model two tiny questions (they cost little).")
-@json_option
-@desk_options
-def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
+def models_command(invocation: Invocation, ask: bool) -> int:
     """Says which model answers each agent, whether its key is there, what it can see and what it costs.
 
     A model without a price in the table has an unknown cost, never none. With --check the exit code is 1 where a model
@@ -75,7 +70,7 @@ def models_command(invocation: Invocation, ask: bool, as_json: bool) -> int:
     document = models_document(config, agents, prices, probed)
     addresses = {one.spec.provider: services.models.address(one.spec) for one in agents}
     document["addresses"] = {name: address for name, address in addresses.items() if address}
-    show_document(document, as_json, lambda: _model_lines(document, config, agents, probed))
+    show_document(document, lambda: _model_lines(document, config, agents, probed))
     return 0 if probed is None or all(map(has_answered, probed.values())) else 1
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import show, show_json, standard_output
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, show, show_json, standard_output
 from tui.text.plain_text import one_line, wrapped
 
 if TYPE_CHECKING:
@@ -21,15 +20,11 @@ if TYPE_CHECKING:
 _PROGRAM = (sys.executable, "-c", "from tui.cli import main; main()")
 
 
-@click.command("drill")
+@command("drill")
 @click.option("--only", "names", multiple=True, metavar="ROW", help="Try this row alone; may be repeated.")
 @click.option("--account", is_flag=True, help="Ask the configured paper account instead: questions alone, no order.")
 @click.option("--list", "listed", is_flag=True, help="List the rows, and try none.")
-@json_option
-@desk_options
-def drill_command(
-    *, invocation: Invocation, names: tuple[str, ...], account: bool, listed: bool, as_json: bool
-) -> int | None:
+def drill_command(*, invocation: Invocation, names: tuple[str, ...], account: bool, listed: bool) -> int | None:
     """Tries what can go wrong with a broker: orders without an answer, faults of the account, late entries, halts,
     splits, odd times, full disks.
 
@@ -55,25 +50,25 @@ def drill_command(
         show("\n".join(f"{row.name:<22}  {row.fault}" for row in fault_table()))
         return None
     rows = chosen(names)
-    document = _of_account(invocation, as_json) if account else _of_sandbox([row.name for row in rows], as_json)
-    if as_json:
+    document = _of_account(invocation) if account else _of_sandbox([row.name for row in rows])
+    if as_json():
         show_json(document)
     else:
         show(f"drill {document['time'][:10]}: {document['held']} of {document['count']} held")
     return 0 if document["ok"] else 1
 
 
-def _of_sandbox(names: list[str], as_json: bool) -> Mapping[str, Any]:
+def _of_sandbox(names: list[str]) -> Mapping[str, Any]:
     """Try rows at the sandbox; the result of all of them is kept."""
     from engine.app.upkeep.drill.drill import drill_sandbox
 
-    return drill_sandbox(names, _parts(), _on_result(len(names), as_json))
+    return drill_sandbox(names, _parts(), _on_result(len(names)))
 
 
-def _of_account(invocation: Invocation, as_json: bool) -> Mapping[str, Any]:
+def _of_account(invocation: Invocation) -> Mapping[str, Any]:
     from engine.app.upkeep.drill.account_check import drill_account
 
-    return asyncio.run(drill_account(invocation.services(), _on_result(None, as_json)))
+    return asyncio.run(drill_account(invocation.services(), _on_result(None)))
 
 
 def _parts() -> DrillParts:
@@ -84,7 +79,7 @@ def _parts() -> DrillParts:
     return DrillParts(open_account=practice_accounts(), services=services, program=_PROGRAM)
 
 
-def _on_result(count: int | None, as_json: bool) -> Callable[[RowResult, int], None]:
+def _on_result(count: int | None) -> Callable[[RowResult, int], None]:
     """Print each row once it is tried; with JSON only on a terminal's error output, on one line."""
     from engine.reports.documents.drill import codes_text
 
@@ -92,7 +87,7 @@ def _on_result(count: int | None, as_json: bool) -> Callable[[RowResult, int], N
 
     def tell(result: RowResult, number: int) -> None:
         place = f"{number}/{count}" if count else f"{number}"
-        if as_json:
+        if as_json():
             if sys.stderr.isatty():
                 click.echo(f"\r\x1b[K{place} {result.name}", nl=False, err=True)
             return

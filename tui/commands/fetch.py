@@ -16,10 +16,10 @@ import click
 
 from engine.domain.text import first_few
 from engine.errors import Interrupted, MalformedData
-from tui.commands.options import DAY, json_option, key_values, listed
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import DAY, key_values, listed
+from tui.settings.invocation import Invocation, command
 from tui.shell.interruption import interruptible
-from tui.text.console import show, show_document
+from tui.text.console import as_json, show, show_document
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
@@ -33,7 +33,7 @@ KINDS = ("all", "bars", "actions", "news", "filings", "macro")
 folder_option = click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one).")
 
 
-@click.command("fetch")
+@command("fetch")
 @click.argument("kind", type=click.Choice(KINDS), default="all")
 @click.option("--symbols", metavar="A,B", help="Whose (default: the desk's symbols).")
 @click.option(
@@ -45,8 +45,6 @@ folder_option = click.option("--data", "folder", metavar="DIR", help="Data folde
 )
 @click.option("--again", is_flag=True, help="Ask for what is there too, and replace bars and actions that differ.")
 @folder_option
-@json_option
-@desk_options
 def fetch_command(
     *,
     invocation: Invocation,
@@ -55,7 +53,6 @@ def fetch_command(
     since: date | None,
     again: bool,
     folder: str | None,
-    as_json: bool,
 ) -> None:
     """Downloads market data into the data folder: bars, corporate actions and news from Alpaca, filings from SEC EDGAR,
     macro series from FRED with every vintage. Without a kind it fetches what the desk needs: bars, actions and news,
@@ -92,9 +89,9 @@ def fetch_command(
         options = FetchOptions(folder=to, progress=progress.show, stop=stop, again=again)
         done = asyncio.run(fetch(services, kind, options, wanted, since))
     whole = all(one.complete for one in done) and not stop()
-    if as_json or done:
+    if as_json() or done:
         document = fetched_document(kind, done, whole)
-        show_document(document, as_json, lambda: (line for one in done for line in _fetched_lines(one)))
+        show_document(document, lambda: (line for one in done for line in _fetched_lines(one)))
     impossible = [why for one in done for why in one.impossible.values()]
     if impossible:
         raise MalformedData(f"{impossible[0]}; impossible bars left out: {len(impossible)}")
@@ -102,7 +99,7 @@ def fetch_command(
         raise Interrupted("interrupted; what was fetched is kept, and the same command goes on")
 
 
-@click.command("import")
+@command("import")
 @click.argument("kinds", metavar="KIND[,KIND]")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option(
@@ -143,8 +140,6 @@ def fetch_command(
 )
 @click.option("--dry-run", is_flag=True, help="Show what the file is taken for, and write nothing.")
 @folder_option
-@json_option
-@desk_options
 def import_command(
     *,
     invocation: Invocation,
@@ -160,7 +155,6 @@ def import_command(
     from_adjusted: bool,
     dry_run: bool,
     folder: str | None,
-    as_json: bool,
 ) -> None:
     """Brings a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings, in one call
     where a file holds several, and macro series, holdings and commentary of funds. Files of yfinance, Alpaca, Polygon,
@@ -208,14 +202,14 @@ def import_command(
         write=not dry_run,
         from_adjusted=from_adjusted,
     )
-    if from_adjusted and not as_json:
+    if from_adjusted and not as_json():
         # What is derived is shown before it is written.
         for one in services.import_file(replace(request, write=False)).files:
             for act in one.derived:
                 show(f"{act.symbol}: {act.ex_date},{act.kind},{act.value:f}")
     done = services.import_file(request)
     document = imported_document(kinds, done, written=request.write)
-    show_document(document, as_json, lambda: _import_lines(done, request))
+    show_document(document, lambda: _import_lines(done, request))
 
 
 def _folder(services: Services, given: str | None, action: str) -> Path:

@@ -24,14 +24,13 @@ from tui.set_up.first_configuration import (
     preset_name,
     symbols_of,
 )
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show
 
 
-@click.command("init")
+@command("init", prints=False)
 @click.option("--yes", is_flag=True, help="Takes the defaults without asking.")
 @click.option("--force", is_flag=True, help="Overwrites a configuration that is there.")
-@desk_options
 def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
     """Writes a first configuration: the usual file, or the one that --config names.
 

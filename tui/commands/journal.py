@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import MalformedData
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 if TYPE_CHECKING:
@@ -20,13 +19,11 @@ HASH = re.compile(r"[0-9a-f]{32}")
 CHECK = "check"
 
 
-@click.command("journal")
+@command("journal")
 @click.argument("action", metavar=CHECK, type=click.Choice([CHECK]))
 @click.option("--verify", is_flag=True, help="Also print the chain of hashes and its head.")
 @click.option("--head", metavar="HASH", help="A head printed earlier, which the chain has to contain.")
-@json_option
-@desk_options
-def journal_command(invocation: Invocation, action: str, *, verify: bool, head: str | None, as_json: bool) -> int:
+def journal_command(invocation: Invocation, action: str, *, verify: bool, head: str | None) -> int:
     """Checks the desk's journal; with --run a backtest's.
 
     check looks for damage, edits and contradictions; the exit code is 65 where it finds any. Every row carries a hash
@@ -46,10 +43,10 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
     journal = JournalFile.of(named, invocation.run)
     if head is not None and not HASH.fullmatch(head):
         raise click.UsageError(f"--head {head}: a head has 32 hexadecimal digits; journal check --verify prints it")
-    return _check(journal, head, verify or head is not None, as_json)
+    return _check(journal, head, verify or head is not None)
 
 
-def _check(journal: JournalFile, head: str | None, verify: bool, as_json: bool) -> int:
+def _check(journal: JournalFile, head: str | None, verify: bool) -> int:
     from engine.reports.documents.files import checked_document
 
     done = journal.check(head)
@@ -63,7 +60,7 @@ def _check(journal: JournalFile, head: str | None, verify: bool, as_json: bool) 
             yield f"head {chain['head']}"
 
     document = checked_document(_head(journal), done.faults, done.chain, verify=verify)
-    show_document(document, as_json, lines)
+    show_document(document, lines)
     return MalformedData.exit_code if done.faults else 0
 
 

@@ -13,9 +13,9 @@ from engine.domain.text import counted
 from engine.errors import MissingData
 from engine.reports import amounts
 from tui.commands.due import operator_time
-from tui.commands.options import DAY, json_option, limit_option, lines_shown
+from tui.commands.options import DAY, limit_option, lines_shown
 from tui.commands.report import page_target, write_file
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.memory_lines import change_lines, forgotten_lines, lifeline_lines, list_lines, map_lines, map_note
 from tui.text.plain_text import printable
@@ -32,7 +32,7 @@ ACTIONS = (LIST, LIFELINE, MAP, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED, AC
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
-@click.command("memory")
+@command("memory")
 @click.argument(
     "action",
     metavar="|".join(ACTIONS),
@@ -50,8 +50,6 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 )
 @click.option("--preset", metavar="NAME", help="With preview: whose constants, by name or FILE.toml (default: desk's).")
 @click.option("--embedder", metavar="SPEC", help="With reembed: by what (default: memory.embedder).")
-@json_option
-@desk_options
 def memory_command(
     *,
     invocation: Invocation,
@@ -66,7 +64,6 @@ def memory_command(
     reason: str,
     preset: str | None,
     embedder: str | None,
-    as_json: bool,
 ) -> None:
     """Shows what the desk remembers, or with --run a backtest; where the desk has no memory, the latest backtest that
     has one.
@@ -101,21 +98,21 @@ def memory_command(
     filtered = chosen != own or (limit is not None and action != MAP) or forgotten
     _check(action, what, filtered=filtered, reason=reason, preset=preset, embedder=embedder)
     if action == PREVIEW:
-        _preview(preset or invocation.load().config.desk.preset, as_json)
+        _preview(preset or invocation.load().config.desk.preset)
     elif action in CHANGES:
-        _change(invocation, action, str(what), reason, as_json)
+        _change(invocation, action, str(what), reason)
     elif action == ACCEPT:
-        _accept(invocation, as_json)
+        _accept(invocation)
     elif action == REEMBED:
-        _reembed(invocation, embedder, as_json)
+        _reembed(invocation, embedder)
     elif action == LIST:
-        _list(invocation, chosen, lines_shown(limit, as_json), as_json, forgotten=forgotten)
+        _list(invocation, chosen, lines_shown(limit), forgotten=forgotten)
     elif action == MAP:
         page = None if what is None else page_target(what)
-        _map(_existing(invocation), page, chosen.symbol, limit, as_json)
+        _map(_existing(invocation), page, chosen.symbol, limit)
     else:
         shows = {LIFELINE: _lifeline, EXPORT: _export, OPTIMIZE: _optimize}
-        shows[action](_existing(invocation), str(what), as_json)
+        shows[action](_existing(invocation), str(what))
 
 
 def _check(
@@ -136,7 +133,7 @@ def _check(
         raise click.UsageError("--embedder belongs to reembed; what is remembered goes by memory.embedder")
 
 
-def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_json: bool) -> None:
+def _change(invocation: Invocation, action: str, wanted: str, reason: str) -> None:
     from engine.app.orders.memory_control import change_memory
     from engine.messages.commands import MemoryChange
 
@@ -144,17 +141,17 @@ def _change(invocation: Invocation, action: str, wanted: str, reason: str, as_js
     invocation.begun_desk()
     now, change = operator_time(invocation), MemoryChange(action)
     document = change_memory(invocation.services(), wanted, change, reason=reason, now=now)
-    show_document(document, as_json, lambda: change_lines(document))
+    show_document(document, lambda: change_lines(document))
 
 
-def _accept(invocation: Invocation, as_json: bool) -> None:
+def _accept(invocation: Invocation) -> None:
     from engine.app.orders.memory_control import accept_memory
 
     invocation.refuse_run()
     document = accept_memory(invocation.services(), operator_time(invocation))
     rows, known = document["rows"], document["known"]
     text = f"the journal of {document['desk']} now expects a memory of {rows:,} rows ({known:,} before)"
-    show_document(document, as_json, lambda: [text])
+    show_document(document, lambda: [text])
 
 
 def _selected(invocation: Invocation) -> SelectedMemory:
@@ -174,7 +171,7 @@ def _existing(invocation: Invocation) -> SelectedMemory:
     return selected
 
 
-def _list(invocation: Invocation, chosen: MemoryFilter, first: int, as_json: bool, *, forgotten: bool) -> None:
+def _list(invocation: Invocation, chosen: MemoryFilter, first: int, *, forgotten: bool) -> None:
     from contextlib import nullcontext
 
     from engine.reports.documents.memory import list_document
@@ -185,18 +182,18 @@ def _list(invocation: Invocation, chosen: MemoryFilter, first: int, as_json: boo
         document = list_document(selected.head, memory, stored.calendar, chosen, today=today, first=first)
     missing = [selected.missing] if selected.missing else None
     lines = forgotten_lines if forgotten else list_lines
-    show_document(document, as_json, lambda: missing or lines(selected.title, document))
+    show_document(document, lambda: missing or lines(selected.title, document))
 
 
-def _lifeline(selected: SelectedMemory, wanted: str, as_json: bool) -> None:
+def _lifeline(selected: SelectedMemory, wanted: str) -> None:
     from engine.reports.documents.memory import lifeline_document
 
     with selected.stored.opened() as memory:
         document = lifeline_document(selected.head, memory, selected.stored.calendar, wanted)
-    show_document(document, as_json, lambda: lifeline_lines(document))
+    show_document(document, lambda: lifeline_lines(document))
 
 
-def _map(selected: SelectedMemory, file: Path | None, symbol: str | None, limit: int | None, as_json: bool) -> None:
+def _map(selected: SelectedMemory, file: Path | None, symbol: str | None, limit: int | None) -> None:
     from engine.reports.documents.memory import map_document
     from engine.reports.html import figures_html
     from engine.reports.html_charts import memory_charts
@@ -204,20 +201,20 @@ def _map(selected: SelectedMemory, file: Path | None, symbol: str | None, limit:
     with selected.stored.opened() as memory:
         document = map_document(selected.head, memory, selected.stored.calendar, symbol)
     shown = {**document, "memories": document["memories"][: limit or None]}
-    show_document(shown, as_json, lambda: map_lines(selected.title, document))
+    show_document(shown, lambda: map_lines(selected.title, document))
     if file is not None:
         page = figures_html(f"Memory of {selected.title}", memory_charts(document), [map_note(document)])
         write_file(file, printable(page))
 
 
-def _preview(name: str, as_json: bool) -> None:
+def _preview(name: str) -> None:
     from engine.reports.documents.memory import constants_of, lives_document
 
     constants = constants_of(name)
-    show_document(lives_document(constants), as_json, lambda: _preview_lines(constants))
+    show_document(lives_document(constants), lambda: _preview_lines(constants))
 
 
-def _optimize(selected: SelectedMemory, _: str, as_json: bool) -> None:
+def _optimize(selected: SelectedMemory, _: str) -> None:
     from dataclasses import asdict
 
     with selected.stored.opened(writing=True) as memory:
@@ -227,19 +224,19 @@ def _optimize(selected: SelectedMemory, _: str, as_json: bool) -> None:
         f"{counted(report.touches, 'change')}, "
         f"{report.files_before} files before, {report.files_after} after, {report.bytes_after:,} bytes"
     )
-    show_document({**selected.head, **asdict(report)}, as_json, lambda: [text])
+    show_document({**selected.head, **asdict(report)}, lambda: [text])
 
 
-def _export(selected: SelectedMemory, name: str, as_json: bool) -> None:
+def _export(selected: SelectedMemory, name: str) -> None:
     from engine.app.memory.stored_memory import export_memory
 
     file = Path(name).expanduser()
     count = export_memory(selected.stored, file)
     document = {**selected.head, "file": str(file), "count": count}
-    show_document(document, as_json, lambda: [f"{file}: {counted(count, 'memory', 'memories')}"])
+    show_document(document, lambda: [f"{file}: {counted(count, 'memory', 'memories')}"])
 
 
-def _reembed(invocation: Invocation, embedder: str | None, as_json: bool) -> None:
+def _reembed(invocation: Invocation, embedder: str | None) -> None:
     from engine.app.memory.stored_memory import reembed_memory
     from engine.reports.documents.memory import embedder_document
 
@@ -255,7 +252,7 @@ def _reembed(invocation: Invocation, embedder: str | None, as_json: bool) -> Non
         if made.done and not configured:
             yield f'set memory.embedder = "{embedder}" in the configuration: the next run refuses another'
 
-    show_document(document, as_json, lines)
+    show_document(document, lines)
 
 
 def _preview_lines(constants: MemoryPreset) -> Iterator[str]:

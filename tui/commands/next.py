@@ -13,9 +13,8 @@ from engine.domain.run import RunTrigger
 from engine.errors import PaperdeskError
 from engine.reports.documents.session import session_document
 from tui.commands import daily
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import show, show_json
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, show, show_json
 
 if TYPE_CHECKING:
     from engine.reports.documents.row_json import Row
@@ -24,11 +23,9 @@ if TYPE_CHECKING:
 MOST = 250
 
 
-@click.command("next")
+@command("next")
 @click.argument("count", metavar="[N]", type=click.IntRange(1, MOST), default=1)
-@json_option
-@desk_options
-def next_command(invocation: Invocation, count: int, as_json: bool) -> None:
+def next_command(invocation: Invocation, count: int) -> None:
     """Decides the session that is due; where none is, moves the clock of the demo desk or of the sandbox on to the end
     of the next session and decides that. With N it does so N times. It is the key n of the app.
 
@@ -48,14 +45,14 @@ def next_command(invocation: Invocation, count: int, as_json: bool) -> None:
         for number in range(count):
             document, error = _next(services)
             sessions.append(document)
-            if not as_json:
+            if not as_json():
                 show("\n".join([*([""] if number else []), *daily.lines(document)]))
             if error is not None:
                 raise error
             if document["halted"] or document["paused"] or document["waiting"]:
                 break
     finally:
-        if as_json and sessions:
+        if as_json() and sessions:
             show_json({"schema": 1, "desk": services.desk, "sessions": sessions})
 
 

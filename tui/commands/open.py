@@ -6,14 +6,13 @@ import click
 
 from engine.errors import UsageError
 from tui.app.deep_link import Link, link_of
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.view.snapshot import Source
 
 
-@click.command("open")
+@command("open", prints=False)
 @click.argument("place", metavar="SYMBOL@SESSION[#PART]")
 @click.option("--read-only", is_flag=True, help="Nothing can be changed from the app.")
-@desk_options
 def open_command(invocation: Invocation, place: str, read_only: bool) -> None:
     """Opens the app as it stood after the decision for a symbol in a session: in the past of the desk's journal, or
     with --run in that of a backtest. Without decisions of the desk it is the latest backtest that has any.

@@ -1,4 +1,4 @@
-"""Options that several commands share: dates, amounts, lists, `--json`, `--limit`, and those that describe a run."""
+"""Options that several commands share: dates, amounts, lists, `--limit`, and those that describe a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from tui.text.console import as_json
 
 if TYPE_CHECKING:
     from engine.domain.run import RunSpec
@@ -75,9 +77,6 @@ at_option = click.option(
     metavar="SESSION|EVENT",
     help="As it was once that session was decided, or up to an event (JSON: event).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-
-
 ABSTAIN_LIMIT = 2
 """Sessions in a row without a usable decision that stop a run where no limit is given."""
 abstain_option = click.option(
@@ -96,11 +95,11 @@ def limit_option(which: str) -> Callable[[F], F]:
     return click.option("--limit", type=click.IntRange(min=0), metavar="N", help=help_text)
 
 
-def lines_shown(limit: int | None, as_json: bool) -> int:
+def lines_shown(limit: int | None) -> int:
     """The number of lines that a limit means, 0 for all."""
     if limit is not None:
         return limit
-    return 0 if as_json else LIMIT
+    return 0 if as_json() else LIMIT
 
 
 def check_order(first: date | None, last: date | None) -> None:

@@ -13,9 +13,9 @@ import click
 from engine.domain.market import parse_symbol
 from engine.domain.order import OrderSize, OrderState, Side
 from engine.errors import NO
-from tui.commands.options import AMOUNT, json_option
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import show, show_document, standard_output
+from tui.commands.options import AMOUNT
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, show, show_document, standard_output
 from tui.text.plain_text import facts
 from tui.text.run_text import effect_facts, order_words, terms
 
@@ -26,14 +26,12 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 
-@click.command("order")
+@command("order")
 @click.argument("side", type=click.Choice(["BUY", "SELL"], case_sensitive=False))
 @click.argument("symbol")
 @click.option("--quantity", type=AMOUNT, metavar="N", help="So many shares, at the last price.")
 @click.option("--amount", type=AMOUNT, metavar="USD", help="Shares for this amount, costs included.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@json_option
-@desk_options
 def order_command(
     *,
     invocation: Invocation,
@@ -42,7 +40,6 @@ def order_command(
     quantity: Decimal | None,
     amount: Decimal | None,
     yes: bool,
-    as_json: bool,
 ) -> int:
     """Places an order of your own, in paper money: you are its owner, in the journal and wherever orders are shown.
 
@@ -64,7 +61,7 @@ def order_command(
         raise click.UsageError("say how much: --quantity N or --amount USD")
     if quantity is not None and amount is not None:
         raise click.UsageError("--quantity and --amount both say how much: give one of them")
-    if not yes and (as_json or not sys.stdin.isatty()):
+    if not yes and (as_json() or not sys.stdin.isatty()):
         raise click.UsageError("nobody can be asked here: say --yes")
     from engine.app.orders.controls import controlled_journal
     from engine.messages.commands import PlaceOrder
@@ -75,7 +72,7 @@ def order_command(
     wanted, services = PlaceOrder(parse_symbol(symbol), Side(side.upper()), size), invocation.services()
     if not yes and not _agreed(services, wanted):
         return NO
-    return _place(services, wanted, as_json)
+    return _place(services, wanted)
 
 
 def _agreed(services: Services, wanted: PlaceOrder) -> bool:
@@ -93,13 +90,13 @@ def _agreed(services: Services, wanted: PlaceOrder) -> bool:
     return False
 
 
-def _place(services: Services, wanted: PlaceOrder, as_json: bool) -> int:
+def _place(services: Services, wanted: PlaceOrder) -> int:
     from engine.app.orders.own_orders import place_order
     from engine.reports.documents.order_effect import ticket_document
 
     ticket = asyncio.run(place_order(services, wanted))
     document = ticket_document(services.desk, ticket, taken=not ticket.refused)
-    show_document(document, as_json, lambda: _lines(document))
+    show_document(document, lambda: _lines(document))
     ended = (OrderState.CANCELED, OrderState.EXPIRED, OrderState.REJECTED)
     return NO if ticket.refused or ticket.order.state in ended else 0
 

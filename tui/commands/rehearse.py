@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.shell.interruption import interruptible
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import facts, table
@@ -18,12 +17,10 @@ from tui.text.plain_text import facts, table
 _FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstentions", "max_abstentions"))
 
 
-@click.command("rehearse")
+@command("rehearse")
 @click.option("--data", "folder", metavar="DIR", help="Data folder of the backtest (default: the desk's data).")
 @click.option("--yes", is_flag=True, help="Do not ask where the forecast is above budget.ask_above.")
-@json_option
-@desk_options
-def rehearse_command(invocation: Invocation, folder: str | None, yes: bool, as_json: bool) -> int:
+def rehearse_command(invocation: Invocation, folder: str | None, yes: bool) -> int:
     """Plays the backtest and the arena of the [rehearsal] table of the desk's preset, holds them against its bounds,
     and keeps the certificate.
 
@@ -54,7 +51,7 @@ def rehearse_command(invocation: Invocation, folder: str | None, yes: bool, as_j
     with within_day(services) as within, interruptible() as stop:
         certificate = run_rehearsal(within, planned, report, stop)
     click.echo(wiped(), nl=False, err=True)
-    show_document(certificate, as_json, lambda: _lines(certificate))
+    show_document(certificate, lambda: _lines(certificate))
     return 0 if certificate["passed"] else 1
 
 

@@ -11,8 +11,8 @@ import click
 
 from engine.domain.text import counted
 from engine.settings import places
-from tui.commands.options import DAY, json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import DAY
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 if TYPE_CHECKING:
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 STATS, EXPORT, IMPORT, PRUNE = "stats", "export", "import", "prune"
 
 
-@click.command("replay")
+@command("replay")
 @click.argument("action", metavar="stats|export|import|prune", type=click.Choice([STATS, EXPORT, IMPORT, PRUNE]))
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--before", type=DAY, metavar="DATE", help="With prune: those that were recorded before this day (UTC).")
-@json_option
-@desk_options
-def replay_command(invocation: Invocation, action: str, file: Path | None, before: date | None, as_json: bool) -> None:
+def replay_command(invocation: Invocation, action: str, file: Path | None, before: date | None) -> None:
     """Counts, exports, imports or removes the recorded answers that runs replay.
 
     stats counts them by model. export FILE writes them, one JSON object a line, and with --run those of one run alone;
@@ -50,19 +48,19 @@ def replay_command(invocation: Invocation, action: str, file: Path | None, befor
         invocation.refuse_run()
     services = invocation.services()
     if action == STATS:
-        _show_stats(services, as_json)
+        _show_stats(services)
     elif action == PRUNE:
-        _prune(services, before, invocation.run, as_json)
+        _prune(services, before, invocation.run)
     elif file is not None:
-        _carry(services, action, file.expanduser(), invocation.run, as_json)
+        _carry(services, action, file.expanduser(), invocation.run)
 
 
-def _show_stats(services: Services, as_json: bool) -> None:
+def _show_stats(services: Services) -> None:
     from engine.app.models.replay import answers_by_model
     from engine.reports.documents.files import recorded_document
 
     document = recorded_document(places.replay_cache(), answers_by_model(services))
-    show_document(document, as_json, lambda: _stats_lines(document))
+    show_document(document, lambda: _stats_lines(document))
 
 
 def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -75,7 +73,7 @@ def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {one['spec']}: {one['answers']:,} answers{failed}{spent_words(one)}{since}"
 
 
-def _carry(services: Services, action: str, file: Path, run: str | None, as_json: bool) -> None:
+def _carry(services: Services, action: str, file: Path, run: str | None) -> None:
     from engine.app.models.replay import export_answers, import_answers
     from engine.reports.documents.files import SCHEMA
 
@@ -86,10 +84,10 @@ def _carry(services: Services, action: str, file: Path, run: str | None, as_json
         new, known = import_answers(services, file)
         document = {"schema": SCHEMA, "file": str(file), "imported": new, "known": known}
         text = f"{new:,} answers imported, {known:,} were there and stay"
-    show_document(document, as_json, lambda: [text])
+    show_document(document, lambda: [text])
 
 
-def _prune(services: Services, before: date | None, run: str | None, as_json: bool) -> None:
+def _prune(services: Services, before: date | None, run: str | None) -> None:
     from engine.app.models.replay import prune_answers
     from engine.reports.documents.files import SCHEMA
     from engine.reports.documents.row_json import fields
@@ -105,4 +103,4 @@ def _prune(services: Services, before: date | None, run: str | None, as_json: bo
         if done.undated:
             yield f"  {done.undated:,} are kept: an older Paperdesk recorded them without a date"
 
-    show_document({"schema": SCHEMA, **fields(done, "removed", "retained", "shared", "undated")}, as_json, lines)
+    show_document({"schema": SCHEMA, **fields(done, "removed", "retained", "shared", "undated")}, lines)

@@ -12,8 +12,8 @@ import click
 from engine.errors import DataError
 from engine.settings import places
 from tui.commands.options import Parsed
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import standard_output
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, standard_output
 from tui.text.plain_text import facts, one_line, printable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _session_named(text: str) -> date | str:
     return text if text == LATEST else date.fromisoformat(text)
 
 
-@click.command("report")
+@command("report")
 @click.option(
     "--session",
     type=Parsed("session", _session_named, "is no date; write it as YYYY-MM-DD, or leave it out for the latest"),
@@ -46,8 +46,6 @@ def _session_named(text: str) -> date | str:
 @click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the ending of FILE.")
 @click.option("--table", metavar="NAME", help="With csv: equity (the default), metrics, trades, cash-flows, ...")
 @click.option("--out", metavar="FILE", help="File to write instead of standard output; a folder for all csv tables.")
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@desk_options
 def report_command(
     *,
     invocation: Invocation,
@@ -55,10 +53,9 @@ def report_command(
     chosen: str | None,
     table: str | None,
     out: str | None,
-    as_json: bool,
 ) -> None:
     """Writes the result of a backtest as its journal has it, in html, json or csv: the run and its data are not needed
-    again. Without a format it prints the summary.
+    again. Without a format it prints the summary; --json is --format json.
 
     With --run of an arena it is the arena's: prices against the fundamental value, wealth by agent, volume, chat and
     strategies, in html or json.
@@ -81,7 +78,7 @@ def report_command(
     target = None if out is None else Path(out).expanduser()
     if session is not None and invocation.run is not None:
         raise click.UsageError("--session and --run both name a run: give one of them")
-    chosen = _format(chosen, as_json, table, target)
+    chosen = _format(chosen, table, target)
     if session is not None or _is_of_the_desk(invocation.run):
         _check(chosen, PAGES, "a session of the desk is", target)
         text = _session(invocation, session, chosen)
@@ -112,11 +109,11 @@ def _check(chosen: str | None, known: Sequence[str], what: str, target: Path | N
         raise click.UsageError(f"{what} written as {formats}, not as {chosen}")
 
 
-def _format(chosen: str | None, as_json: bool, table: str | None, target: Path | None) -> str | None:
+def _format(chosen: str | None, table: str | None, target: Path | None) -> str | None:
     """The format that is named, or that the file's ending means; None for neither."""
-    if as_json and chosen not in (None, "json"):
+    if as_json() and chosen not in (None, "json"):
         raise click.UsageError(f"--json and --format {chosen} say different things: give one of them")
-    if as_json:
+    if as_json():
         chosen = "json"
     if chosen is None and target is not None:
         ending = target.suffix.lower()

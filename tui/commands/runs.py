@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import MalformedData
-from tui.commands.options import json_option, lines_shown
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import lines_shown
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _BELONG = {
 _FLAGS = {"folder": "--to", "older_than": "--older-than", "name": "--preset"}
 
 
-@click.command("runs")
+@command("runs")
 @click.argument("action", metavar="list|compare|export|prune", type=click.Choice([LIST, COMPARE, EXPORT, PRUNE]))
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option("--kind", type=click.Choice(KINDS), help=f"Runs of this kind: {', '.join(KINDS)}.")
@@ -41,11 +41,7 @@ _FLAGS = {"folder": "--to", "older_than": "--older-than", "name": "--preset"}
 @click.option("--keep", type=click.IntRange(min=0), metavar="N", help="With prune: the latest N of each kind stay.")
 @click.option("--older-than", type=click.IntRange(min=0), metavar="DAYS", help="With prune: those begun before that.")
 @click.option("--yes", is_flag=True, help="Remove without a question.")
-@json_option
-@desk_options
-def runs_command(
-    *, invocation: Invocation, action: str, ids: tuple[str, ...], as_json: bool, limit: int | None, **given: Any
-) -> None:
+def runs_command(*, invocation: Invocation, action: str, ids: tuple[str, ...], limit: int | None, **given: Any) -> None:
     """Lists, compares, exports or removes runs: backtests, arenas and the runs of desks.
 
     list shows every run of this machine with its window, metrics, cost and size. compare holds two runs or more against
@@ -75,13 +71,13 @@ def runs_command(
     runs = stored_runs(wanted)
     chosen = named_runs(runs, ids)
     if action == LIST:
-        _list(runs, lines_shown(limit, as_json), as_json)
+        _list(runs, lines_shown(limit))
     elif action == COMPARE:
-        _compare(chosen, as_json)
+        _compare(chosen)
     elif action == EXPORT:
-        _export(invocation, chosen[0], given["folder"], as_json)
+        _export(invocation, chosen[0], given["folder"])
     else:
-        _prune(runs, chosen, given, as_json)
+        _prune(runs, chosen, given)
 
 
 def _check_options(action: str, ids: Sequence[str], given: Mapping[str, Any]) -> None:
@@ -98,35 +94,35 @@ def _check_options(action: str, ids: Sequence[str], given: Mapping[str, Any]) ->
         raise click.UsageError("prune takes the IDs of runs, or --keep N, --older-than DAYS or both")
 
 
-def _list(runs: Sequence[StoredRun], limit: int, as_json: bool) -> None:
+def _list(runs: Sequence[StoredRun], limit: int) -> None:
     from engine.reports.documents.runs import runs_document
     from tui.text.runs_text import list_lines
 
     document = runs_document(runs[: limit or None], of=runs)
-    show_document(document, as_json, lambda: list_lines(document))
+    show_document(document, lambda: list_lines(document))
     unread = [run for run in runs if run.problem]
     if unread:
         raise MalformedData(f"{len(unread)} of the runs cannot be read: {unread[0].problem}")
 
 
-def _compare(runs: Sequence[StoredRun], as_json: bool) -> None:
+def _compare(runs: Sequence[StoredRun]) -> None:
     from engine.app.runs.comparison import compare_runs
     from tui.text.runs_text import comparison_lines
 
     document = compare_runs(runs)
-    show_document(document, as_json, lambda: comparison_lines(document, standard_output().width))
+    show_document(document, lambda: comparison_lines(document, standard_output().width))
 
 
-def _export(invocation: Invocation, run: StoredRun, folder: Path | None, as_json: bool) -> None:
+def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None:
     from engine.app.runs.export import export_run
     from engine.reports.documents.runs import exported_document
 
     target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
     document = exported_document(run, target, export_run(invocation.services(), run, target))
-    show_document(document, as_json, lambda: [f"{target}: {', '.join(document['files'])}"])
+    show_document(document, lambda: [f"{target}: {', '.join(document['files'])}"])
 
 
-def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping[str, Any], as_json: bool) -> None:
+def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping[str, Any]) -> None:
     from engine.app.runs.pruning import Pruned, check_prunable, prune_runs, to_prune
     from engine.clock import LiveClock
     from engine.reports.documents.runs import pruned_document
@@ -146,4 +142,4 @@ def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping
             going = ()
     done = prune_runs(going) if going else Pruned((), ())
     document = pruned_document(done.removed, done.at_work, len(runs) - len(done.removed))
-    show_document(document, as_json, lambda: pruned_lines(document))
+    show_document(document, lambda: pruned_lines(document))

@@ -16,15 +16,15 @@ import click
 
 from engine.settings import places
 from tui.commands.options import AMOUNT, DAY
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import show, show_document
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, show, show_document
 
 if TYPE_CHECKING:
     from connectors.sandbox import SandboxServer
     from engine.settings.config import Config
 
 
-@click.command("sandbox")
+@command("sandbox")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port on 127.0.0.1 (0: any).")
 @click.option(
     "--data", "folder", metavar="DIR", help="Data folder (default: the configured one, else the demo market)."
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 @click.option("--state", type=click.Path(path_type=Path), metavar="FILE", help="File that keeps the books.")
 @click.option("--speed", type=float, metavar="N", help="Seconds that pass there in one here (0: only on request).")
 @click.option("--slippage-bp", type=AMOUNT, metavar="N", help="Half the spread in basis points (default: 5).")
-@click.option("--json", "as_json", is_flag=True, help="Print where it is as one JSON document.")
 @click.option(
     "--sessions",
     type=click.IntRange(1, 250),
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     help="Play N sessions with the configured desk, a `paperdesk --daily` each, and end.",
 )
 @click.option("--pay-dividends", is_flag=True, help="Pay dividends, which a paper account does not.")
-@desk_options
 def sandbox_command(
     *,
     invocation: Invocation,
@@ -53,7 +51,6 @@ def sandbox_command(
     state: Path | None,
     speed: float | None,
     slippage_bp: Decimal | None,
-    as_json: bool,
     sessions: int | None,
     pay_dividends: bool,
 ) -> int | None:
@@ -101,8 +98,8 @@ def sandbox_command(
         places.make_folder(books.parent)
         with build_sandbox(spec, settings(start=begin, state=books)) as server:
             environment = desk_environment(server, config, spec)
-            code = play(invocation, server, environment, sessions, as_json)
-        if not code and not as_json:
+            code = play(invocation, server, environment, sessions)
+        if not code and not as_json():
             show(f"\n{_next_steps(environment, state, folder)}")
         return code
     if speed is None:
@@ -110,7 +107,7 @@ def sandbox_command(
     begin = asyncio.run(start_of(spec, start))
     server = build_sandbox(spec, settings(start=begin, state=state, speed=speed))
     try:
-        asyncio.run(_serve(server, partial(desk_environment, server, config, spec), as_json))
+        asyncio.run(_serve(server, partial(desk_environment, server, config, spec)))
     except KeyboardInterrupt:
         click.echo("stopped" if state is None else f"stopped; the books are in {state}", err=True)
     return None
@@ -125,16 +122,16 @@ def _first_session(config: Config, sessions: int) -> datetime:
     return sessions_before(config.desk.symbols or DEFAULT_WATCHLIST, sessions, LiveClock().now())
 
 
-async def _serve(server: SandboxServer, environment: Callable[[], Mapping[str, str]], as_json: bool) -> None:
+async def _serve(server: SandboxServer, environment: Callable[[], Mapping[str, str]]) -> None:
     await server.start()
     try:
-        _introduce(server, environment(), as_json)  # its port is known by now
+        _introduce(server, environment())  # its port is known by now
         await asyncio.Event().wait()
     finally:
         await server.stop()
 
 
-def _introduce(server: SandboxServer, environment: Mapping[str, str], as_json: bool) -> None:
+def _introduce(server: SandboxServer, environment: Mapping[str, str]) -> None:
     """Print address, assets and time of a sandbox."""
     exchange, speed = server.exchange, server.control.speed
     assets = [exchange.market.listing(symbol).wire for symbol in exchange.market.symbols]
@@ -154,7 +151,7 @@ def _introduce(server: SandboxServer, environment: Mapping[str, str], as_json: b
         yield f"# {len(assets)} assets: {', '.join(assets[:12])}{' ...' if len(assets) > 12 else ''}"
         yield f"# It is {exchange.now:%Y-%m-%d %H:%M:%S} UTC there; the clock {clock}. Ctrl-C stops."
 
-    show_document(document, as_json, lines)
+    show_document(document, lines)
     sys.stdout.flush()
 
 

@@ -18,7 +18,7 @@ from engine.reports import amounts
 from engine.reports.documents.account import books_document
 from tui.commands.daily import NOTHING_TO_DO
 from tui.settings.invocation import Invocation
-from tui.text.console import show, show_json, standard_output
+from tui.text.console import as_json, show, show_json, standard_output
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -45,25 +45,23 @@ class _RunFailed(Exception):
     """A daily run ended with an exit code; the error was printed by the run itself."""
 
 
-def play(
-    invocation: Invocation, server: SandboxServer, environment: Mapping[str, str], sessions: int, as_json: bool
-) -> int:
+def play(invocation: Invocation, server: SandboxServer, environment: Mapping[str, str], sessions: int) -> int:
     """Play so many sessions from the time of the broker's clock on, print each, and in the end the state of the desk;
     the exit code. Raises MissingData where the data ends before them."""
     os.environ.update(environment)
     played: list[Mapping[str, Any]] = []
-    if not as_json:
+    if not as_json():
         show(standard_output().bold(_LINE.format(*_HEAD)))
     try:
         for one in _sessions(invocation, server, sessions):
             played.append(one)
-            if not as_json:
+            if not as_json():
                 show(_LINE.format(*_cells(one)).rstrip())
                 sys.stdout.flush()
     except _RunFailed as failed:
         return int(failed.args[0])
     agree = not any(one["books"]["differences"] for one in played)
-    if as_json:
+    if as_json():
         desk = invocation.load().config.desk.name
         head = {"schema": 1, "desk": desk, "environment": dict(environment), "agree": agree}
         show_json({**head, "sessions": played})

@@ -8,11 +8,11 @@ import sys
 import click
 
 from engine.program_files import need_extra
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 
-@click.command("serve")
+@command("serve")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -20,9 +20,7 @@ from tui.text.console import show_document
     metavar="N",
     help="Port on 127.0.0.1 (default: 8321; 0: any).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the address as one JSON document.")
-@desk_options
-def serve_command(*, invocation: Invocation, port: int, as_json: bool) -> None:
+def serve_command(*, invocation: Invocation, port: int) -> None:
     """Serves the app to a browser on this machine, until Ctrl-C.
 
     It prints an address with a token that holds until it ends; without the token nothing is served. Every page that
@@ -43,7 +41,7 @@ def serve_command(*, invocation: Invocation, port: int, as_json: bool) -> None:
 
     def ready(url: str) -> None:
         document = {"schema": 1, "url": url}
-        show_document(document, as_json, lambda: [url, "Open this address in a browser; Ctrl-C stops."])
+        show_document(document, lambda: [url, "Open this address in a browser; Ctrl-C stops."])
         sys.stdout.flush()
 
     app = [sys.executable, "-c", "from tui.cli import main; main()", *invocation.options]

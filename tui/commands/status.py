@@ -10,13 +10,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
-from tui.commands.options import at_option, json_option
-from tui.settings.invocation import Invocation, desk_options
-from tui.text.console import show_records, standard_output
+from tui.commands.options import at_option
+from tui.settings.invocation import Invocation, command
+from tui.text.console import as_json, show_records, standard_output
 
 if TYPE_CHECKING:
     from engine.ports import Calendar
@@ -30,11 +28,9 @@ MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe
 """Modes that keep orders back, in words."""
 
 
-@click.command("status")
+@command("status")
 @at_option
-@json_option
-@desk_options
-def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
+def status_command(invocation: Invocation, at: At) -> None:
     """Shows the state of the desk: a halt or a pause, its last run, its value, what waits, what it holds and cost; on a
     terminal its value as a curve too.
 
@@ -52,12 +48,12 @@ def status_command(invocation: Invocation, at: At, as_json: bool) -> None:
         mode = now.mode or (document["settings"] or {}).get("mode", "")
         late = late_orders(records, now.calendar, now.symbols, now.time)
         waiting = _waiting(document, open_answers(records), late, mode)
-        closes = [] if as_json or not standard_output().is_terminal else _last_closes(records)
+        closes = [] if as_json() or not standard_output().is_terminal else _last_closes(records)
 
     def lines() -> list[str]:
         return [*_status_lines(records, document, waiting, now, mode), *_curve(closes)]
 
-    show_records(records, document, as_json, lines)
+    show_records(records, document, lines)
 
 
 def _last_closes(records: Records) -> Sequence[Document]:
@@ -75,11 +71,9 @@ def _curve(closes: Sequence[Document]) -> Iterator[str]:
         yield from equity_curves(closes, standard_output(), (VALUE,))
 
 
-@click.command("positions")
+@command("positions")
 @at_option
-@json_option
-@desk_options
-def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
+def positions_command(invocation: Invocation, at: At) -> None:
     """Lists what is held, by the last close and every trade since: shares, average cost, price, gain, and the part of
     the portfolio.
 
@@ -92,7 +86,7 @@ def positions_command(invocation: Invocation, at: At, as_json: bool) -> None:
         from engine.reports.documents.status import positions_document
 
         document = positions_document(records)
-    show_records(records, document, as_json, lambda: _positions_lines(records.title, document))
+    show_records(records, document, lambda: _positions_lines(records.title, document))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

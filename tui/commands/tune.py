@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import DAY, json_option, key_values, symbol_list
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import DAY, key_values, symbol_list
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 if TYPE_CHECKING:
     from datetime import date
 
 
-@click.command("tune")
+@command("tune")
 @click.argument("strategy", metavar="STRATEGY")
 @click.option("--symbols", metavar="A,B", help="Symbols, each tuned by itself (default: the desk's).")
 @click.option("--from", "first", type=DAY, required=True, metavar="DATE", help="First session of the training window.")
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 @click.option("--convention", metavar="NAME", help="How it trades and is measured: desk, finagent, ...")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the search: equal seeds, equal results.")
-@json_option
-@desk_options
 def tune_command(
     *,
     invocation: Invocation,
@@ -50,7 +48,6 @@ def tune_command(
     convention: str | None,
     folder: str | None,
     seed: int | None,
-    as_json: bool,
 ) -> None:
     """Searches a strategy's parameters on a training window, and prints them ready for a backtest.
 
@@ -86,7 +83,7 @@ def tune_command(
     with _progress(len(spec.symbols) * trials) as on_trial:
         found = list(search_parameters(services, spec, metric=metric, trials=trials, test=test, on_trial=on_trial))
     document = tune_document(spec, metric, test, found)
-    show_document(document, as_json, lambda: _lines(document))
+    show_document(document, lambda: _lines(document))
     if document["interrupted"]:
         done = found[-1]
         raise Interrupted(f"interrupted after {done.trials} trials of {done.symbol}; the best so far is printed")

@@ -37,6 +37,7 @@ from engine.settings import places
 from tui.desk.live import live_line, order_name
 from tui.settings.configuration_changes import ConfigurationChanges
 from tui.settings.invocation import Invocation
+from tui.text.console import as_json
 from tui.view.desk_changes import after
 from tui.view.snapshot import Source
 from tui.view.state import DeskState, Line
@@ -65,7 +66,7 @@ SIGTERM_SECONDS = 20.0
 """Time that SIGTERM leaves: longer than the answer to an order may take."""
 
 
-def run(invocation: Invocation, as_json: bool) -> None:
+def run(invocation: Invocation) -> None:
     """Watch over the desk until a signal ends it. Raises Interrupted after Ctrl-C; SIGTERM is the ordinary end."""
     if invocation.run is not None:
         raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
@@ -74,7 +75,7 @@ def run(invocation: Invocation, as_json: bool) -> None:
         services = replace(invocation.services(), trigger=RunTrigger.WATCH)
         named = partial(order_name, Source(services.desk, places.desk_journal(services.desk)))
         run_cycle = unless_changed(run_here, ConfigurationChanges(invocation, services.config))
-        asyncio.run(_watch(services, run_cycle, _Lines(as_json, named), signals))
+        asyncio.run(_watch(services, run_cycle, _Lines(named), signals))
     if signals.received is signal.SIGINT:
         raise Interrupted("the watch ends; what was done is kept")
 
@@ -82,8 +83,8 @@ def run(invocation: Invocation, as_json: bool) -> None:
 class _Lines:
     """Prints events and messages, a line each: for a person, or as JSON. A reader that goes away ends the watch."""
 
-    def __init__(self, as_json: bool, order_name: Callable[[str], str]) -> None:
-        self._as_json, self._order_name = as_json, order_name
+    def __init__(self, order_name: Callable[[str], str]) -> None:
+        self._as_json, self._order_name = as_json(), order_name
         self._state = DeskState()
         self.stop: Callable[[], None] = lambda: None
 

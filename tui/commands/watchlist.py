@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from tui.commands.options import json_option
-from tui.settings.invocation import Invocation, desk_options
+from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import wrapped
 
@@ -23,15 +22,11 @@ NEEDS = {
 }
 
 
-@click.command("watchlist")
+@command("watchlist")
 @click.argument("action", metavar="|".join(ACTIONS), type=click.Choice(ACTIONS), default=LIST)
 @click.argument("what", nargs=-1, metavar="[GROUP|FILE] [SYMBOL]...")
 @click.option("--delete", is_flag=True, help="With group: delete it.")
-@json_option
-@desk_options
-def watchlist_command(
-    *, invocation: Invocation, action: str, what: tuple[str, ...], delete: bool, as_json: bool
-) -> None:
+def watchlist_command(*, invocation: Invocation, action: str, what: tuple[str, ...], delete: bool) -> None:
     """Groups of symbols to look at, for all desks: in the app `w` goes from group to group, and `W` changes one.
 
     They are a view and nothing else: a desk trades the symbols of its configuration (desk.symbols), which are the group
@@ -52,7 +47,7 @@ def watchlist_command(
     if action == LIST:
         loaded = invocation.services()
         document = watchlists.groups_document(watchlists.read_groups(), loaded.desk, loaded.symbols)
-        show_document(document, as_json, lambda: _groups(document))
+        show_document(document, lambda: _groups(document))
         return
     first, *symbols = what
     done = {
@@ -62,7 +57,7 @@ def watchlist_command(
         IMPORT: lambda: watchlists.import_groups(Path(first).expanduser()),
         EXPORT: lambda: watchlists.export_groups(watchlists.read_groups(), Path(first).expanduser()),
     }[action]()
-    show_document(done, as_json, lambda: _done(done))
+    show_document(done, lambda: _done(done))
 
 
 def _check(action: str, what: tuple[str, ...], *, delete: bool) -> None:

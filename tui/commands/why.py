@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import DataError, MissingData
-from tui.commands.options import DAY, json_option, listed
-from tui.settings.invocation import Invocation, desk_options
+from tui.commands.options import DAY, listed
+from tui.settings.invocation import Invocation, command
 from tui.text.console import Console, show_document, standard_output
 from tui.text.plain_text import facts, table, wrapped
 
@@ -30,7 +30,7 @@ SAMPLE = 20
 """Decisions that --attribute draws where no number is given."""
 
 
-@click.command("why")
+@command("why")
 @click.argument("symbol", required=False)
 @click.argument("session", type=DAY, metavar="DATE", required=False)
 @click.option("--full", is_flag=True, help="With memories, each agent's answer, the debate and the order's steps.")
@@ -45,8 +45,6 @@ SAMPLE = 20
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="With --attribute: decisions that are drawn (20).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="With --attribute: draws them (0).")
 @click.option("--yes", is_flag=True, help="Do not ask where the forecast is above budget.ask_above.")
-@json_option
-@desk_options
 def why_command(
     *,
     invocation: Invocation,
@@ -64,7 +62,6 @@ def why_command(
     sample: int | None,
     seed: int | None,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Prints how one decision came about: what was decided, the strongest reasons for and against, who said otherwise,
     what the limits changed, and what came of it. With --full the whole trail: memories with their scores, each agent's
@@ -109,7 +106,7 @@ def why_command(
             _refuse(drawn, "draws decisions of a run: leave DATE out")
         from tui.commands.why_attribute import show_attribution
 
-        show_attribution(invocation, symbol, session, (sample or SAMPLE, seed or 0), yes=yes, as_json=as_json)
+        show_attribution(invocation, symbol, session, (sample or SAMPLE, seed or 0), yes=yes)
         return
     _refuse(drawn, "draws decisions to attribute: give --attribute with it")
     if symbol is None or session is None:
@@ -117,16 +114,16 @@ def why_command(
     if redecide:
         _refuse(shown, "shows what was decided, and --redecide prints what differs: leave it out")
         changes = {"preset": preset, "model": model, "without": listed(without)}
-        _redecide(invocation, symbol, session, changes, yes=yes, as_json=as_json)
+        _redecide(invocation, symbol, session, changes, yes=yes)
         return
     _refuse(changed | {"--yes": yes or None}, "says how to decide again: give --redecide with it")
     if memory is not None:
         _refuse({**shown, "--memory": None}, "shows the whole decision: leave it out with --memory")
         from tui.commands.why_memory import show_placement
 
-        show_placement(invocation, symbol, session, memory, as_json=as_json)
+        show_placement(invocation, symbol, session, memory)
         return
-    _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts, as_json=as_json)
+    _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts)
 
 
 def _show_trail(
@@ -137,7 +134,6 @@ def _show_trail(
     *,
     full: bool,
     prompts: bool,
-    as_json: bool,
 ) -> None:
     from engine.app.research.market_data import known_closes
     from engine.reports.documents.trail import charts_shown, decided, why_document
@@ -158,7 +154,7 @@ def _show_trail(
         yield from map(console.inked, _trail_lines(document, console.width, full=full, prompts=prompts))
         yield from (f"chart: {path}" for path in written)
 
-    show_document(document, as_json, lines)
+    show_document(document, lines)
 
 
 def _trail_lines(document: Mapping[str, Any], width: int, *, full: bool, prompts: bool) -> Iterator[Line]:
@@ -178,9 +174,7 @@ def _refuse(options: Mapping[str, object], because: str) -> None:
             raise click.UsageError(f"{flag} {because}")
 
 
-def _redecide(
-    invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool, as_json: bool
-) -> None:
+def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool) -> None:
     from engine.app.records.spending import within_day
     from engine.app.redecision.redecision import AS_IT_WAS, redecide, redecision_forecast
     from engine.app.research.market_data import known_closes
@@ -206,7 +200,7 @@ def _redecide(
         yield from [records.note] if records.note else []
         yield from map(console.inked, redecision_lines(document, console.width))
 
-    show_document(document, as_json, lines)
+    show_document(document, lines)
 
 
 def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path) -> list[str]:
@@ -229,11 +223,9 @@ def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path
 _WIDEST = 120
 
 
-@click.command("parity")
+@command("parity")
 @click.argument("session", type=DAY, metavar="SESSION", required=False)
-@json_option
-@desk_options
-def parity_command(invocation: Invocation, session: date | None, as_json: bool) -> int:
+def parity_command(invocation: Invocation, session: date | None) -> int:
     """Replays a day of the desk on the backtest clock, from its inputs as they were seen and with recorded answers
     alone, and holds decisions and orders against those of that day.
 
@@ -256,7 +248,7 @@ def parity_command(invocation: Invocation, session: date | None, as_json: bool) 
             raise click.UsageError(f"--run {records.run} is a backtest: only days of the desk are replayed")
         found = check_parity(invocation.services(), records.reader, session, records.run)
         document = parity_document(records, found)
-    show_document(document, as_json, lambda: _parity_lines(document, standard_output()))
+    show_document(document, lambda: _parity_lines(document, standard_output()))
     return 0 if document["same"] else 1
 
 

@@ -19,7 +19,6 @@ def show_attribution(
     drawn: tuple[int, int],
     *,
     yes: bool,
-    as_json: bool,
 ) -> None:
     """Attribute one decision, or without a session some that are drawn: `drawn` is how many, and the seed."""
     from engine.app.records.spending import within_day
@@ -53,7 +52,7 @@ def show_attribution(
         made = attribution_lines if single else run_attribution_lines
         yield from map(console.inked, made(document, console.width))
 
-    show_document(document, as_json, lines)
+    show_document(document, lines)
 
 
 def _progress(text: str) -> None:

@@ -26,7 +26,7 @@ _COLUMNS = (
 )
 
 
-def show_placement(invocation: Invocation, symbol: str, session: date, wanted: str, *, as_json: bool) -> None:
+def show_placement(invocation: Invocation, symbol: str, session: date, wanted: str) -> None:
     """Print the place of a memory in what a decision asked of memory."""
     from engine.app.research.recall_placement import recall_placement
     from engine.reports.documents.memory import placement_document
@@ -37,7 +37,7 @@ def show_placement(invocation: Invocation, symbol: str, session: date, wanted: s
         found = recall_placement(invocation.services(), records.required, made, wanted)
         document = placement_document(records.head, made[0].key, found.record, found.recalls, found.calendar)
         note = records.note
-    show_document(document, as_json, lambda: [*([note] if note else []), *_lines(document, standard_output())])
+    show_document(document, lambda: [*([note] if note else []), *_lines(document, standard_output())])
 
 
 def _lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:

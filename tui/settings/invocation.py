@@ -1,17 +1,17 @@
-"""Global options of a call: config, desk, run and debug, before or after the command's name."""
+"""Options of every call: json, config, desk, run and debug, before or after the command's name."""
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from engine.errors import ConfigError, UsageError
+from tui.text.console import JSON
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ DEFAULT_DESK = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The global options of one call; None where not given."""
+    """The common options of one call; None where not given."""
 
     config_file: str | None = None
     desk: str | None = None
@@ -160,19 +160,50 @@ def _check_broker(loaded: Loaded) -> None:
         raise ConfigError(f"{loaded.origins['broker.kind']}: {error}") from None
 
 
-def desk_options(function: F) -> F:
-    """Add --config, --desk, --run and --debug to a command, which gets an Invocation as `invocation`."""
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Keep a common option; one that stands before the command's name holds for the command too."""
+    if value:
+        ctx.obj = replace(ctx.ensure_object(Invocation), **{str(param.name): value})
 
-    @click.option("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one.")
-    @click.option("--desk", metavar="NAME", help="Desk to work on.")
-    @click.option("--run", metavar="ID", help="Run that is meant (default: the latest).")
-    @click.option("--debug", is_flag=True, help="Show tracebacks.")
-    @click.pass_context
-    @functools.wraps(function)
-    def wrapped(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
-        outer = ctx.obj if isinstance(ctx.obj, Invocation) else Invocation()
-        names = [field.name for field in fields(Invocation)]
-        ctx.obj = Invocation(**{name: kwargs.pop(name) or getattr(outer, name) for name in names})
-        return ctx.invoke(function, *args, invocation=ctx.obj, **kwargs)
 
-    return wrapped  # type: ignore[return-value]
+def _ask_for_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[JSON] = True
+
+
+def _common(*names: str, callback: Callable[..., None] = _remember, **attributes: Any) -> click.Option:
+    return click.Option(names, expose_value=False, callback=callback, **attributes)
+
+
+COMMON = (
+    _common("--json", callback=_ask_for_json, is_flag=True, help="Print one JSON document."),
+    _common("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one."),
+    _common("--desk", metavar="NAME", help="Desk to work on."),
+    _common("--run", metavar="ID", help="Run that is meant (default: the latest)."),
+    _common("--debug", is_flag=True, help="Show tracebacks."),
+)
+"""Options that stand before a command's name, or after it."""
+
+
+class WithCommonOptions(click.Command):
+    """A command that takes the common options beside its own, and gets what they say as `invocation`; one that does
+    not print a result (`prints`) takes no --json."""
+
+    def __init__(self, *args: Any, prints: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._common = COMMON if prints else COMMON[1:]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Its own options, the common ones, and --help."""
+        found, own = super().get_params(ctx), len(self.params)
+        return [*found[:own], *self._common, *found[own:]]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command with the invocation beside the values of its own options."""
+        ctx.params["invocation"] = ctx.ensure_object(Invocation)
+        return super().invoke(ctx)
+
+
+def command(name: str, *, prints: bool = True) -> Callable[[F], WithCommonOptions]:
+    """Make a command of ours of a function."""
+    return click.command(name, cls=WithCommonOptions, prints=prints)

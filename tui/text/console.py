@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 """Values that Python itself gives LC_CTYPE where it finds the C locale: nobody meant them."""
+JSON = "paperdesk.json"
+"""Name of the wish for JSON among what the contexts of a call share."""
 PLAIN_WIDTH = 100
 """Columns of text that goes to a file or a pipe."""
 
@@ -98,19 +100,23 @@ def show_json(document: Mapping[str, Any], *, indent: int | None = 2) -> None:
     show(json.dumps(document, indent=indent, allow_nan=False))
 
 
-def show_document(document: Mapping[str, Any], as_json: bool, lines: Callable[[], Iterable[str]]) -> None:
-    """Print a document as JSON, or as the lines of text that are made of it."""
-    if as_json:
+def as_json() -> bool:
+    """True where the call at work asked for JSON."""
+    called = click.get_current_context(silent=True)
+    return called is not None and called.meta.get(JSON, False)
+
+
+def show_document(document: Mapping[str, Any], lines: Callable[[], Iterable[str]]) -> None:
+    """Print a document as JSON where that was asked for, else as the lines of text that are made of it."""
+    if as_json():
         show_json(document)
     else:
         show("\n".join(lines()))
 
 
-def show_records(
-    records: Records, document: Mapping[str, Any], as_json: bool, lines: Callable[[], Iterable[str]]
-) -> None:
+def show_records(records: Records, document: Mapping[str, Any], lines: Callable[[], Iterable[str]]) -> None:
     """Print a document of a desk's records; the text of a desk that has not run says so."""
-    show_document(document, as_json, lines if records.reader is not None else lambda: [records.absence])
+    show_document(document, lines if records.reader is not None else lambda: [records.absence])
 
 
 def _takes(characters: str) -> bool:
