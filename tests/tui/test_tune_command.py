@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -74,15 +73,11 @@ def test_the_text_is_ready_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_ctrl_c_prints_the_best_so_far(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    @contextmanager
-    def impatient(total: int) -> Iterator[Any]:
-        def on_trial(symbol: str, done: int, wanted: int) -> None:
-            if done == 5:
-                raise KeyboardInterrupt
+    def impatient(symbol: str, done: int, wanted: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
 
-        yield on_trial
-
-    monkeypatch.setattr(tune, "_progress", impatient)
+    monkeypatch.setattr(tune, "progress_bar", lambda: nullcontext(impatient))
     assert run("tune", "macd", "--symbols", "ORVL,BXWD", *TRAIN, "--trials", "1000", "--json") == 130
     captured = capsys.readouterr()
     made = json.loads(captured.out)

@@ -12,6 +12,7 @@ import click
 from engine.errors import Interrupted
 from tui.commands.options import DOLLARS, abstain_option
 from tui.settings.invocation import Invocation, command
+from tui.shell.agreement import agree, yes_option
 from tui.shell.interruption import interruptible
 from tui.text.console import show_document
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--resume", metavar="RUN", help="Goes on with an arena that was stopped: nothing is asked twice.")
 @click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message that nobody reads (repeatable).")
 @click.option("--swap-seats", is_flag=True, help="The seats in reverse order.")
-@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
+@yes_option
 def arena_command(
     *,
     invocation: Invocation,
@@ -71,7 +72,6 @@ def arena_command(
     from engine.app.arena.arena import run_arena
     from engine.app.arena.forecast import arena_forecast
     from engine.app.arena.repeats import run_repeats
-    from tui.shell.agreement import agreed_to
     from tui.text.arena_text import arena_lines
 
     services = replace(invocation.services(), abstain_limit=abstain_limit)
@@ -81,9 +81,8 @@ def arena_command(
     spec = _spec(services, invocation.run, resume, changes)
     if jobs > 1 and spec.repeats == 1:
         raise click.UsageError("--jobs plays repeats at a time, and this is one arena: give --repeats N with it")
-    if model != "replay" and not agreed_to(services, arena_forecast(services, spec), yes, budget=budget):
-        click.echo("nothing was run", err=True)
-        return
+    if model != "replay":
+        agree(services, arena_forecast(services, spec), yes, budget=budget)
     replay = model == "replay"
     with interruptible() as stop:
         if spec.repeats > 1:

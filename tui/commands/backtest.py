@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from datetime import datetime
 from decimal import Decimal
@@ -20,7 +18,9 @@ from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options
 from tui.settings.invocation import Invocation, command
+from tui.shell.agreement import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
+from tui.shell.progress import session_progress, work_line
 from tui.text.console import show_document, standard_output
 
 MOST_FORETOLD = 12
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, a resumed part included.")
 @abstain_option
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, by this model or another --model.")
-@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
+@yes_option
 def backtest_command(
     *,
     invocation: Invocation,
@@ -66,7 +66,6 @@ def backtest_command(
     from engine.app.research.run_spec import check_spec, settled
     from engine.reports.stored import stored_document
     from engine.services import SpendingLimit, Spent
-    from tui.shell.agreement import agreed
 
     if flags.preset is not None and flags.strategy is not None:
         raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
@@ -76,9 +75,7 @@ def backtest_command(
     stopped = None if resume is None else _stopped_part(resume, flags, invocation.run)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
     check_spec(spec, services.clock.now())
-    if not agreed(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget):
-        click.echo("nothing was run", err=True)
-        return
+    agree_to_jobs(services, [Job(settled(services, spec), None, spec.run)], yes, budget=budget)
     if budget is not None:
         spent = Spent() if stopped is None else stopped.spent
         limit = SpendingLimit.of_dollars(services.config.budget, budget, spent)
@@ -99,7 +96,7 @@ def backtest_command(
 @command("rerun")
 @click.argument("of", metavar="ID")
 @click.option("--model", metavar="SPEC", help="Another model; replay: the answers that run ID recorded alone.")
-@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
+@yes_option
 def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool) -> int:
     """Runs a backtest again from what its journal holds, and says what differs.
 
@@ -119,15 +116,12 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
     from engine.app.research.resumption import recorded_spec
     from engine.reports.documents.run_comparison import rerun_document
     from engine.reports.stored import stored_document
-    from tui.shell.agreement import agreed
 
     before, services = stored_document(of), invocation.services()
     spec = _named(recorded_spec(of), invocation.run)
     if model is not None:
         spec = replace(spec, model=f"{ModelKind.REPLAY}:{of}" if model == ModelKind.REPLAY else model)
-    if not agreed(services, [Job(spec, None, spec.run)], yes):
-        click.echo("nothing was run", err=True)
-        return 0
+    agree_to_jobs(services, [Job(spec, None, spec.run)], yes)
     _run(services, spec, None)
     document = rerun_document(before, stored_document(spec.run))
     show_document(document, lambda: _rerun_lines(document))
@@ -181,7 +175,11 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
     services, of = invocation.services(), invocation.run
     given = any(getattr(flags, one.name) for one in fields(flags))
     spec = flags.spec(services) if of is None or given else recorded_spec(of)
-    with _progress() as on_step:
+    with work_line() as report:
+
+        def on_step(done: int, steps: int) -> None:
+            report(f"audit: {done} of {steps} runs")
+
         document = audit_document(spec, run_audit(services, spec, cuts or None, on_step, of=of))
     show_document(document, lambda: _audit_lines(document))
     return 1 if document["verdict"] == "leak" or document.get("same") is False else 0
@@ -216,7 +214,6 @@ def _spec_of(stopped: FirstPart, flags: RunFlags) -> RunSpec:
 
 def _run(services: Services, spec: RunSpec, stopped: FirstPart | None) -> None:
     from engine.app.research.backtest import run_backtest
-    from tui.shell.progress import session_progress
 
     try:
         with interruptible() as stop, session_progress() as publish:
@@ -239,22 +236,6 @@ def _stopped(document: Mapping[str, Any]) -> str:
     part = f"after {document['last_session']}" if done else "during the warm-up" if document["warm_up"] else "at once"
     kept = f"what was done is kept: see `paperdesk report --run {document['run']}`"
     return f"interrupted {part}; {kept}, {_go_on(document['run'])}"
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """A line on standard error with the number of runs that are done, where that is a terminal."""
-    watched = sys.stderr.isatty()
-
-    def on_step(done: int, steps: int) -> None:
-        if watched:
-            click.echo(f"\r\x1b[Kaudit: {done} of {steps} runs ...", nl=False, err=True)
-
-    try:
-        yield on_step
-    finally:
-        if watched:
-            click.echo("\r\x1b[K", nl=False, err=True)
 
 
 def _audit_lines(document: Mapping[str, Any]) -> Iterator[str]:

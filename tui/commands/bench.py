@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -20,13 +19,14 @@ from tui.commands.bench_recall import measure_recall
 from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, key_values, listed, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
+from tui.shell.agreement import agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
+from tui.shell.progress import work_line
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import printable
 
 if TYPE_CHECKING:
     from engine.app.bench.bench import PreparedBench
-    from engine.reports.documents.research import Bench
     from engine.services import Services
 
 
@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 @click.option("--resume", metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
 @click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
 @click.option("--out", metavar="FILE", help="Also draws the cumulative returns of all rows: an HTML file.")
-@click.option("--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above.")
+@yes_option
 def bench_command(
     *,
     invocation: Invocation,
@@ -176,7 +176,6 @@ def bench_command(
             services,
             folder,
             _models(models),
-            _report,
             symbols=None if symbols is None else symbol_list(symbols),
             window=_window(first, last),
             agents=asked,
@@ -187,7 +186,7 @@ def bench_command(
         )
         return
     if name == "arena":
-        bench_arena(services, _models(models), repeats, jobs, _report, windows=ablations, yes=yes)
+        bench_arena(services, _models(models), repeats, jobs, windows=ablations, yes=yes)
         return
     if name == "recall":
         measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)))
@@ -196,7 +195,7 @@ def bench_command(
         flags = RunFlags(
             symbols=symbols, first=first, last=last, warm_up_from=warm_up_from, model=models, folder=folder
         )
-        study_memory(services, flags, presets, _report, yes=yes)
+        study_memory(services, flags, presets, yes=yes)
         return
     if resume is not None:
         if _given() & CHANGES:
@@ -246,16 +245,16 @@ CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
 def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, out: Path | None, *, yes: bool) -> None:
     """Run a bench once its forecast is agreed to, print its cells and draw its rows. Raises Interrupted where rows are
     missing."""
+    from engine.app.bench.bench import run_bench
     from engine.reports.documents.research import bench_document
     from engine.reports.html import figures_html
     from engine.reports.html_charts import growth_charts
-    from tui.shell.agreement import agreed
     from tui.text.bench_text import lines
 
-    if not agreed(services, prepared.open_jobs, yes, _report, budget=budget):
-        click.echo("nothing was run", err=True)
-        return
-    bench = _run(services, prepared, budget)
+    with work_line() as report:
+        agree_to_jobs(services, prepared.open_jobs, yes, report, budget=budget)
+        with interruptible() as stop:
+            bench = run_bench(services, prepared, report, stop, budget=budget)
     agents = prepared.plan is not None or bool(prepared.request.strategies)
     document = bench_document(bench)
     show_document(document, lambda: lines(bench, standard_output().width, agents))
@@ -292,21 +291,3 @@ def _each(text: str, missing: str) -> tuple[str, ...]:
     if not parts:
         raise click.UsageError(missing)
     return parts
-
-
-def _run(services: Services, prepared: PreparedBench, budget: Decimal | None) -> Bench:
-    from engine.app.bench.bench import run_bench
-    from tui.shell.agreement import wiped
-
-    with interruptible() as stop:
-        bench = run_bench(services, prepared, _report, stop, budget=budget)
-    click.echo(wiped(), nl=False, err=True)
-    return bench
-
-
-def _report(text: str) -> None:
-    """Print the run at work to a terminal, on a line that the next one replaces."""
-    from tui.shell.agreement import wiped
-
-    if sys.stderr.isatty():
-        click.echo(f"{wiped()}{text} ...", nl=False, err=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from engine.errors import Interrupted
-from tui.shell.agreement import agreed, agreed_to, wiped
+from tui.shell.agreement import agree, agree_to_jobs
 from tui.shell.interruption import interruptible
+from tui.shell.progress import work_line
 from tui.text.arena_prices_text import compared_rows, prices_lines
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import wrapped
@@ -25,7 +24,6 @@ def bench_arena(
     models: Sequence[str],
     repeats: int,
     jobs: int,
-    report: Callable[[str], None],
     *,
     windows: bool,
     yes: bool,
@@ -34,12 +32,9 @@ def bench_arena(
     from engine.app.arena.bench import arms_forecast, arms_of, run_arena_bench
 
     arms = arms_of(services, models or (services.config.models.default,), repeats, windows=windows)
-    if not agreed_to(services, arms_forecast(services, arms), yes):
-        click.echo("nothing was run", err=True)
-        return
-    with interruptible() as stop:
+    agree(services, arms_forecast(services, arms), yes)
+    with interruptible() as stop, work_line() as report:
         document = run_arena_bench(services, arms, jobs=jobs, report=report, stop=stop)
-    click.echo(wiped(), nl=False, err=True)
     show_document(document, lambda: _lines(document, standard_output().width))
     if document["interrupted"]:
         raise Interrupted("interrupted: the arms that are done are printed, recorded answers are not asked again")
@@ -49,7 +44,6 @@ def bench_prices(
     services: Services,
     folder: str,
     models: Sequence[str],
-    report: Callable[[str], None],
     *,
     symbols: Sequence[Symbol] | None,
     window: tuple[date, date] | None,
@@ -74,12 +68,10 @@ def bench_prices(
         strategies=strategies,
     )
     jobs = agent_jobs(services, bench)
-    if not agreed(services, jobs, yes, report):
-        click.echo("nothing was run", err=True)
-        return
-    with within_day(services) as within, interruptible() as stop:
-        document = run_prices_bench(within, bench, jobs, report, stop)
-    click.echo(wiped(), nl=False, err=True)
+    with work_line() as report:
+        agree_to_jobs(services, jobs, yes, report)
+        with within_day(services) as within, interruptible() as stop:
+            document = run_prices_bench(within, bench, jobs, report, stop)
     show_document(document, lambda: prices_lines(document, standard_output().width))
     if document["interrupted"]:
         raise Interrupted("interrupted: the rows that are done are printed, recorded answers are not asked again")

@@ -8,12 +8,13 @@ import click
 
 from engine.errors import Interrupted
 from tui.commands.options import RunFlags
-from tui.shell.agreement import agreed, wiped
+from tui.shell.agreement import agree_to_jobs
 from tui.shell.interruption import interruptible
+from tui.shell.progress import work_line
 from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
 
     from engine.services import Services
 
@@ -60,7 +61,6 @@ def study_memory(
     services: Services,
     flags: RunFlags,
     presets: Sequence[str],
-    report: Callable[[str], None],
     *,
     yes: bool,
 ) -> None:
@@ -72,12 +72,10 @@ def study_memory(
 
     names = tuple(presets) or PRESETS
     specs = studied_specs(services, flags.spec(services), names)
-    if not agreed(services, jobs_of(specs), yes, report):
-        click.echo("nothing was run", err=True)
-        return
-    with within_day(services) as within, interruptible() as stop:
-        study = run_memory_bench(within, specs, report, stop)
-    click.echo(wiped(), nl=False, err=True)
+    with work_line() as report:
+        agree_to_jobs(services, jobs_of(specs), yes, report)
+        with within_day(services) as within, interruptible() as stop:
+            study = run_memory_bench(within, specs, report, stop)
     document = memory_document(study)
     show_document(document, lambda: lines(document, standard_output().width))
     if study.interrupted:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
 
 from tui.settings.invocation import Invocation, command
+from tui.shell.progress import work_line
 from tui.text.console import as_json, show, show_json, standard_output
 from tui.text.plain_text import one_line, wrapped
 
@@ -42,6 +43,8 @@ def drill_command(*, invocation: Invocation, names: tuple[str, ...], account: bo
       paperdesk drill --only lookups-404 --only disk-full
       paperdesk drill --account --json
     """
+    from engine.app.upkeep.drill.account_check import drill_account
+    from engine.app.upkeep.drill.drill import drill_sandbox
     from engine.app.upkeep.drill.fault_table import chosen, fault_table
 
     if account and (names or listed):
@@ -50,25 +53,16 @@ def drill_command(*, invocation: Invocation, names: tuple[str, ...], account: bo
         show("\n".join(f"{row.name:<22}  {row.fault}" for row in fault_table()))
         return None
     rows = chosen(names)
-    document = _of_account(invocation) if account else _of_sandbox([row.name for row in rows])
+    with work_line() as report:
+        if account:
+            document = asyncio.run(drill_account(invocation.services(), _on_result(None, report)))
+        else:
+            document = drill_sandbox([row.name for row in rows], _parts(), _on_result(len(rows), report))
     if as_json():
         show_json(document)
     else:
         show(f"drill {document['time'][:10]}: {document['held']} of {document['count']} held")
     return 0 if document["ok"] else 1
-
-
-def _of_sandbox(names: list[str]) -> Mapping[str, Any]:
-    """Try rows at the sandbox; the result of all of them is kept."""
-    from engine.app.upkeep.drill.drill import drill_sandbox
-
-    return drill_sandbox(names, _parts(), _on_result(len(names)))
-
-
-def _of_account(invocation: Invocation) -> Mapping[str, Any]:
-    from engine.app.upkeep.drill.account_check import drill_account
-
-    return asyncio.run(drill_account(invocation.services(), _on_result(None)))
 
 
 def _parts() -> DrillParts:
@@ -79,8 +73,8 @@ def _parts() -> DrillParts:
     return DrillParts(open_account=practice_accounts(), services=services, program=_PROGRAM)
 
 
-def _on_result(count: int | None) -> Callable[[RowResult, int], None]:
-    """Print each row once it is tried; with JSON only on a terminal's error output, on one line."""
+def _on_result(count: int | None, report: Callable[[str], None]) -> Callable[[RowResult, int], None]:
+    """Print each row once it is tried, or with JSON say that it was."""
     from engine.reports.documents.drill import codes_text
 
     console = standard_output()
@@ -88,8 +82,7 @@ def _on_result(count: int | None) -> Callable[[RowResult, int], None]:
     def tell(result: RowResult, number: int) -> None:
         place = f"{number}/{count}" if count else f"{number}"
         if as_json():
-            if sys.stderr.isatty():
-                click.echo(f"\r\x1b[K{place} {result.name}", nl=False, err=True)
+            report(f"{place} {result.name}")
             return
         state = "held " if result.held else "FAILS"
         codes = f"  ({codes_text(result.got)})" if result.got else ""

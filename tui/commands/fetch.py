@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,11 +18,10 @@ from engine.errors import Interrupted, MalformedData
 from tui.commands.options import DAY, key_values, listed
 from tui.settings.invocation import Invocation, command
 from tui.shell.interruption import interruptible
+from tui.shell.progress import progress_bar
 from tui.text.console import as_json, show, show_document
 
 if TYPE_CHECKING:
-    from click._termui_impl import ProgressBar
-
     from engine.domain.fetched import Fetched, FileImport, Imported, ImportResult
     from engine.services import Services
 
@@ -85,8 +83,8 @@ def fetch_command(
     wanted = list(listed(symbols) or services.config.desk.symbols)
     if kind != "macro" and not wanted:
         raise click.UsageError(f"whose {'data' if kind == 'all' else kind}? give --symbols A,B or set desk.symbols")
-    with interruptible() as stop, _Progress() as progress:
-        options = FetchOptions(folder=to, progress=progress.show, stop=stop, again=again)
+    with interruptible() as stop, progress_bar() as show_progress:
+        options = FetchOptions(folder=to, progress=show_progress, stop=stop, again=again)
         done = asyncio.run(fetch(services, kind, options, wanted, since))
     whole = all(one.complete for one in done) and not stop()
     if as_json() or done:
@@ -218,38 +216,6 @@ def _folder(services: Services, given: str | None, action: str) -> Path:
     if folder is None:
         raise click.UsageError(f"no data folder to {action} into: give --data DIR or set data.folder")
     return folder
-
-
-class _Progress:
-    """A bar on standard error where that is a terminal: the file at work, and its progress."""
-
-    def __init__(self) -> None:
-        self._bar: ProgressBar[Any] | None = None
-        self._watched = sys.stderr.isatty()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self._finish()
-
-    def show(self, file: str, done: int, total: int) -> None:
-        """Draw the progress of a file; a full bar ends its line."""
-        if not self._watched or not total:
-            return
-        if self._bar is None:
-            self._bar = click.progressbar(
-                length=total, file=sys.stderr, show_pos=True, item_show_func=lambda file: file
-            )
-            self._bar.render_progress()
-        self._bar.update(done - self._bar.pos, file)
-        if done >= total:
-            self._finish()
-
-    def _finish(self) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-            self._bar = None
 
 
 def _fetched_lines(one: Fetched) -> Iterator[str]:

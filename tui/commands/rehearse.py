@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import click
 
+from engine.errors import NO
 from tui.settings.invocation import Invocation, command
+from tui.shell.agreement import agree, yes_option
 from tui.shell.interruption import interruptible
+from tui.shell.progress import work_line
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import facts, table
 
@@ -19,7 +21,7 @@ _FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstention
 
 @command("rehearse")
 @click.option("--data", "folder", metavar="DIR", help="Data folder of the backtest (default: the desk's data).")
-@click.option("--yes", is_flag=True, help="Do not ask where the forecast is above budget.ask_above.")
+@yes_option
 def rehearse_command(invocation: Invocation, folder: str | None, yes: bool) -> int:
     """Plays the backtest and the arena of the [rehearsal] table of the desk's preset, holds them against its bounds,
     and keeps the certificate.
@@ -35,24 +37,15 @@ def rehearse_command(invocation: Invocation, folder: str | None, yes: bool) -> i
     """
     from engine.app.records.spending import within_day
     from engine.app.upkeep.rehearsal import planned_rehearsal, rehearsal_forecast, run_rehearsal
-    from tui.shell.agreement import agreed_to, wiped
 
     services = invocation.services()
     data = services.data if folder is None else replace(services.data, folder=folder)
     planned = planned_rehearsal(services, data)
-    if not agreed_to(services, rehearsal_forecast(services, planned), yes):
-        click.echo("nothing was played", err=True)
-        return 1
-
-    def report(text: str) -> None:
-        if sys.stderr.isatty():
-            click.echo(f"{wiped()}{text} ...", nl=False, err=True)
-
-    with within_day(services) as within, interruptible() as stop:
+    agree(services, rehearsal_forecast(services, planned), yes, declined=NO)
+    with within_day(services) as within, interruptible() as stop, work_line() as report:
         certificate = run_rehearsal(within, planned, report, stop)
-    click.echo(wiped(), nl=False, err=True)
     show_document(certificate, lambda: _lines(certificate))
-    return 0 if certificate["passed"] else 1
+    return 0 if certificate["passed"] else NO
 
 
 def _lines(certificate: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 from engine.errors import MalformedData
 from tui.commands.options import lines_shown
 from tui.settings.invocation import Invocation, command
+from tui.shell.agreement import asks
 from tui.text.console import show_document, standard_output
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping
     for line in candidate_lines(going):
         click.echo(line, err=True)
     if going and not given["yes"]:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not asks():
             raise click.UsageError("prune removes runs for good, and nobody can be asked here: --yes does it")
         if not click.confirm("Remove them?", err=True):
             going = ()

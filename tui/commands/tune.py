@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +10,7 @@ import click
 from engine.errors import Interrupted
 from tui.commands.options import DAY, key_values, symbol_list
 from tui.settings.invocation import Invocation, command
+from tui.shell.progress import progress_bar
 from tui.text.console import show_document
 
 if TYPE_CHECKING:
@@ -80,23 +79,13 @@ def tune_command(
         seed=config.desk.seed if seed is None else seed,
     )
     test = None if test_from is None or test_to is None else (test_from, test_to)
-    with _progress(len(spec.symbols) * trials) as on_trial:
+    with progress_bar() as on_trial:
         found = list(search_parameters(services, spec, metric=metric, trials=trials, test=test, on_trial=on_trial))
     document = tune_document(spec, metric, test, found)
     show_document(document, lambda: _lines(document))
     if document["interrupted"]:
         done = found[-1]
         raise Interrupted(f"interrupted after {done.trials} trials of {done.symbol}; the best so far is printed")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error, where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda symbol, done, wanted: None
-        return
-    with click.progressbar(length=total, file=sys.stderr, show_pos=True, item_show_func=lambda symbol: symbol) as bar:
-        yield lambda symbol, done, wanted: bar.update(1, symbol)
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import click
 from engine.errors import DataError, MissingData
 from tui.commands.options import DAY, listed
 from tui.settings.invocation import Invocation, command
+from tui.shell.agreement import agree, yes_option
 from tui.text.console import Console, show_document, standard_output
 from tui.text.plain_text import facts, table, wrapped
 
@@ -44,7 +45,7 @@ SAMPLE = 20
 @click.option("--attribute", is_flag=True, help="Decide it again without each of its inputs; over a run without DATE.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="With --attribute: decisions that are drawn (20).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="With --attribute: draws them (0).")
-@click.option("--yes", is_flag=True, help="Do not ask where the forecast is above budget.ask_above.")
+@yes_option
 def why_command(
     *,
     invocation: Invocation,
@@ -180,15 +181,12 @@ def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mappi
     from engine.app.research.market_data import known_closes
     from engine.reports.documents.redecision import redecision_document
     from engine.reports.documents.trail import decided
-    from tui.shell.agreement import agreed_to
 
     services = invocation.services()
     with invocation.records(decisions=True) as records:
         made = decided(records, symbol, session)
         wanted = replace(AS_IT_WAS, **changes)
-        if not agreed_to(services, redecision_forecast(services, records.required, made, wanted), yes):
-            click.echo("nothing was decided", err=True)
-            return
+        agree(services, redecision_forecast(services, records.required, made, wanted), yes)
         with within_day(services) as within:
             done = redecide(within, records.required, made, wanted)
         document = redecision_document(records, done, known_closes(services, records, (done.symbol,)))

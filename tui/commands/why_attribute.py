@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-import click
-
 from tui.settings.invocation import Invocation
-from tui.shell.agreement import agreed_to, wiped
+from tui.shell.agreement import agree
+from tui.shell.progress import work_line
 from tui.text.console import show_document, standard_output
 
 
@@ -33,12 +32,9 @@ def show_attribution(
             occasions = sample(records, symbol, *drawn)
         else:
             occasions = [decided(records, symbol, session)]
-        if not agreed_to(services, attribution_forecast(services, records, occasions), yes):
-            click.echo("nothing was decided", err=True)
-            return
-        with within_day(services) as within:
-            found = attribute(within, records, occasions, _progress)
-        click.echo(wiped(), nl=False, err=True)
+        agree(services, attribution_forecast(services, records, occasions), yes)
+        with within_day(services) as within, work_line() as report:
+            found = attribute(within, records, occasions, report)
         document = (
             attribution_document(records, found[0]) if single else run_attribution_document(records, found, drawn[1])
         )
@@ -53,8 +49,3 @@ def show_attribution(
         yield from map(console.inked, made(document, console.width))
 
     show_document(document, lines)
-
-
-def _progress(text: str) -> None:
-    if wiped():
-        click.echo(f"{wiped()}{text}", nl=False, err=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engine.errors import UsageError
+from tui.shell.progress import WIPE
 
 if TYPE_CHECKING:
     from engine.app.bench.forecast import Forecast
@@ -17,40 +18,46 @@ if TYPE_CHECKING:
     from engine.services import Services
 
 
-def agreed(
+yes_option = click.option(
+    "--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above."
+)
+
+
+def agree_to_jobs(
     services: Services,
     jobs: Sequence[Job],
     yes: bool,
     report: Callable[[str], None] = lambda text: None,
     *,
     budget: Decimal | None = None,
-) -> bool:
-    """True to go on: print the forecast of runs, and ask where it is more than the configuration allows without a
-    question and not answered by `yes`. Raises UsageError where nobody can be asked, and where `budget`, the dollars of
-    a --budget, is not enough for one call."""
+) -> None:
+    """Forecast runs and ask as `agree` does."""
     from engine.app.bench.forecast import paid_forecast
 
-    return agreed_to(services, paid_forecast(services, jobs, report), yes, budget=budget)
+    agree(services, paid_forecast(services, jobs, report), yes, budget=budget)
 
 
-def agreed_to(services: Services, forecast: Forecast | None, yes: bool, *, budget: Decimal | None = None) -> bool:
-    """The same for a forecast that is made; None asks nobody who might charge for it."""
+def agree(
+    services: Services, forecast: Forecast | None, yes: bool, *, budget: Decimal | None = None, declined: int = 0
+) -> None:
+    """Print a forecast, and ask where it is more than the configuration allows without a question and not answered by
+    `yes`; None asks nobody who might charge for it. A no ends the command with the code `declined`. Raises UsageError
+    where nobody can be asked, and where `budget`, the dollars of a --budget, is not enough for one call."""
     if forecast is None:
-        return True
+        return
+    wiped = WIPE if sys.stderr.isatty() else ""
     for line in forecast.lines():
-        click.echo(f"{wiped()}{line}", err=True)
+        click.echo(f"{wiped}{line}", err=True)
     if budget is not None and (reason := forecast.too_little(budget)):
         raise UsageError(reason)
     reason = "" if yes else forecast.too_much(services.config.budget)
-    if reason and not _at_a_terminal():
+    if reason and not asks():
         raise UsageError(f"{reason}: --yes runs it")
-    return not reason or click.confirm("Run it?", err=True)
+    if reason and not click.confirm("Run it?", err=True):
+        click.echo("nothing was run", err=True)
+        raise click.exceptions.Exit(declined)
 
 
-def _at_a_terminal() -> bool:
+def asks() -> bool:
+    """True where somebody can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def wiped() -> str:
-    """The sequence that wipes the line at work from a terminal."""
-    return "\r\x1b[K" if sys.stderr.isatty() else ""

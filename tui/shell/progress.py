@@ -1,37 +1,86 @@
-"""A line of progress on standard error, where that is a terminal: sessions done, time left."""
+"""Progress on standard error, where that is a terminal: a line that the next one replaces, and bars."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.messages.events import Event, Publish, SessionOpened, SessionSettled
-
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
+
+    from engine.messages.events import Event, Publish
+
+WIPE = "\r\x1b[K"
+"""The sequence that wipes the line at work from a terminal."""
+
+Show = Callable[[str, int, int], None]
+"""Draws what is at work, how much of it is done, and of how much."""
+
+
+@contextmanager
+def work_line() -> Iterator[Callable[[str], None]]:
+    """Yield what says the work at hand, on one line, which is wiped at the end."""
+    watched = sys.stderr.isatty()
+
+    def report(text: str) -> None:
+        if watched:
+            click.echo(f"{WIPE}{text} ...", nl=False, err=True)
+
+    try:
+        yield report
+    finally:
+        if watched:
+            click.echo(WIPE, nl=False, err=True)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Show]:
+    """Yield what draws a bar; a full one ends its line, and the next begins another."""
+    bar: ProgressBar[Any] | None = None
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal bar
+        if not total or not sys.stderr.isatty():
+            return
+        if bar is None:
+            bar = click.progressbar(length=total, file=sys.stderr, show_pos=True, item_show_func=str)
+            bar.render_progress()
+        bar.update(done - bar.pos, what)
+        if done >= total:
+            finish()
+
+    def finish() -> None:
+        nonlocal bar
+        if bar is not None:
+            bar.render_finish()
+        bar = None
+
+    try:
+        yield show
+    finally:
+        finish()
 
 
 @contextmanager
 def session_progress() -> Iterator[Publish]:
-    """Yield what draws a run's events; it draws nothing where standard error is no terminal."""
-    bar: ProgressBar[Any] | None = None
+    """Yield what draws the sessions of a run from its events."""
+    from engine.messages.events import SessionOpened, SessionSettled
 
-    def draw(event: Event) -> None:
-        nonlocal bar
-        if isinstance(event, SessionOpened):
-            if bar is None:
-                bar = click.progressbar(length=event.total, file=sys.stderr, show_pos=True, item_show_func=str)
-                bar.render_progress()
-            bar.update(0, f"{event.part} {event.session}")
-        elif isinstance(event, SessionSettled) and bar is not None:
-            bar.update(1)
+    what, done, total = "", 0, 0
+    with progress_bar() as show:
 
-    try:
-        yield draw if sys.stderr.isatty() else lambda event: None
-    finally:
-        if bar is not None:
-            bar.render_finish()
+        def draw(event: Event) -> None:
+            nonlocal what, done, total
+            if isinstance(event, SessionOpened):
+                what, total = f"{event.part} {event.session}", event.total
+            elif isinstance(event, SessionSettled):
+                done += 1
+            else:
+                return
+            show(what, done, total)
+
+        yield draw

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -102,12 +103,12 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
 ) -> None:
     heard: list[str] = []
 
-    def hear(self: Any, what: str, done: int, total: int) -> None:
+    def hear(what: str, done: int, total: int) -> None:
         heard.append(what)
         if len(heard) == 4:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("tui.commands.fetch._Progress.show", hear)
+    monkeypatch.setattr("tui.commands.fetch.progress_bar", lambda: nullcontext(hear))
     said = run("fetch", *SINCE, "--json")
     assert said.code == 130
     assert said.json["complete"] is False
