@@ -1,7 +1,7 @@
 # Paperdesk: set-up and checks. Everything is installed into .venv from the lock files, never elsewhere.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help desk paper-demo test test-long check bench lock clean
+.PHONY: help desk paper-demo test test-long mutants check bench lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,6 +27,9 @@ test: $(VENV)/.dev ## install what tests need and run them (JOBS=2 for two at a 
 
 test-long: $(VENV)/.dev ## run the tests that take minutes (kills, golden results, 10,000 lives of a desk), and properties on all examples
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q -m "slow or hypothesis" --hypothesis-profile=long
+
+mutants: $(VENV)/.dev ## break rules one by one, and name the test that fails for each (MUTANTS="fee-sign veto": these alone)
+	@$(BIN)/python -m tests.mutants $(MUTANTS)
 
 check: $(VENV)/.dev ## formatting, lint, types, direction of imports
 	@failed=; \

@@ -86,6 +86,14 @@ def test_the_first_k_are_the_best_of_all_living_records(preset: str | MemoryPres
         assert [hit.rank for hit in found[layer]] == list(range(1, len(best) + 1))
 
 
+def test_as_many_are_taken_as_is_asked_or_as_the_layer_says_or_the_preset() -> None:
+    desk = filled(PRESETS["investorbench"].changed({"k": 2, "layers": {"shallow": {"k": 4}}}))
+    layers = (Layer.SHALLOW, Layer.INTERMEDIATE, Layer.DEEP)
+    for k, expected in ((None, [4, 2, 2]), (3, [3, 3, 3])):
+        found = desk.recall("MSFT", {"": "query one"}, 40, k=k)
+        assert [len(found[layer]) for layer in layers] == expected
+
+
 def test_several_queries_are_united_by_id_and_keep_their_ranks() -> None:
     desk = filled("investorbench")
     alone = {asked: desk.recall("MSFT", {asked: text}, 40, k=3)[Layer.SHALLOW] for asked, text in QUERIES.items()}
