@@ -82,6 +82,8 @@ def failures_of(user_class: type, failed: type[PaperdeskError]) -> Iterator[None
 def code_files(references: Iterable[str]) -> tuple[Path, ...]:
     """The files of `FILE.py:NAME` references, and those beside them that were imported up to now, in order."""
     files = {Path(file).expanduser().resolve() for one in references if (file := one.rpartition(":")[0])}
+    if not files:
+        return ()  # whatever was imported, it lies beside none
     loaded = (vars(module).get("__file__") for module in tuple(sys.modules.values()))
     sources = {Path(file).resolve() for file in loaded if isinstance(file, str) and file.endswith(".py")}
     beside = (path for path in sources if any(path.is_relative_to(own.parent) for own in files))
