@@ -85,8 +85,8 @@ def code_files(references: Iterable[str]) -> tuple[Path, ...]:
     if not files:
         return ()  # whatever was imported, it lies beside none
     loaded = (vars(module).get("__file__") for module in tuple(sys.modules.values()))
-    sources = {Path(file).resolve() for file in loaded if isinstance(file, str) and file.endswith(".py")}
-    beside = (path for path in sources if any(path.is_relative_to(own.parent) for own in files))
+    own = (file for file in loaded if isinstance(file, str) and file.endswith(".py") and not is_installed(file))
+    beside = (path for path in map(Path.resolve, map(Path, own)) if any(path.is_relative_to(f.parent) for f in files))
     return tuple(sorted(files.union(path for path in beside if not is_installed(path))))
 
 
@@ -108,17 +108,17 @@ def surroundings(files: Iterable[Path]) -> Iterator[str]:
                 yield f"{path}:{getattr(node, 'lineno', 0)}: {name}"
 
 
-def is_installed(path: Path) -> bool:
+def is_installed(path: Path | str) -> bool:
     """True for a file of Python, of its packages or of the program."""
-    return any(path.is_relative_to(folder) for folder in _installed())
+    return str(path).startswith(_installed())
 
 
 @cache
-def _installed() -> tuple[Path, ...]:
+def _installed() -> tuple[str, ...]:
     program = [PROGRAM / name for name in PACKAGES]
     python = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     own = [sys.prefix] if sys.prefix != sys.base_prefix else []
-    return (*program, *(Path(folder).resolve() for folder in (*python, *own)))
+    return tuple(f"{folder}{os.sep}" for folder in (*program, *(Path(one).resolve() for one in (*python, *own))))
 
 
 def own_folders() -> tuple[Path, ...]:
