@@ -1,7 +1,7 @@
 # Paperdesk: set-up and checks. Everything is installed into .venv from the lock files, never elsewhere.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help desk paper-demo test test-long mutants check bench lock clean
+.PHONY: help desk paper-demo test test-long mutants check bench docs lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -41,6 +41,9 @@ check: $(VENV)/.dev ## formatting, lint, types, direction of imports
 
 bench: $(VENV)/.dev ## measure speed
 	@$(BIN)/python -m tests.bench
+
+docs: $(VENV)/.dev ## make the site of docs/ in build/docs (a link that leads nowhere fails it)
+	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs build/docs
 
 # The environment: .runtime stamps what the desk needs, .dev what tests need on top of it.
 
@@ -83,7 +86,8 @@ lock: $(VENV)/pyvenv.cfg ## write the lock files anew from pyproject.toml (UPGRA
 	@[ -x .lock-venv/bin/uv ] || $(BIN)/python -m venv .lock-venv
 	@.lock-venv/bin/python -m pip --disable-pip-version-check install --quiet uv==$(UV_VERSION)
 	@$(LOCK) --output-file requirements.lock
-	@$(LOCK) --extra dev --extra images --extra serve --extra tune --constraints requirements.lock --output-file requirements-dev.lock
+	@$(LOCK) --extra dev --extra docs --extra images --extra serve --extra tune \
+	  --constraints requirements.lock --output-file requirements-dev.lock
 
 clean: ## remove the environment, builds and caches
 	@rm -rf $(VENV) .lock-venv build dist *.egg-info htmlcov .coverage .cache .hypothesis .import_linter_cache \

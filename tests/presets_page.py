@@ -32,7 +32,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "presets.md"
 HEAD = """# Presets
 
 A preset is a TOML file that says which steps of the one cycle run, and with which numbers. `--preset NAME` takes one
-that ships ([engine/presets](../engine/presets)), `--preset FILE.toml` one of your own; `desk.preset` in the
+that ships (`engine/presets`), `--preset FILE.toml` one of your own; `desk.preset` in the
 configuration is the desk's. `python -m tests.presets_page` writes this page from the schema, and a test keeps it
 equal.
 
@@ -87,7 +87,7 @@ sectors = ["semiconductors", "software"]
 character = "contrarian"
 ```
 
-A character is a data file: one that ships ([engine/agents/characters](../engine/agents/characters)), or `FILE.toml`,
+A character is a data file: one that ships (`engine/agents/characters`), or `FILE.toml`,
 relative to the preset's. It has a temperament, fields, a risk appetite, a horizon, and the evidence that it prefers;
 the rules without a model go by its numbers, models by its words. More than one word in place of a name is the
 character itself. A `sector_focus` has an owner decide on the symbols of its sectors alone, by the preset's

@@ -38,7 +38,7 @@ def wanted(lock: str) -> list[Requirement]:
     extras = PYPROJECT["project"]["optional-dependencies"]
     texts = [*PYPROJECT["project"]["dependencies"], *extras["build"]]
     if lock == "requirements-dev.lock":
-        texts += [text for name in ("dev", "images", "serve", "tune") for text in extras[name]]
+        texts += [text for name in ("dev", "docs", "images", "serve", "tune") for text in extras[name]]
     return [Requirement(text) for text in texts]
 
 
@@ -86,7 +86,7 @@ def test_what_the_build_requires_is_locked() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["help", "desk", "paper-demo", "test", "test-long", "check", "bench", "lock", "clean"]
+    "target", ["help", "desk", "paper-demo", "test", "test-long", "check", "bench", "docs", "lock", "clean"]
 )
 def test_the_makefile_has_the_target_and_says_what_it_does(target: str) -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
@@ -123,13 +123,15 @@ def test_pre_commit_runs_what_make_check_runs() -> None:
     assert entries == re.findall(r"^\t(\$\(BIN\)/.+?) \|\|", recipe, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, *(str(path.relative_to(REPO)) for path in sorted(REPO.glob(".github/**/*.*")))]
-)
-def test_pages_for_contributors_name_no_address_and_no_file_that_is_not_there(page: str) -> None:
-    text = (REPO / page).read_text(encoding="utf-8")
-    assert "://" not in text
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if not link.startswith("#")]
+@pytest.mark.parametrize("page", [*PAGES, *sorted(REPO.glob(".github/**/*.*"))], ids=str)
+def test_pages_for_contributors_name_no_address(page: str | Path) -> None:
+    assert "://" not in (REPO / page).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", [*PAGES, *sorted(REPO.glob("docs/**/*.md"))], ids=str)
+def test_a_page_links_to_files_that_there_are(page: str | Path) -> None:
+    """`make docs` follows links to headings, too."""
+    links = re.findall(r"\]\(([^)#:]+)[)#]", (REPO / page).read_text(encoding="utf-8"))
     assert [link for link in links if not (REPO / page).parent.joinpath(link).exists()] == []
 
 
