@@ -1,25 +1,18 @@
-"""A rate-limited HTTP client for public services: spaced requests, retries after faults, a cache for what does not
-change."""
+"""A rate-limited HTTP client for public services: spaced requests, and retries after faults."""
 
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
-from hashlib import blake2b
-from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import ConfigError, NetworkError, TryAgainLater
-from engine.settings import places
 
 if TYPE_CHECKING:
     import httpx
@@ -43,65 +36,10 @@ class HttpError(Exception):
 class _Fault(Exception):
     """A failed attempt that may succeed when repeated, after `wait` seconds where the service names them."""
 
-    def __init__(self, problem: str, wait: float | None = None, *, unreadable: bool = False) -> None:
+    def __init__(self, problem: str, wait: float | None = None) -> None:
         super().__init__(problem)
         self.problem = problem
         self.wait = wait
-        self.unreadable = unreadable
-
-
-@dataclass(frozen=True, slots=True)
-class CachedResponse:
-    """A body with the service's validators: its ETag and its Last-Modified."""
-
-    body: bytes
-    etag: str | None = None
-    changed: str | None = None
-
-    @property
-    def conditions(self) -> dict[str, str]:
-        """Headers of a request for a newer response alone."""
-        if self.etag:
-            return {"if-none-match": self.etag}
-        return {"if-modified-since": self.changed} if self.changed else {}
-
-
-class ResponseCache:
-    """Responses by address, one compressed file each; a lost one costs one request. Processes may share it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def find(self, url: str) -> CachedResponse | None:
-        """The cached response of an address; None where there is none that can be read."""
-        try:
-            head, _, body = gzip.decompress(self._path(url).read_bytes()).partition(b"\n")
-            stored = json.loads(head)
-            if stored["url"] != url:
-                return None
-            return CachedResponse(body, stored["etag"], stored["changed"])
-        except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
-            return None
-
-    def store(self, url: str, response: CachedResponse) -> None:
-        """Replace the response of an address in a single step; a folder that cannot be written to is ignored."""
-        head = json.dumps({"url": url, "etag": response.etag, "changed": response.changed})
-        packed = gzip.compress(head.encode() + b"\n" + response.body, compresslevel=3, mtime=0)
-        path = self._path(url)
-        temporary: Path | None = None
-        try:
-            places.make_folder(path.parent)
-            with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-                temporary = Path(file.name)
-                file.write(packed)
-            temporary.replace(path)
-        except OSError:
-            if temporary is not None:
-                temporary.unlink(missing_ok=True)
-
-    def _path(self, url: str) -> Path:
-        digest = blake2b(url.encode(), digest_size=16).hexdigest()
-        return self._folder / digest[:2] / f"{digest}.gz"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -112,7 +50,6 @@ class RateLimitedClient:
     seconds_between: least time between the starts of two requests.
     timeout: seconds for one attempt as a whole.
     headers: headers of every request; they may hold keys.
-    cache: for responses without parameters.
     attempts: requests until a fault is given up on.
     first_pause: seconds before the second attempt; pauses double, or follow Retry-After.
     longest_wait: seconds; a longer wait is left to the user.
@@ -125,7 +62,6 @@ class RateLimitedClient:
     seconds_between: float
     timeout: float
     headers: Mapping[str, str] = field(default_factory=dict)
-    cache: ResponseCache | None = None
     attempts: int = 4
     first_pause: float = 0.5
     longest_wait: float = 60.0
@@ -140,65 +76,40 @@ class RateLimitedClient:
             await self._client.aclose()
             self._client = self._pace = None
 
-    async def get(
-        self,
-        url: str,
-        read: Callable[[bytes], T],
-        *,
-        params: Mapping[str, str] | None = None,
-        immutable: bool = False,
-    ) -> T | None:
+    async def get(self, url: str, read: Callable[[bytes], T], *, params: Mapping[str, str] | None = None) -> T | None:
         """The result of `read` on the response's body, or None for a 404.
 
-        `read` raises ValueError for an unexpected body, which counts as a fault and is requested again. An `immutable`
-        response is not requested again once it is cached; others are requested with the date of the cached one. Raises
+        `read` raises ValueError for an unexpected body, which counts as a fault and is requested again. Raises
         HttpError for other statuses of ours, TryAgainLater where the service limits requests, NetworkError where it
         cannot be reached or answers nonsense.
         """
-        cached = None if self.cache is None or params else self.cache.find(url)
-        if cached is not None and immutable:
-            try:
-                return read(cached.body)
-            except ValueError:
-                cached = None  # damaged: requested anew
         fault = _Fault("")
         for attempt in range(self.attempts):
             if attempt:
                 pause = self.first_pause * 2 ** (attempt - 1)
                 await asyncio.sleep(pause if fault.wait is None else fault.wait)
             try:
-                return await self._attempt(url, read, params, cached)
+                return await self._attempt(url, read, params)
             except _Fault as error:
                 fault = error
-                cached = None if fault.unreadable else cached
         message = f"{self.service}: {fault.problem}, {self.attempts} times over"
         if fault.problem == "HTTP 429":
             raise TryAgainLater(f"{message}: too many requests; try again later")
         raise NetworkError(f"{message}; check the connection and try again later")
 
-    async def _attempt(
-        self, url: str, read: Callable[[bytes], T], params: Mapping[str, str] | None, cached: CachedResponse | None
-    ) -> T | None:
-        response = await self._send(url, params, cached)
+    async def _attempt(self, url: str, read: Callable[[bytes], T], params: Mapping[str, str] | None) -> T | None:
+        response = await self._send(url, params)
         status = response.status_code
         if status in _PASSING:
             raise self._fault_of(response)
         if status == 404:
             return None
-        if status == 304 and cached is not None:
-            body = cached.body
-        elif status == 200:
-            body = response.content
-        else:
+        if status != 200:
             raise HttpError(status, response.text[:4000])
         try:
-            result = read(body)
+            return read(response.content)
         except ValueError as error:
-            raise _Fault(f"a response that cannot be read ({error})", unreadable=True) from None
-        if self.cache is not None and not params and status == 200:
-            validators = response.headers.get("etag"), response.headers.get("last-modified")
-            self.cache.store(url, CachedResponse(body, *validators))
-        return result
+            raise _Fault(f"a response that cannot be read ({error})") from None
 
     def _fault_of(self, response: httpx.Response) -> _Fault:
         """The fault of a status that may pass. Raises TryAgainLater for too long a wait."""
@@ -210,7 +121,7 @@ class RateLimitedClient:
             raise TryAgainLater(f"{self.service} asks to wait {wait:.0f} s (HTTP {status})")
         return _Fault(f"HTTP {status}", wait)
 
-    async def _send(self, url: str, params: Mapping[str, str] | None, cached: CachedResponse | None) -> httpx.Response:
+    async def _send(self, url: str, params: Mapping[str, str] | None) -> httpx.Response:
         """Send one request within the rate limit. Raises ConfigError for an invalid address."""
         import httpx
         from aiolimiter import AsyncLimiter
@@ -218,13 +129,12 @@ class RateLimitedClient:
         if self._client is None or self._pace is None:
             self._client = httpx.AsyncClient(headers=self.headers, timeout=self.timeout, trust_env=not self.direct)
             self._pace = AsyncLimiter(1, self.seconds_between)
-        headers = {} if cached is None else cached.conditions
         loop = asyncio.get_running_loop()
         await asyncio.sleep(self._resumes - loop.time())
         await self._pace.acquire()
         try:
             async with asyncio.timeout(self.timeout):
-                response = await self._client.get(url, params=params, headers=headers)
+                response = await self._client.get(url, params=params)
         except (httpx.TimeoutException, TimeoutError):
             raise _Fault(f"no answer within {self.timeout:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):

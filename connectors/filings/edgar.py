@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from connectors.filings.document_text import essence, plain_text
-from connectors.rate_limited_http import HttpError, RateLimitedClient, ResponseCache, json_object
+from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from engine.domain.decimal_text import plain
 from engine.domain.market import Filing, Symbol
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
@@ -35,13 +35,13 @@ class EdgarFilings:
 
     A filing's `summary` is its key figures and its main sections, in plain text of at most `characters`; a shorter
     summary is an agent's work. It is available from the acceptance time in its own header. Amendments (10-K/A) come
-    with the form that they amend, under their own name. Raw responses are cached in `cache_folder`. One instance
+    with the form that they amend, under their own name. One instance
     belongs to one event loop. Source: InvestorBench [I1, I5], TradingGPT [G2] (10-Q and 10-K as sources of insights).
     """
 
     name = "EDGAR"
 
-    def __init__(self, settings: FilingsConfig, cache_folder: Path, since: date | None = None) -> None:
+    def __init__(self, settings: FilingsConfig, since: date | None = None) -> None:
         """Check the settings; `since` excludes earlier filings. Raises ConfigError without a User-Agent that names a
         contact."""
         self._since = since
@@ -55,7 +55,6 @@ class EdgarFilings:
             seconds_between=1 / settings.requests_per_second,
             timeout=60.0,
             headers={"user-agent": contact(settings.user_agent), "accept-encoding": "gzip, deflate"},
-            cache=ResponseCache(cache_folder),
         )
         self._companies: dict[str, int] | None = None
         self._facts: dict[int, Mapping[str, Any]] = {}
@@ -93,7 +92,7 @@ class EdgarFilings:
         number = await self.number(symbol)
         assert number is not None
         folder = f"{self._www}/Archives/edgar/data/{number}/{listed.accession.replace('-', '')}"
-        page = await self._get(f"{folder}/{listed.document}", _document, immutable=True)
+        page = await self._get(f"{folder}/{listed.document}", _document)
         if page is None:
             return NO_DOCUMENT
         facts = await self._company_facts(number)
@@ -113,7 +112,7 @@ class EdgarFilings:
         return recent and (listed.form in self._forms or listed.form.removesuffix("/A") in self._forms)
 
     async def _accepted(self, folder: str, listed: ListedFiling) -> datetime:
-        header = await self._get(f"{folder}/{listed.accession}-index-headers.html", _document, immutable=True)
+        header = await self._get(f"{folder}/{listed.accession}-index-headers.html", _document)
         return (accepted_by_header(header) if header else None) or listed.accepted_by
 
     async def _company_facts(self, number: int) -> Mapping[str, Any]:
@@ -123,9 +122,9 @@ class EdgarFilings:
             self._facts = {number: await self._get(address, json_object) or {}}
         return self._facts[number]
 
-    async def _get(self, url: str, read: Callable[[bytes], _Read], *, immutable: bool = False) -> _Read | None:
+    async def _get(self, url: str, read: Callable[[bytes], _Read]) -> _Read | None:
         try:
-            return await self.http.get(url, read, immutable=immutable)
+            return await self.http.get(url, read)
         except HttpError as refusal:
             path = url.removeprefix(self._www).removeprefix(self._data)
             if refusal.status == 403 and "threshold" in refusal.text.lower():

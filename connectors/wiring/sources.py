@@ -105,7 +105,7 @@ class ConfiguredFetch:
         from connectors.files.fetch.filings import fetch_filings
         from connectors.filings.edgar import EdgarFilings
 
-        edgar = EdgarFilings(self.config.filings, places.edgar_responses(), since)
+        edgar = EdgarFilings(self.config.filings, since)
         async with aclosing(edgar) as source:
             return await fetch_filings(source, options, symbols)
 

@@ -188,11 +188,6 @@ def embeddings() -> Path:
     return data_dir() / "embeddings.db"
 
 
-def edgar_responses() -> Path:
-    """Raw responses of SEC EDGAR."""
-    return cache_dir() / "edgar"
-
-
 def market_folder() -> Path:
     """Data folder of a desk at a broker that names none; fetched data goes there."""
     return data_dir() / "market"

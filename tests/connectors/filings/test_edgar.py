@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,14 +29,14 @@ def web() -> Iterator[FakeWeb]:
 
 
 @pytest.fixture
-async def edgar(web: FakeWeb, tmp_path: Path) -> AsyncIterator[Open]:
+async def edgar(web: FakeWeb) -> AsyncIterator[Open]:
     made: list[EdgarFilings] = []
 
     def opened(agent: str | None = AGENT, **options: Any) -> EdgarFilings:
         since, timeout = options.pop("since", None), options.pop("timeout", 60.0)
         parts = {"user_agent": agent, "requests_per_second": 1000.0, "www": web.url, "data": web.url}
         settings = FilingsConfig.model_construct(**{**parts, **options})
-        made.append(EdgarFilings(settings, tmp_path / "cache", since))
+        made.append(EdgarFilings(settings, since))
         vars(made[-1].http).update(first_pause=0.001, timeout=timeout)
         return made[-1]
 
@@ -149,28 +148,6 @@ async def test_an_unknown_symbol_has_no_list(edgar: Open) -> None:
 async def test_share_classes_and_configured_numbers_are_found(edgar: Open) -> None:
     assert await edgar().number("QLMP.B") == CIK
     assert await edgar(ciks={"GONE": 77}).number("GONE") == 77
-
-
-async def test_what_does_not_change_is_asked_for_once(edgar: Open, web: FakeWeb) -> None:
-    first = await filings_of(edgar(), SYMBOL)
-    asked = len(web.asked)
-    web.asked.clear()
-    assert await filings_of(edgar(), SYMBOL) == first
-    kept = [one for one in web.asked if one.path.startswith("/Archives") and one.path.endswith("qlmp-20221231.htm")]
-    assert not kept
-    assert len(web.asked) < asked
-    lists = [one for one in web.asked if "submissions" in one.path or "tickers" in one.path]
-    assert lists
-    assert all("if-none-match" in one.headers for one in lists)
-
-
-async def test_a_damaged_cache_is_asked_for_anew(edgar: Open, tmp_path: Path) -> None:
-    first = await filings_of(edgar(), SYMBOL)
-    files = list((tmp_path / "cache").rglob("*.gz"))
-    assert files
-    for at, path in enumerate(files):
-        path.write_bytes(path.read_bytes()[: 20 if at % 2 else 0])
-    assert await filings_of(edgar(), SYMBOL) == first
 
 
 @pytest.mark.parametrize(

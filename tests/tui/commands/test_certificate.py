@@ -230,7 +230,7 @@ def test_files_outside_of_program_and_data_are_listed(folder: Path, run: Run, na
 def test_the_programs_own_home_is_closed_to_user_code(folder: Path, run: Run) -> None:
     played(run, folder, "Plain")
     assert places.run_journal("plain").is_file()
-    for path in (places.config_file(), places.edgar_responses() / "later.html"):  # of another run, which came later
+    for path in (places.config_file(), places.cache_dir() / "later.html"):  # of another run, which came later
         path.parent.mkdir(exist_ok=True)
         path.write_text("")
     said = played(run, folder, "Journals")
