@@ -142,22 +142,15 @@ class AccountApi:
         fixed = {} if shares else FIXED_FIELDS["crypto asset"]
         return document | fixed | self._exchange.faults.changed("asset", listing.symbol)
 
-    @route("GET", "/v2/account/activities", "/v2/account/activities/{type}")
+    @route("GET", "/v2/account/activities")
     def activities(self, request: Request) -> list[dict[str, Any]]:
         """Fills, splits and dividends; `page_token` is the id of the last entry read."""
         kinds = set(request.values("activity_types"))
-        if "type" in request.parts:
-            kinds = {request.parts["type"]}
-        category = request.query.get("category", "")
-        if category not in ("", "trade_activity", "non_trade_activity"):
-            raise invalid(f"invalid category: {category[:40]}")
-        day, after, until = request.day("date"), request.moment("after"), request.moment("until", end_of_day=True)
+        after, until = request.moment("after"), request.moment("until", end_of_day=True)
         found = [
             one
             for one in self._book.activities
             if (not kinds or one["activity_type"] in kinds)
-            and (not category or (one["activity_type"] == "FILL") is (category == "trade_activity"))
-            and (day is None or _moment(one).date() == day)
             and (after is None or _moment(one) > after)
             and (until is None or _moment(one) < until)
         ]

@@ -18,7 +18,6 @@ from connectors.sandbox.protocol import (
     Request,
     invalid,
     moment_of,
-    not_found,
     page_token,
     route,
     stable_id,
@@ -28,8 +27,8 @@ from engine.domain.market import ActionKind, CorporateAction, NewsItem
 _LONG_AGO = datetime(2000, 1, 3, tzinfo=UTC)
 _UNTIL_PAID = timedelta(days=14)
 _SIZE = 100
-_LATEST = {"bars": "bar", "quotes": "quote", "trades": "trade"}
-"""Kinds of latest data, with the name of a single one."""
+_LATEST = ("bars", "quotes", "trades")
+"""Kinds of latest data."""
 
 
 class DataApi:
@@ -46,13 +45,6 @@ class DataApi:
         """Bars of several symbols, symbol by symbol."""
         found, token = self._bars(request, self._requested(request))
         return {"bars": found, "next_page_token": token}
-
-    @route("GET", "/v2/stocks/{symbol}/bars")
-    def one_symbols_bars(self, request: Request) -> dict[str, Any]:
-        """Bars of one symbol."""
-        name = request.parts["symbol"]
-        found, token = self._bars(request, self._listed([name], crypto=False))
-        return {"symbol": name, "bars": found.get(name, []), "next_page_token": token}
 
     def _bars(self, request: Request, listings: Sequence[Listing]) -> tuple[dict[str, list[Any]], str | None]:
         """A page of bars by symbol, and the token of the next one."""
@@ -109,12 +101,6 @@ class DataApi:
         kind, listings = _kind(request), self._requested(request)
         made = {listing.wire: self._latest(kind, listing) for listing in listings}
         return {kind: {wire: one for wire, one in made.items() if one is not None}}
-
-    @route("GET", *(f"/v2/stocks/{{symbol}}/{kind}/latest" for kind in _LATEST))
-    def latest_one(self, request: Request) -> dict[str, Any]:
-        """Latest bar, quote or trade of one share."""
-        kind, listing = _kind(request), self._only(request)
-        return {"symbol": listing.wire, _LATEST[kind]: self._latest(kind, listing)}
 
     def _latest(self, kind: str, listing: Listing) -> dict[str, Any] | None:
         made = {"bars": self.minute_bar, "quotes": self.quote, "trades": self.trade}
@@ -179,12 +165,6 @@ class DataApi:
     def crypto_snapshots(self, request: Request) -> dict[str, Any]:
         """Latest data of several crypto pairs."""
         return {"snapshots": {one.wire: self._snapshot(one) for one in self._requested(request)}}
-
-    @route("GET", "/v2/stocks/{symbol}/snapshot")
-    def snapshot(self, request: Request) -> dict[str, Any]:
-        """Latest data of one share."""
-        listing = self._only(request)
-        return {"symbol": listing.wire} | self._snapshot(listing)
 
     # News and corporate actions
 
@@ -277,17 +257,9 @@ class DataApi:
         names = request.values("symbols")
         if not names:
             raise invalid("symbols is required")
-        return self._listed(names, crypto="/crypto/" in request.path)
-
-    def _listed(self, names: Sequence[str], *, crypto: bool) -> list[Listing]:
+        crypto = "/crypto/" in request.path
         listings = {name: self._market.find(name) for name in names}
         return [one for name, one in listings.items() if one and one.wire == name and one.crypto is crypto]
-
-    def _only(self, request: Request) -> Listing:
-        listings = self._listed([request.parts["symbol"]], crypto=False)
-        if not listings or self.quote(listings[0]) is None:
-            raise not_found(f"no data for {request.parts['symbol'][:40]}")
-        return listings[0]
 
 
 def _kind(request: Request) -> str:

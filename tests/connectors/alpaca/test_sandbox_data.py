@@ -54,7 +54,7 @@ QUESTIONS = [
     ("/v2/stocks/bars", SHARES),
     ("/v2/stocks/bars", SHARES | {"adjustment": "all", "sort": "desc"}),
     ("/v2/stocks/bars", {"symbols": "AAA", "timeframe": "30Min", "start": "2024-02-01"}),
-    ("/v2/stocks/AAA/bars", {"timeframe": "1Month", "start": "2024-01-01"}),
+    ("/v2/stocks/bars", {"symbols": "AAA", "timeframe": "1Month", "start": "2024-01-01"}),
     ("/v2/stocks/snapshots", {"symbols": "AAA,BBB"}),
     ("/v1beta1/news", {"limit": "50", "end": "2024-03-15"}),
     ("/v1beta3/crypto/us/bars", {"symbols": "BTC/USD", "timeframe": "1Day", "start": "2024-01-02"}),
@@ -135,14 +135,18 @@ def test_pages_of_news_are_the_whole_in_pieces(http: httpx.Client, sort: str) ->
     assert http.get("/v1beta1/news", params={"symbols": "BBB"}).json()["news"] == []
 
 
+def bars_of_aaa(http: httpx.Client, frame: str, start: str) -> list[dict[str, Any]]:
+    query = {"symbols": "AAA", "timeframe": frame, "start": start}
+    return list(http.get("/v2/stocks/bars", params=query).json()["bars"]["AAA"])
+
+
 def test_the_day_that_is_going_on_is_cut_at_now(http: httpx.Client, broker: SandboxServer) -> None:
     broker.advance("open")
     broker.advance("1h")
-    bars = http.get("/v2/stocks/AAA/bars", params={"timeframe": "1Day", "start": "2024-02-01"}).json()["bars"]
-    (bar,) = bars
+    (bar,) = bars_of_aaa(http, "1Day", "2024-02-01")
     assert (bar["o"], bar["h"], bar["l"], bar["c"]) == (31.0, 31.0, 30.54, 30.54)
     assert bar["v"] == int(1_000_000 * 60 / 390)
-    minute = http.get("/v2/stocks/AAA/bars/latest").json()["bar"]
+    minute = http.get("/v2/stocks/bars/latest", params={"symbols": "AAA"}).json()["bars"]["AAA"]
     assert minute["t"] == "2024-02-01T15:29:00Z"
 
 
@@ -150,7 +154,7 @@ def test_quotes_have_the_spread_that_orders_pay(opened: Any, connected: Any) -> 
     server = opened(rules=ExecutionRules(slippage_bp=Decimal(10)))
     http = connected(server)
     server.advance("open")
-    quote = http.get("/v2/stocks/AAA/quotes/latest").json()["quote"]
+    quote = http.get("/v2/stocks/quotes/latest", params={"symbols": "AAA"}).json()["quotes"]["AAA"]
     assert (quote["bp"], quote["ap"]) == (30.969, 31.031)
     for side in ("sell", "buy"):
         http.post("/v2/orders", json=order("AAA", side, qty="1"))
@@ -158,10 +162,9 @@ def test_quotes_have_the_spread_that_orders_pay(opened: Any, connected: Any) -> 
 
 
 def test_weeks_and_months_are_made_of_days(http: httpx.Client) -> None:
-    days = http.get("/v2/stocks/AAA/bars", params={"timeframe": "1Day", "start": "2024-01-02"}).json()["bars"]
+    days = bars_of_aaa(http, "1Day", "2024-01-02")
     for frame, count in (("1Week", 5), ("1Month", 1), ("3Month", 1)):
-        query = {"timeframe": frame, "start": "2024-01-01"}
-        bars = http.get("/v2/stocks/AAA/bars", params=query).json()["bars"]
+        bars = bars_of_aaa(http, frame, "2024-01-01")
         assert len(bars) == count, frame
         assert bars[0]["o"] == days[0]["o"] and bars[-1]["c"] == days[-1]["c"]
         assert max(bar["h"] for bar in bars) == max(bar["h"] for bar in days)
@@ -185,7 +188,7 @@ def test_wrong_questions_about_data(http: httpx.Client) -> None:
     ):
         assert http.get("/v2/stocks/bars", params=wrong).status_code == 422, wrong
     assert http.get("/v2/stocks/bars", params=SHARES | {"symbols": "NONE,BTC/USD"}).json()["bars"] == {}
-    assert http.get("/v2/stocks/NONE/quotes/latest").status_code == 404
+    assert http.get("/v2/stocks/quotes/latest", params={"symbols": "NONE"}).json()["quotes"] == {}
 
 
 def flat(price: str | int) -> dict[str, Decimal]:

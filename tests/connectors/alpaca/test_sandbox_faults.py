@@ -117,7 +117,7 @@ def test_an_order_fills_in_part(
         (found,) = broker.state()["orders"]
         seen.append((found["status"], found["filled_qty"]))
     assert seen == expected
-    fills = http.get("/v2/account/activities/FILL", params={"direction": "asc"}).json()
+    fills = http.get("/v2/account/activities", params={"activity_types": "FILL", "direction": "asc"}).json()
     assert sum(float(fill["qty"]) for fill in fills) == float(expected[-1][1])
     assert fills[0]["type"] == "partial_fill" and fills[0]["leaves_qty"] == "3"
     assert http.get("/v2/positions/AAA").json()["qty"] == expected[-1][1]
@@ -350,8 +350,8 @@ def test_a_rule_with_fractions_is_kept_as_it_was_given(http: httpx.Client, broke
     assert (hangs["seconds"], bar["change"]) == (100.5, {"h": 111.961})
     broker.advance("open")
     broker.advance("close")
-    found = http.get("/v2/stocks/AAA/bars", params={"timeframe": "1Day", "start": "2024-02-01"}).json()
-    assert found["bars"][-1]["h"] == 111.961
+    query = {"symbols": "AAA", "timeframe": "1Day", "start": "2024-02-01"}
+    assert http.get("/v2/stocks/bars", params=query).json()["bars"]["AAA"][-1]["h"] == 111.961
 
 
 def test_a_limit_price_keeps_to_the_increment_of_its_asset(http: httpx.Client, broker: SandboxServer) -> None:

@@ -38,7 +38,8 @@ def test_an_order_fills_at_the_open_of_the_file(real_data: Path) -> None:
         assert clock == "2023-07-03T13:00:00-04:00", "the half day before the fourth of July"
         for found in broker.state()["orders"]:
             assert Decimal(found["filled_avg_price"]) == Decimal(row(real_data, found["symbol"], "2023-07-03")["open"])
-        bars = http.get("/v2/stocks/AAPL/bars", params={"timeframe": "1Day", "start": "2023-06-30"}).json()["bars"]
+        query = {"symbols": "AAPL", "timeframe": "1Day", "start": "2023-06-30"}
+        bars = http.get("/v2/stocks/bars", params=query).json()["bars"]["AAPL"]
         expected = [float(row(real_data, "AAPL", day)["close"]) for day in ("2023-06-30", "2023-07-03")]
         assert [bar["c"] for bar in bars] == expected
         held = {one["symbol"]: Decimal(one["current_price"]) for one in http.get("/v2/positions").json()}

@@ -125,7 +125,7 @@ def test_a_split_overnight_changes_positions_and_what_waits(http: httpx.Client, 
     position = http.get("/v2/positions/BBB").json()
     assert (position["qty"], position["avg_entry_price"], position["cost_basis"]) == ("4", "60.5", "242")
     assert standing(broker)[1] == ("filled", "2", "73")
-    (split,) = http.get("/v2/account/activities/SPLIT").json()
+    (split,) = http.get("/v2/account/activities", params={"activity_types": "SPLIT"}).json()
     assert (split["symbol"], split["qty"], split["net_amount"]) == ("BBB", "3", "0")
     assert Decimal(http.get("/v2/account").json()["equity"]) == equity - 3 * Decimal("122.5") + 6 * 73
 
@@ -233,11 +233,10 @@ def test_activities_page_by_page(http: httpx.Client, broker: SandboxServer) -> N
     assert [one["qty"] for one in page] == ["1", "2"]
     assert quantities(page_size="2", direction="asc", page_token=page[-1]["id"]) == ["3", "4"]
     assert quantities() == ["5", "4", "3", "2", "1"]
-    assert quantities(date="2024-02-02") == ["2"]
     assert quantities(after="2024-02-05T15:00:00Z") == ["5", "4"]
     assert quantities(until="2024-02-01") == ["1"]
-    assert quantities(category="non_trade_activity") == quantities(activity_types="DIV,SPLIT") == []
-    for wrong in ({"page_token": "nobody"}, {"page_size": "101"}, {"category": "odd"}):
+    assert quantities(activity_types="DIV,SPLIT") == []
+    for wrong in ({"page_token": "nobody"}, {"page_size": "101"}):
         assert http.get("/v2/account/activities", params=wrong).status_code == 422
 
 
