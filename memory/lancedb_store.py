@@ -1,24 +1,26 @@
 """Records and touches on disk: two append-only LanceDB tables in one folder, one writer under a file lock.
 
-The only file that imports lancedb (half a second and more, so not before a store is opened). A commit of Lance is
-complete or absent, and each append here is one commit: a killed writer leaves a store that opens. LanceDB runs threads
-of its own, so a process that uses a store is spawned, never forked.
+The only file that imports lancedb and pyarrow (half a second and more, so not before a store is opened). A commit of
+Lance is complete or absent, and each append here is one commit: a killed writer leaves a store that opens. LanceDB runs
+threads of its own, so a process that uses a store is spawned, never forked.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from datetime import timedelta
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from filelock import FileLock, Timeout
 
-from memory import arrow_rows
-from memory.deferred_package import defer_package
 from memory.errors import (
     EmbedderMismatch,
     InvalidRecord,
@@ -31,7 +33,32 @@ from memory.errors import (
 )
 from memory.in_memory_store import check_dimension
 from memory.ports import Embedder, StoreReport
-from memory.record import MemoryRecord, Touch
+from memory.record import Cause, Layer, MemoryRecord, State, Touch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def defer_package(name: str) -> None:
+    """Let a package be imported without running its `__init__`; without effect where it is imported already or missing.
+
+    Its modules are found and imported as ever. `importlib.util.LazyLoader` would run `__init__` as soon as one of them
+    is imported.
+    """
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None or spec.loader is None:
+        return
+    loader, package = spec.loader, module_from_spec(spec)
+
+    def whole(attribute: str) -> Any:
+        if package.__dict__.pop("__getattr__", None) is None:
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}", name=attribute, obj=package)
+        loader.exec_module(package)
+        return getattr(package, attribute)
+
+    package.__dict__["__getattr__"] = whole
+    sys.modules.setdefault(name, package)
+
 
 RECORDS, TOUCHES, LOCK = "records", "touches", "memory.lock"
 
@@ -119,14 +146,14 @@ class LanceStore:
     def records(self) -> list[MemoryRecord]:
         """All records, in the order of their sequence. Raises StoreDamaged where a file cannot be read."""
         with self._damage_named():
-            return arrow_rows.records_of(self._read(lambda: self._records_table.to_arrow().sort_by("sequence")))
+            return records_of(self._read(lambda: self._records_table.to_arrow().sort_by("sequence")))
 
     def record(self, record_id: str) -> MemoryRecord | None:
         """A record by its id, or None."""
         wanted = f"id = '{_quoted(record_id)}'"
         result = self._read(lambda: self._records_table.search().where(wanted).limit(1).to_arrow())
         with self._damage_named():
-            return next(iter(arrow_rows.records_of(result)), None)
+            return next(iter(records_of(result)), None)
 
     def touches(self, record_id: str | None = None) -> list[Touch]:
         """All touches, or those of one record, in the order of their sequence."""
@@ -139,7 +166,7 @@ class LanceStore:
         """Write new records in one commit. Raises InvalidRecord for a vector of another size, StoreFull."""
         check_dimension(records, self._embedder.dimension)
         fresh = list({r.id: r for r in records if r.id not in self._known_records}.values())
-        if self._append(self._records_table, arrow_rows.record_rows, fresh):
+        if self._append(self._records_table, record_rows, fresh):
             self._known_records.update(record.id for record in fresh)
 
     def append_touches(self, touches: Sequence[Touch]) -> None:
@@ -149,7 +176,7 @@ class LanceStore:
         for touch in touches:
             if all(other.identity != touch.identity for other in known.get(touch.record_id, ())):
                 fresh.setdefault(touch.id, touch)
-        if self._append(self._touches_table, arrow_rows.touch_rows, list(fresh.values())):
+        if self._append(self._touches_table, touch_rows, list(fresh.values())):
             for touch in fresh.values():
                 known.setdefault(touch.record_id, []).append(touch)
 
@@ -203,10 +230,10 @@ class LanceStore:
             self._touches_table = self._table(TOUCHES)
             if writing and self._records_table is None:
                 self._records_table = self._database.create_table(
-                    RECORDS, schema=arrow_rows.record_schema(self._embedder.id, dimension)
+                    RECORDS, schema=record_schema(self._embedder.id, dimension)
                 )
             if writing and self._touches_table is None:
-                self._touches_table = self._database.create_table(TOUCHES, schema=arrow_rows.touch_schema())
+                self._touches_table = self._database.create_table(TOUCHES, schema=touch_schema())
             self._check_embedder()
             self._small_files = self._count_small_files()
             if writing:
@@ -248,7 +275,7 @@ class LanceStore:
         lines: dict[str, list[Touch]] = {}
         if self._touches_table is None:
             return lines
-        for touch in arrow_rows.touches_of(self._read(lambda: self._touches_table.to_arrow().sort_by("sequence"))):
+        for touch in touches_of(self._read(lambda: self._touches_table.to_arrow().sort_by("sequence"))):
             lines.setdefault(touch.record_id, []).append(touch)
         return lines
 
@@ -330,3 +357,86 @@ def _truncated_files(folder: Path) -> list[Path]:
 
 def _quoted(text: str) -> str:
     return text.replace("'", "''")
+
+
+_TEXTS = ("id", "owner", "symbol", "kind", "text", "query_text", "source", "birth_layer")
+
+
+def record_schema(embedder: str, dimension: int) -> pa.Schema:
+    """Columns of the table of records; the metadata names the embedder of its vectors."""
+    import pyarrow as pa
+
+    fields = [pa.field(name, pa.string()) for name in _TEXTS]
+    fields += [
+        pa.field("born_step", pa.float64()),
+        pa.field("available_at", pa.float64()),
+        pa.field("hindsight", pa.bool_()),
+        pa.field("importance", pa.float64()),
+        pa.field("rests_on", pa.list_(pa.string())),
+        pa.field("labels", pa.list_(pa.string())),
+        pa.field("sequence", pa.int64()),
+        pa.field("vector", pa.list_(pa.float32(), dimension)),
+    ]
+    return pa.schema(fields, metadata={"embedder": embedder, "dimension": str(dimension)})
+
+
+def record_rows(records: Sequence[MemoryRecord], schema: pa.Schema) -> pa.Table:
+    """Convert records to rows of a schema."""
+    import pyarrow as pa
+
+    vectors = np.stack([record.vector for record in records]).astype(np.float32, copy=False)
+    columns: dict[str, Any] = {
+        name: [getattr(record, name) for record in records] for name in schema.names if name != "vector"
+    }
+    columns["birth_layer"] = [record.birth_layer.value for record in records]
+    columns["rests_on"] = [list(record.rests_on) for record in records]
+    columns["labels"] = [list(record.labels) for record in records]
+    columns["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+    return pa.table(columns, schema=schema)
+
+
+def records_of(table: pa.Table) -> list[MemoryRecord]:
+    """Convert rows to records; their vectors are rows of one matrix."""
+    if not table.num_rows:
+        return []
+    vectors = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    rows = vectors.reshape(table.num_rows, -1)
+    names = [field.name for field in fields(MemoryRecord)]
+    columns: dict[str, Any] = {name: table[name].to_pylist() for name in names if name != "vector"}
+    columns["birth_layer"] = [Layer(layer) for layer in columns["birth_layer"]]
+    columns["rests_on"] = [tuple(ids) for ids in columns["rests_on"]]
+    columns["labels"] = [tuple(labels) for labels in columns["labels"]]
+    columns["vector"] = rows
+    return [
+        MemoryRecord(**dict(zip(names, values, strict=True)))
+        for values in zip(*(columns[name] for name in names), strict=True)
+    ]
+
+
+def touch_schema() -> pa.Schema:
+    """Columns of the table of touches."""
+    import pyarrow as pa
+
+    texts = [pa.field(name, pa.string()) for name in ("id", "record_id", "cause", "key", "layer")]
+    floats = ("step", "importance", "importance_step", "recency_step")
+    numbers = [pa.field(name, pa.float64()) for name in floats]
+    return pa.schema([*texts, *numbers, pa.field("access_count", pa.int64()), pa.field("sequence", pa.int64())])
+
+
+def touch_rows(touches: Sequence[Touch], schema: pa.Schema) -> pa.Table:
+    """Convert touches to rows of a schema."""
+    import pyarrow as pa
+
+    own = ("id", "record_id", "cause", "key", "sequence")
+    columns = {
+        name: [getattr(touch if name in own else touch.state, name) for touch in touches] for name in schema.names
+    }
+    return pa.table(columns, schema=schema)
+
+
+def touches_of(table: pa.Table) -> Iterator[Touch]:
+    """Convert rows to touches."""
+    for row in table.to_pylist():
+        row["layer"] = Layer(row["layer"]) if row["layer"] else None
+        state = State(**{field.name: row[field.name] for field in fields(State)})
+        yield Touch(row["record_id"], Cause(row["cause"]), state, row["key"], row["sequence"])

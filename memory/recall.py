@@ -8,6 +8,7 @@ step follow from the logs.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -15,7 +16,6 @@ from types import TracebackType
 import numpy as np
 
 from memory import lifecycle
-from memory.birth import new_record
 from memory.embedders import HashEmbedder
 from memory.errors import EmbedderUnavailable, InvalidRecord, StoreError, TimeOrder, UnknownPreset, UnknownRecord
 from memory.layer_rank import Hit, LayerRanking
@@ -24,7 +24,7 @@ from memory.lifecycle import RECENCY_STEP as RECENCY
 from memory.live_index import LiveIndex, ScoredRecord
 from memory.marks import Marks, mark, marks_of
 from memory.partition import DUE, LayerRows
-from memory.ports import Embedder, Store, StoreReport
+from memory.ports import Embedder, Matrix, Store, StoreReport
 from memory.presets import MemoryPreset, Ranking, Relevancy, preset_named
 from memory.record import (
     DEFAULT_OWNER,
@@ -39,7 +39,6 @@ from memory.record import (
     Vector,
     id_of,
 )
-from memory.restatement import restated
 
 
 class LayeredMemory:
@@ -451,3 +450,76 @@ class LayeredMemory:
         ]
         earlier = [record for record in earlier if record.kind == item.kind and record.born_step < now]
         return restated(item, vector, earlier, self.embedder, least)
+
+
+def new_record(
+    preset: MemoryPreset, record_id: str, item: Item, now: float, vector: Vector, *, sequence: int
+) -> MemoryRecord:
+    """The record of an item written at a step. Raises InvalidRecord for a rating beyond [0, 1], UnknownPreset for a
+    kind of source that the preset has not."""
+    if item.rating is not None and not 0 <= item.rating <= 1:
+        raise InvalidRecord(f"{item.kind} of {item.symbol}: the rating is {item.rating}; give 0 to 1")
+    # The draw is the record's own: the same on every machine and however often it is written.
+    chance = int(record_id[:13], 16) / 16**13
+    layer, importance = preset.initial_state(item.kind, item.rating, item.layer, chance)
+    preset.rule(layer)
+    return MemoryRecord(
+        id=record_id,
+        owner=item.owner,
+        symbol=item.symbol,
+        kind=item.kind,
+        text=item.text,
+        query_text=item.query_text,
+        source=item.source,
+        born_step=float(item.born(now)),
+        available_at=float(max(now, item.seen_until) if item.seen_until is not None else now),
+        hindsight=item.seen_until is not None,
+        birth_layer=layer,
+        importance=float(importance if item.importance is None else item.importance),
+        rests_on=item.rests_on,
+        labels=item.labels,
+        vector=vector,
+        sequence=sequence,
+    )
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_FIGURE = re.compile(r"[+-]?\d+(?:[.,]\d+)*")
+_NEAREST = 5
+"""Earlier records whose texts are embedded where their vectors are those of query texts."""
+
+
+def restated(
+    item: Item, vector: Vector, earlier: Sequence[MemoryRecord], embedder: Embedder, least: float
+) -> MemoryRecord | None:
+    """The earlier record that says what a new item says; None where there is none.
+
+    The same text does, and a text with a cosine of `least` or more whose figures are the same: "2 of 5 earned" is near
+    to "3 of 5 earned" and says something else. Dates do not count.
+    """
+    same = next((record for record in earlier if record.text == item.text), None)
+    if same is not None:
+        return same
+    wanted = _figures(item.text)
+    near = _from(least, earlier, np.array([record.vector for record in earlier]), vector)
+    near = [record for record in near if _figures(record.text) == wanted]
+    if near and (item.query_text.strip() or any(record.query_text.strip() for record in near)):
+        # Vectors of query texts tell what is searched for, not what is said.
+        near = near[:_NEAREST]
+        said = embedder.embed([item.text, *(record.text for record in near)])
+        near = _from(least, near, said[1:], said[0])
+    return near[0] if near else None
+
+
+def _from(least: float, records: Sequence[MemoryRecord], vectors: Matrix, vector: Vector) -> list[MemoryRecord]:
+    """The records whose vectors have a cosine of `least` or more, the nearest first, then the oldest."""
+    if not records:
+        return []
+    # A row's own sum, whose last bits do not depend on how many rows there are.
+    cosines = (vectors * vector.astype(np.float64)).sum(axis=1).tolist()
+    found = [(-cosine, record.sequence, record) for cosine, record in zip(cosines, records, strict=True)]
+    return [record for cosine, _, record in sorted(found, key=lambda one: one[:2]) if -cosine >= least]
+
+
+def _figures(text: str) -> list[str]:
+    return sorted(_FIGURE.findall(_DATE.sub("", text)))

@@ -14,9 +14,8 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from connectors.alpaca.account import NEW_YORK
-from connectors.alpaca.bar_rows import bar_rows, daily_bar, joined_bar, minute_bar
 from connectors.alpaca.failures import code_and_message
-from connectors.alpaca.json_fields import by_wire, compact, positive, to_wire, utc, utc_text
+from connectors.alpaca.json_fields import by_wire, compact, exact, positive, to_wire, utc, utc_text
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
 from connectors.text import plain
@@ -399,3 +398,36 @@ def _error_of(status: int, message: str, path: str) -> PaperdeskError:
 def _message(text: str) -> str:
     """The message of an error, on one line."""
     return (code_and_message(text)[1] or " ".join(text.split()))[:200]
+
+
+def bar_rows(page: dict[str, Any]) -> dict[str, list[tuple[datetime, Row]]]:
+    """Bars with the time (UTC) at which each began, by Alpaca's symbol. Raises ValueError, KeyError, TypeError,
+    AttributeError."""
+    found = {name: [(utc(row["t"]), row) for row in rows] for name, rows in (page["bars"] or {}).items()}
+    for rows in found.values():
+        for _, row in rows:
+            daily_bar(date.min, row)
+    return found
+
+
+def daily_bar(day: date, row: Row) -> Bar:
+    """The bar of a day; a price that is null becomes zero, which no price is. Raises KeyError, TypeError, ValueError
+    for another shape."""
+    opened, high, low, close = (exact(0 if row[key] is None else row[key]) for key in "ohlc")
+    volume = None if row["v"] is None else exact(row["v"])
+    return Bar(session=day, open=opened, high=high, low=low, close=close, adj_close=None, volume=volume)
+
+
+def minute_bar(begins: datetime, row: Row) -> MinuteBar:
+    """The bar of a minute (UTC). Raises as `daily_bar` does."""
+    opened, high, low, close, volume = (exact(row[key]) for key in "ohlcv")
+    return MinuteBar(begins=begins, open=opened, high=high, low=low, close=close, volume=volume)
+
+
+def joined_bar(day: date, hours: Sequence[Bar]) -> Bar:
+    """The bar of a day from those of its hours."""
+    volume = sum((hour.volume or Decimal(0) for hour in hours), Decimal(0))
+    high, low = max(hour.high for hour in hours), min(hour.low for hour in hours)
+    return Bar(
+        session=day, open=hours[0].open, high=high, low=low, close=hours[-1].close, adj_close=None, volume=volume
+    )

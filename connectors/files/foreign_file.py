@@ -3,25 +3,133 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 
-from connectors.files.columns import DATES, MONEY, NO_MONEY, NUMBERS, column_names, plain_name
+from connectors.files.columns import DATES, MONEY, NO_MONEY, NUMBERS, SUFFIXES, column_names, plain_name
 from connectors.files.foreign_rows import ForeignRows, Row, foreign_rows, unit_of
-from connectors.files.foreign_symbols import foreign_symbol, is_without_suffix, symbol_names
 from connectors.files.foreign_tables import NoHeader
-from connectors.files.numerals import COMMA, POINT, Numerals, currency_sign
 from connectors.files.prices import BarRow
 from connectors.files.reading import Reading
 from connectors.files.rows import append_lines, malformed, write_text
 from connectors.files.stamps import day_by_order, iso_stamp
 from engine.domain.fetched import FileFormat, FileImport, Imported
-from engine.domain.market import CorporateAction, Dropped, Symbol, is_crypto, parse_symbol
+from engine.domain.market import CorporateAction, Dropped, Symbol, is_crypto, parse_symbol, slashless_pair
 from engine.errors import MalformedData, MissingData, UsageError
+
+POINT, COMMA = ".", ","
+
+_BLANK = frozenset(
+    ("", "-", "--", "---", ".", "..", "n/a", "n.a.", "na", "#n/a", "nan", "nat", "none", "null", "nil", "k.a.")
+)
+_DASHES = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-------")
+_APART = re.compile("[ '\u2019\u02bc]")
+_UNITS = {
+    **dict.fromkeys(("k", "tsd", "千"), 3),
+    **dict.fromkeys(("m", "mn", "mio", "mln", "million", "百万"), 6),
+    **dict.fromkeys(("b", "bn", "mrd", "mld", "billion", "十亿"), 9),
+    **dict.fromkeys(("t", "tn", "trillion"), 12),
+    **dict.fromkeys(("万", "萬"), 4),
+    **dict.fromkeys(("亿", "億"), 8),
+}
+"""Powers of ten that are written after a number."""
+_SIMPLE = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_SIGNED = {"€": "EUR", "£": "GBP", "₹": "INR", "₩": "KRW", "₺": "TRY", "zł": "PLN", "p": "GBp"}
+"""Currencies that a sign tells; $ and ¥ are those of several countries."""
+_CURRENCY = r"(?:(?:US|HK|CA|A|C|S|R)?\$|[¥€£₹₩₺]|zł|元|円|원|(?:[A-Z]{2}[A-Zp]|p)(?![A-Za-z]))"
+_NUMBER = re.compile(
+    rf"(?P<open>\()?\s*(?P<sign>[+-])?\s*(?P<before>{_CURRENCY})?\s*(?P<inner>[+-])?"
+    r"(?P<body>\d[\d.,'\u2019\u02bc ]*|[.,]\d+)(?P<power>[eE][+-]?\d+)?"
+    rf"\s*(?P<unit>(?i:{'|'.join(sorted(_UNITS, key=len, reverse=True))})\.?)?\s*(?P<percent>%)?"
+    rf"\s*(?P<after>{_CURRENCY})?\s*(?(open)\))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Numerals:
+    """The writing of numbers in a file.
+
+    decimal: POINT or COMMA.
+    doubt: a cell that may be read in two ways, where none of the file tells in which; empty without one.
+    """
+
+    decimal: str = POINT
+    doubt: str = ""
+
+    @classmethod
+    def of(cls, prices: Sequence[str], sizes: Sequence[str], *, comma_likely: bool) -> Numerals:
+        """Of a file's cells: prices, and whole numbers. A mark is that of decimals unless it parts groups of three
+        figures, and the last one of two kinds; where prices may be read in both ways they are in doubt."""
+        told = next(filter(None, (_decimal_of(_body(cell)) for cell in (*prices, *sizes))), None)
+        if told is not None:
+            return cls(told)
+        doubt = {mark: cell for cell in reversed(prices) for mark in (COMMA, POINT) if mark in _body(cell)}
+        if comma_likely and COMMA in doubt:
+            return cls(COMMA)
+        return cls(POINT, doubt.get(POINT if comma_likely else COMMA, ""))
+
+    def plain(self, text: str) -> str:
+        """A number as Decimal reads it; empty for a word that stands for none, any other text as it is."""
+        if self.decimal == POINT and _SIMPLE.fullmatch(text):
+            return text
+        normal = _normal(text)
+        if normal.casefold() in _BLANK:
+            return ""
+        found = _NUMBER.fullmatch(normal)
+        other = COMMA if self.decimal == POINT else POINT
+        whole, mark, rest = _APART.sub(other, (found["body"] if found else "").strip()).partition(self.decimal)
+        if found is None or (mark and not rest.isdigit()) or not _grouped(whole, other):
+            return text
+        plain = (whole.replace(other, "") or "0") + (f".{rest}" if mark else "") + (found["power"] or "")
+        if found["open"] or "-" in (found["sign"], found["inner"]):
+            plain = f"-{plain}"
+        power = _UNITS.get((found["unit"] or "").rstrip(".").casefold(), 0)
+        return f"{Decimal(plain).scaleb(power):f}" if power else plain
+
+
+def currency_sign(text: str) -> str:
+    """The currency that stands at a number, three letters; empty without one that is told."""
+    found = _NUMBER.fullmatch(_normal(text))
+    sign = (found["before"] or found["after"] or "") if found else ""
+    return _SIGNED.get(sign, sign if sign.isascii() and sign.isalpha() else "")
+
+
+def _normal(text: str) -> str:
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_DASHES)
+    return plain.strip()
+
+
+def _body(cell: str) -> str:
+    """The figures and marks of a number, without what parts its thousands otherwise."""
+    found = None if cell.isdigit() else _NUMBER.fullmatch(_normal(cell))
+    return _APART.sub("", found["body"]) if found else ""
+
+
+def _grouped(whole: str, mark: str) -> bool:
+    """True where a mark parts groups of three figures, or of two before the last, as in India."""
+    first, *groups = whole.split(mark)
+    return not groups or (0 < len(first) <= 3 and len(groups[-1]) == 3 and all(len(one) in (2, 3) for one in groups))
+
+
+def _decimal_of(body: str) -> str | None:
+    """The decimal mark of a number, where only one reading is possible."""
+    marks = [one for one in body if one in ".,"]
+    if not marks:
+        return None
+    kinds, last = set(marks), marks[-1]
+    if len(kinds) == 2:
+        return last
+    if len(marks) > 1:
+        return COMMA if last == POINT else POINT
+    whole, _, rest = body.partition(last)
+    return last if len(rest) != 3 or not 0 < len(whole) <= 3 or whole == "0" else None
+
 
 _SHOWN = 3  # how many bad rows the one line of an error lists
 _LISTED = 12
@@ -333,3 +441,59 @@ def _line(error: MalformedData) -> int:
 def cell(row: Row, name: str) -> str:
     """The text of a column, empty where it is not there."""
     return row.values.get(name) or ""
+
+
+_COINS = "crypto"
+_DIGITS = {"HK": 4, "SS": 6, "SZ": 6, "BJ": 6, "T": 4}
+"""Digits of the symbols of an exchange, where zeros stand before smaller numbers."""
+_BEFORE = re.compile(r"([A-Z]+):(.+)|(SH|SZ|BJ|HK|US|JP)\.([A-Z0-9.]+)|(SH|SZ|BJ)(\d{6})")
+_BEHIND = re.compile(r"(.+)[. ]([A-Z]+)")
+_CLASS = re.compile(r"([A-Z]{1,5})[-/ _.]([A-Z])")
+
+
+@lru_cache(maxsize=1024)  # the rows of a file name the same few
+def symbol_names(text: str) -> tuple[str, ...]:
+    """The names in a cell with one or several, also as lists are written: AAPL,MSFT and ['AAPL', 'MSFT']."""
+    if re.fullmatch(r"[A-Z.]+( [A-Z.]+)+", text) and foreign_symbol(text) is None:
+        return tuple(text.split())
+    return tuple(name for one in re.split(r"[,;|]", text) if (name := one.strip(" \t[](){}'\"")))
+
+
+@lru_cache(maxsize=1024)
+def foreign_symbol(text: str) -> Symbol | None:
+    """The symbol of the data folder for one that a vendor writes; None for what cannot be one.
+
+    AAPL.US, US.AAPL, NASDAQ:AAPL and AAPL.O are AAPL; sh600519 and 600519.XSHG are 600519.SS; BTCUSD, BTC/USD and
+    BTC_USD are BTC-USD; BRK-B and BRK/B are BRK.B.
+    """
+    name, suffix = _parted(unicodedata.normalize("NFKC", text).strip().lstrip("$").upper().removesuffix(" EQUITY"))
+    pair = slashless_pair(name.replace("XBT", "BTC").replace("_", "-")) if suffix in (None, _COINS) else None
+    if pair is not None or suffix == _COINS:
+        return pair
+    if name.isdigit() and suffix in _DIGITS:
+        name = f"{int(name):0{_DIGITS[suffix]}d}"
+    try:
+        found = parse_symbol(_CLASS.sub(r"\1.\2", name) if _CLASS.fullmatch(name) else name)
+    except UsageError:
+        return None
+    return f"{found}.{suffix}" if suffix else found
+
+
+def _parted(name: str) -> tuple[str, str | None]:
+    """A symbol without its exchange, and the suffix of that; None where no known one is named."""
+    if before := _BEFORE.fullmatch(name):
+        market, rest = [one for one in before.groups() if one is not None]
+        if market in SUFFIXES:
+            return rest, SUFFIXES[market]
+    elif (behind := _BEHIND.fullmatch(name)) and behind[2] in SUFFIXES:
+        return behind[1], SUFFIXES[behind[2]]
+    return name, None
+
+
+def is_without_suffix(text: str, symbol: Symbol) -> bool:
+    """True for a symbol of digits that has lost its suffix, and perhaps its zeros, and for a pair of any coin without
+    its dash, or without its quote currency."""
+    stem, _, _ = symbol.partition("-" if is_crypto(symbol) else ".")
+    if is_crypto(symbol):
+        return re.sub(r"[-/_ ]", "", _parted(text.upper())[0]) in (stem, symbol.replace("-", ""))
+    return text.strip().isdigit() and stem.isdigit() and int(text) == int(stem)

@@ -12,9 +12,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-from connectors.sandbox.fault_answers import broken_answer
 from connectors.sandbox.http_server import LOOPBACK, Answer, Connection, HttpServer
-from connectors.sandbox.local_broker import LocalBroker, SandboxSettings, make_request
+from connectors.sandbox.local_broker import LocalBroker, SandboxSettings, broken_answer, make_request
 from connectors.sandbox.market import Load
 from connectors.sandbox.protocol import ApiError, Request
 from engine.errors import ConfigError, PaperdeskError

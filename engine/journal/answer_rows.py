@@ -15,7 +15,7 @@ from engine.journal.database import reading
 from engine.journal.entries import StatedAnswer
 from engine.journal.rows import Row, row_of, stored, value_of
 from engine.messages.answer_text import agent_answered
-from engine.messages.events import AgentAnswered
+from engine.messages.events import AgentAnswered, Event, from_plain, to_plain
 
 SAME = "="
 """In an answer's row: `raw` is what `text` says as JSON, in the order of the text; `answer` is what `raw` says."""
@@ -134,3 +134,26 @@ def _canonical(text: str) -> str | None:
         return to_json(json.loads(text))
     except (ValueError, RecursionError):
         return None
+
+
+ANSWER = "answer"
+"""In an event's JSON: the number of the answer that it is about, whose row says the rest; beside it the `step`."""
+
+_COLUMNS = ("run", "time", "type")
+
+
+def event_row(event: Event, answer: Mapping[str, Any] | None) -> Row:
+    """An event as a row; `answer` is the row that an AgentAnswered may be about."""
+    plain = {name: value for name, value in to_plain(event).items() if name not in _COLUMNS}
+    if isinstance(event, AgentAnswered) and answer and event_of_answer(answer, event.step, event.time) == event:
+        plain = {ANSWER: answer["seq"], "step": event.step}
+    return {"run": event.run, "time": event.time, "type": type(event).__name__, "json": to_json(plain)}
+
+
+def event_of(row: Mapping[str, Any], answer: Callable[[int], Mapping[str, Any]]) -> Event:
+    """An event from its row; `answer` gives the row of an answer by its number."""
+    with reading(row):
+        said = json.loads(row["json"])
+        if ANSWER not in said:
+            return from_plain({name: row[name] for name in _COLUMNS} | said)
+        return event_of_answer(answer(said[ANSWER]), said["step"], datetime.fromisoformat(row["time"]))

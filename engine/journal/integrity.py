@@ -14,9 +14,8 @@ from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken, MalformedData
-from engine.journal.book_reader import EARLY_FILLS
 from engine.journal.database import WAIT, damaged_file, open_read_only, sqlite_errors
-from engine.journal.reader import JournalReader
+from engine.journal.reader import EARLY_FILLS, JournalReader
 from engine.journal.verification import SHOWN, ChainState, chain_faults, chain_state, has_head, schema_fault
 
 PROMISES = {

@@ -6,9 +6,10 @@ condition that SQLite checks in the same transaction: another process may have b
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -18,11 +19,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from engine.errors import InvariantBroken, TryAgainLater
-from engine.journal.chain import Chain, Written
-from engine.journal.database import WAIT, check_version, reading, sqlite_errors
-from engine.journal.new_file import ensure_file
+from engine.journal.chain import Chain, Written, note_version
+from engine.journal.database import WAIT, check_version, reading, refuse_remains, sqlite_errors
 from engine.journal.rows import Row, pack, stored, unpack
-from engine.journal.schema import CONTENT_NAMED, LIVE, MARKED
+from engine.journal.schema import APPEND_ONLY, APPLICATION, CONTENT_NAMED, LIVE, MARKED, VERSION
+from engine.program_files import program_text
+from engine.settings.places import make_folder, part_of, parts_of, unusable
 
 BATCH_ROWS = 2000
 BATCH_SECONDS = 0.25
@@ -267,3 +269,64 @@ def _made(table: str, row: Row) -> Row:
 def _stored(row: Row) -> Row:
     # Texts are most values; the call takes longer than the look.
     return {column: value if type(value) is str and value.isascii() else stored(value) for column, value in row.items()}
+
+
+PAGE_BYTES = 2048
+"""Size of a new journal's pages. Each of the many tables and indexes takes a page at least."""
+
+
+def ensure_file(path: Path) -> None:
+    """Create a journal of this program's version where there is no file, with its folder. Raises as `refuse_remains`
+    does, and ConfigError or DataError where nothing can be written."""
+    path = path.resolve()
+    try:
+        refuse_remains(path)
+        if not path.exists():
+            make_folder(path.parent)
+            _put_in_place(new_journal(), path)
+            _sweep(path)
+        elif path.stat().st_nlink > 1:
+            _sweep(path)
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
+@cache
+def new_journal() -> bytes:
+    """The content of the file of a journal without rows."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.executescript(program_text(Path(__file__).with_name("schema.sql")))
+        for table in sorted(APPEND_ONLY):
+            for deed, verb in (("UPDATE", "changed"), ("DELETE", "deleted")):
+                refusal = f"SELECT RAISE(ABORT, '{table} are never {verb}')"
+                connection.execute(
+                    f"CREATE TRIGGER {table}_no_{deed.lower()} BEFORE {deed} ON {table} BEGIN {refusal}; END"
+                )
+        note_version(connection, VERSION)
+        connection.commit()
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        return connection.serialize()
+
+
+def _put_in_place(content: bytes, path: Path) -> None:
+    part = part_of(path)
+    try:
+        # With the permissions that SQLite would give it.
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, 0o644)) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(part, path)  # unlike a renaming it leaves alone what a quicker process has made
+        except OSError:
+            if not path.exists():  # a file system without links
+                part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    for part in parts_of(path):
+        part.unlink(missing_ok=True)

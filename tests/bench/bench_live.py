@@ -29,7 +29,7 @@ class Ticker:
     """A feed whose websocket says every price of the list so often a second."""
 
     def __init__(self, per_second: int) -> None:
-        from connectors.alpaca.live_streams import DataStream
+        from connectors.alpaca.live_feed import DataStream
         from connectors.alpaca.settings import AlpacaSettings
 
         settings = AlpacaSettings(

@@ -12,8 +12,7 @@ from decimal import Decimal
 import httpx
 import pytest
 
-from connectors.alpaca.live_feed import AlpacaLive
-from connectors.alpaca.live_streams import DataStream, TradingStream, stream_address
+from connectors.alpaca.live_feed import AlpacaLive, DataStream, TradingStream, stream_address
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
 from engine.clock import BacktestClock

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.charts.axes import date_ticks
+from connectors.charts.marks import date_ticks
 
 
 def weekdays(first: date, count: int) -> list[str]:

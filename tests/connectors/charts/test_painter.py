@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from connectors.charts.painter import MatplotlibPainter
-from connectors.charts.text_layout import TextLayout
+from connectors.charts.painter import MatplotlibPainter, TextLayout
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.errors import InvariantBroken, MissingData
 from engine.ports import ChartPainter

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from connectors.files.foreign_file import Numerals
 from connectors.files.import_files import import_file
-from connectors.files.numerals import Numerals
 from engine.domain.fetched import FileImport, ImportResult
 from engine.errors import MalformedData, MissingData, PaperdeskError, UsageError
 from engine.market import trading_hours

@@ -9,8 +9,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_type_hints
 
 from engine.journal.chain import schema_hash
-from engine.journal.new_file import new_journal
 from engine.journal.schema import VERSION
+from engine.journal.store import new_journal
 from engine.messages.events import TYPES
 
 WRITTEN = (17, "238de6c2e14d6a79")
