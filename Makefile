@@ -1,7 +1,7 @@
 # Paperdesk: set-up and checks. Everything is installed into .venv from the lock files, never elsewhere.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help desk paper-demo test test-long mutants check bench docs lock clean
+.PHONY: help desk paper-demo test test-long mutants check bench docs release-check lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -44,6 +44,14 @@ bench: $(VENV)/.dev ## measure speed
 
 docs: $(VENV)/.dev ## make the site of docs/ in build/docs (a link that leads nowhere fails it)
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs build/docs
+
+release-check: docs ## build sdist and wheel into dist/ and check them: contents, metadata, installed and run elsewhere
+	@rm -rf dist
+	@$(BIN)/python -W ignore -c "from setuptools import build_meta as build; build.build_sdist('dist')" >/dev/null
+	@$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/paperdesk-*.tar.gz
+	@PAPERDESK_TEST_DIST=dist $(BIN)/python -m pytest -q -m "slow or not slow" tests/test_wheel.py tests/test_packaging.py \
+	  tests/test_container.py
+	@ls -l dist
 
 # The environment: .runtime stamps what the desk needs, .dev what tests need on top of it.
 

@@ -86,7 +86,8 @@ def test_what_the_build_requires_is_locked() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["help", "desk", "paper-demo", "test", "test-long", "check", "bench", "docs", "lock", "clean"]
+    "target",
+    ["help", "desk", "paper-demo", "test", "test-long", "check", "bench", "docs", "release-check", "lock", "clean"],
 )
 def test_the_makefile_has_the_target_and_says_what_it_does(target: str) -> None:
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")

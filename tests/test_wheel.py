@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.metadata import Metadata
 
 from tests.long_cases import first_of
 from tests.tui.real_terminal import REPO, TMUX, Terminal
 
-VERSION = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = PROJECT["version"]
+DIST = os.environ.get("PAPERDESK_TEST_DIST")
+"""The folder of a release's wheel and sdist, which `make release-check` has built; else they are built here."""
 WINDOW = ("--symbols", "ORVL,HLXM", "--from", "2025-03-11", "--to", "2025-03-13")
 PACKAGES = ("tui", "engine", "connectors", "memory")
 BUILD = """
@@ -71,19 +76,25 @@ def sources() -> set[str]:
     return {path.relative_to(REPO).as_posix() for path in found if "__pycache__" not in path.parts}
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+def _build(folder: Path) -> Path:
     """Built from a copy, since a build leaves folders behind that the next one would take files from."""
-    folder = tmp_path_factory.mktemp("wheel")
-    copy, built, environment, elsewhere = (folder / name for name in ("copy", "built", "environment", "elsewhere"))
+    copy, built = folder / "copy", folder / "built"
     for package in PACKAGES:
         shutil.copytree(REPO / package, copy / package)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(REPO / name, copy / name)
     built.mkdir()
-    elsewhere.mkdir()
     subprocess.run([sys.executable, "-W", "ignore", "-c", BUILD, built], cwd=copy, capture_output=True, check=True)
     shutil.rmtree(copy)
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("wheel")
+    environment, elsewhere = folder / "environment", folder / "elsewhere"
+    elsewhere.mkdir()
+    built = _build(folder) if DIST is None else REPO / DIST
     (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
@@ -105,6 +116,19 @@ def test_wheel_and_sdist_hold_every_file_of_the_packages(installed: Installed) -
         inside = {name.partition("/")[2] for name in sdist.getnames()}
     assert tree <= inside and "pyproject.toml" in inside
     assert {f"{package}/py.typed" for package in PACKAGES} <= tree
+
+
+def test_an_index_takes_the_metadata_and_the_changelog_has_the_version(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        text = wheel.read(name).decode()
+    metadata = Metadata.from_email(text, validate=True)
+    assert (metadata.name, str(metadata.version)) == ("paperdesk", VERSION)
+    assert set(metadata.provides_extra or ()) == set(PROJECT["optional-dependencies"])
+    assert metadata.description_content_type == "text/markdown"
+    assert metadata.description == (REPO / "README.md").read_text(encoding="utf-8")
+    changelog = (REPO / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(VERSION)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
 
 
 def test_an_installed_program_runs_outside_of_the_checkout(installed: Installed, tmp_path: Path) -> None:
