@@ -224,7 +224,7 @@ def test_less_than_a_whole_share_is_refused_and_a_part_is_not_sold() -> None:
     batch = replace(BATCH, whole_shares=frozenset({"AAA"}))
     dear = limit(batch, [asks("AAA", BUY, "7", position(price="6900"))])["AAA", ""]
     assert isinstance(dear, Refused)
-    assert "whole shares only" in dear.cuts[-1].reason
+    assert dear.cuts[-1].rule == "whole shares"
     sold = limit(batch, [asks("AAA", SELL, "7", position(quantity="3.7"))])["AAA", ""]
     assert isinstance(sold, Approved)
     assert sold.order.quantity == 3

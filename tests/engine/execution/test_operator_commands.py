@@ -200,9 +200,9 @@ def test_a_size_that_cannot_be_traded_is_refused(size: OrderSize) -> None:
 def test_other_open_orders_count_against_an_edit() -> None:
     portfolio = Portfolio(Decimal(1000), {"AAA": Position(Decimal(40), Decimal(50))})
     power = buying_power(portfolio, [sized(quantity="30")], lambda symbol: Decimal(50))
-    lacking = shortfall(sized(quantity="11"), power, Decimal(50), floor=Decimal(0), allow_short=False)
-    assert lacking == "it would sell 11 shares, and 10 are free to be sold"
-    assert not shortfall(sized(quantity="10"), power, Decimal(50), floor=Decimal(0), allow_short=False)
+    for quantity, lacks in (("10", False), ("11", True)):
+        order = sized(quantity=quantity)
+        assert bool(shortfall(order, power, Decimal(50), floor=Decimal(0), allow_short=False)) is lacks
 
 
 def test_what_is_short_is_bought_back_whatever_the_cash_and_no_more() -> None:
@@ -222,7 +222,7 @@ def test_a_sale_shorts_no_more_than_the_equity() -> None:
     power = buying_power(portfolio, [sized(quantity="3")], price)
     # The equity is 1,100. B is short by 100, and an open sale has 3 of the 4 shares.
     assert not short_excess(sized(quantity="21"), power, portfolio, price)
-    assert "worth 1150.00" in short_excess(sized(quantity="22"), power, portfolio, price)
+    assert "1150.00" in short_excess(sized(quantity="22"), power, portfolio, price)
 
 
 @pytest.mark.parametrize(("answer", "refused"), [("approve", True), ("veto", False), ("undo", True)])

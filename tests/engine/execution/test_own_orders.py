@@ -64,33 +64,22 @@ def test_whatever_is_wished_for_the_floor_stays_and_no_share_is_sold_twice(
 
 
 def test_a_short_position_is_bought_back_and_no_more() -> None:
-    def refused(number: str) -> str:
-        wanted = PlaceOrder("AAA", Side.BUY, OrderSize(Decimal(number)))
+    short = Portfolio(Decimal(500), {"AAA": Position(Decimal(-12), Decimal(30))})
+    power = buying_power(short, (), lambda symbol: PRICE)
+    for side, number, refused in ((Side.BUY, "12", False), (Side.BUY, "12.5", True), (Side.SELL, "1", True)):
+        wanted = PlaceOrder("AAA", side, OrderSize(Decimal(number)))
         order = own_order("x", wanted, PRICE, SESSION, held=Decimal(-12))
         assert order.quantity == Decimal(number)
-        return own_refusal(order, buying_power(short, (), lambda symbol: PRICE), PRICE, floor=Decimal(10**6))
-
-    short = Portfolio(Decimal(500), {"AAA": Position(Decimal(-12), Decimal(30))})
-    assert refused("12") == "" and refused("12.5") == "it would buy 12.5 shares, and 12 are short"
-    sale = own_order("x", PlaceOrder("AAA", Side.SELL, OrderSize(Decimal(1))), PRICE, SESSION, held=Decimal(-12))
-    assert "0 are free to be sold" in own_refusal(
-        sale, buying_power(short, (), lambda symbol: PRICE), PRICE, floor=Decimal(0)
-    )
+        assert bool(own_refusal(order, power, PRICE, floor=Decimal(10**6))) is refused
 
 
 @pytest.mark.parametrize(
-    ("number", "money", "whole", "words"),
-    [
-        ("0", False, False, "a size above zero"),
-        ("NaN", True, False, "a size above zero"),
-        ("0.5", True, False, "less than the smallest order"),
-        ("2.5", False, True, "does not come to whole shares"),
-        ("20", True, True, "does not come to whole shares"),
-    ],
+    ("number", "money", "whole"),
+    [("0", False, False), ("NaN", True, False), ("0.5", True, False), ("2.5", False, True), ("20", True, True)],
 )
-def test_a_size_that_cannot_be_traded_is_refused_in_words(number: str, money: bool, whole: bool, words: str) -> None:
+def test_a_size_that_cannot_be_traded_is_refused(number: str, money: bool, whole: bool) -> None:
     wanted = PlaceOrder("AAA", Side.BUY, OrderSize(Decimal(number), money))
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError):
         own_order("x", wanted, PRICE, SESSION, whole=whole)
 
 
