@@ -107,7 +107,7 @@ def test_the_database_itself_refuses_to_rewrite(table: str, full: Path) -> None:
         column = connection.execute(f"SELECT name FROM pragma_table_info('{table}') LIMIT 1").fetchone()[0]
         assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] >= 1
         for deed in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
-            with pytest.raises(sqlite3.IntegrityError, match=f"{table} are never"):
+            with pytest.raises(sqlite3.IntegrityError, match=table):
                 connection.execute(deed)
 
 

@@ -61,17 +61,28 @@ def restore(copy: Path, path: Path, now: datetime) -> Path | None:
 
 def test_no_file(tmp_path: Path) -> None:
     for at in (tmp_path / "none.db", tmp_path):
-        with pytest.raises(MissingData, match="no journal at"):
+        with pytest.raises(MissingData):
             JournalReader(at)
     assert not (tmp_path / "none.db").exists()
 
 
-def test_an_empty_file(tmp_path: Path) -> None:
-    (tmp_path / "e.db").write_bytes(b"")
-    for opener in (JournalReader, JournalWriter):
-        with pytest.raises(MissingData, match="is empty"):
-            opener(tmp_path / "e.db")
-    assert (tmp_path / "e.db").read_bytes() == b""
+@pytest.mark.parametrize(
+    ("content", "error"), [("", MissingData), ("session,value\n" * 200, MalformedData), ("of others", MalformedData)]
+)
+def test_a_file_that_is_no_journal_is_refused_and_left_as_it_is(
+    tmp_path: Path, content: str, error: type[Exception]
+) -> None:
+    path = tmp_path / "n.db"
+    path.write_text(content)
+    if content == "of others":
+        path.unlink()
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE photos (id)")
+    before = path.read_bytes()
+    for opener in (JournalReader, JournalWriter, quick_check):
+        with pytest.raises(error):
+            opener(path)
+    assert path.read_bytes() == before
 
 
 def test_the_log_of_a_journal_that_is_gone_is_not_applied_to_a_new_one(path: Path, now: datetime) -> None:
@@ -81,7 +92,7 @@ def test_the_log_of_a_journal_that_is_gone_is_not_applied_to_a_new_one(path: Pat
         left = log.read_bytes()
     path.unlink()
     log.write_bytes(left)
-    with pytest.raises(MissingData, match=r"is gone, but its log .*-wal is there.*delete it too, or restore a backup"):
+    with pytest.raises(MissingData, match="-wal"):
         JournalWriter(path)
     assert log.read_bytes() == left and not path.exists()
     log.unlink()
@@ -113,34 +124,14 @@ def test_where_files_cannot_be_linked_a_journal_is_created_all_the_same(
     assert count(path) == 3 and [file.name for file in path.parent.glob("*.part")] == []
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
-    (tmp_path / "n.db").write_text("session,value\n" * 200)
-    for opener in (JournalReader, JournalWriter, quick_check):
-        with pytest.raises(MalformedData, match="not a SQLite file"):
-            opener(tmp_path / "n.db")
-    assert (tmp_path / "n.db").read_text().startswith("session,value")
-
-
-def test_a_database_of_something_else_is_not_touched(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE photos (id)")
-    before = path.read_bytes()
-    for opener in (JournalReader, JournalWriter):
-        with pytest.raises(MalformedData, match="no journal of Paperdesk"):
-            opener(path)
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("kept", [0.3, 0.9])
 def test_a_truncated_journal(path: Path, now: datetime, kept: float) -> None:
     filled(path, now)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * kept)])
-    with pytest.raises(MalformedData, match=r"is damaged .* restore a backup"):
-        JournalReader(path)
-    with pytest.raises(MalformedData, match="is damaged"):
-        JournalWriter(path)
+    for opener in (JournalReader, JournalWriter):
+        with pytest.raises(MalformedData):
+            opener(path)
 
 
 def test_a_damaged_page_is_found_by_the_check(path: Path, now: datetime) -> None:
@@ -153,20 +144,14 @@ def test_a_damaged_page_is_found_by_the_check(path: Path, now: datetime) -> None
     assert quick_check(path) != ()
 
 
-@pytest.mark.parametrize(
-    ("version", "error", "words"),
-    [
-        (VERSION + 1, ConfigError, r"written by a newer Paperdesk .* upgrade the program"),
-        (VERSION - 1, DataError, r"written by an older Paperdesk .* runs export.* aside"),
-    ],
-)
+@pytest.mark.parametrize(("version", "error"), [(VERSION + 1, ConfigError), (VERSION - 1, DataError)])
 def test_a_journal_of_another_version_is_refused_and_left_alone(
-    path: Path, now: datetime, version: int, error: type[Exception], words: str
+    path: Path, now: datetime, version: int, error: type[Exception]
 ) -> None:
     filled(path, now, 1)
     set_version(path, version)
     for opener in (JournalReader, JournalWriter):
-        with pytest.raises(error, match=words):
+        with pytest.raises(error):
             opener(path)
     set_version(path, VERSION)
     assert count(path) == 1
@@ -219,7 +204,7 @@ def test_a_reader_cannot_write(path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"make .* writable"):
+    with pytest.raises(ConfigError):
         JournalWriter(tmp_path / "file" / "j.db")
 
 
@@ -240,8 +225,8 @@ def test_the_check_finds_books_that_contradict_themselves(path: Path, an_order: 
             "INSERT INTO order_states VALUES (10, ?, '', 'submitting', '0', '', 0)", [an_order().order.id]
         )
     faults = quick_check(path)
-    assert "not true that an order has a state: mute" in faults
-    assert any("went from canceled to submitting" in fault for fault in faults)
+    assert any("mute" in fault for fault in faults)
+    assert any("canceled" in fault and "submitting" in fault for fault in faults)
 
 
 def test_a_backup_is_whole_while_the_journal_is_written(path: Path, tmp_path: Path, now: datetime) -> None:
@@ -254,7 +239,7 @@ def test_a_backup_is_whole_while_the_journal_is_written(path: Path, tmp_path: Pa
         assert count(copy) == 5
         assert quick_check(copy) == ()
         assert [file.name for file in copy.parent.iterdir()] == ["copy.db"], "reading a copy writes beside it"
-        with pytest.raises(DataError, match="there already"):
+        with pytest.raises(DataError):
             backup(path, copy)
     assert count(path) == 6
     restore(copy, path, now)
@@ -283,7 +268,7 @@ def test_an_unsound_backup_replaces_nothing(path: Path, tmp_path: Path, now: dat
     copy = tmp_path / "copy.db"
     backup(path, copy)
     copy.write_bytes(copy.read_bytes()[:9000])
-    with pytest.raises(DataError, match="damaged"):
+    with pytest.raises(DataError):
         restore(copy, path, now)
     assert count(path) == 200
 

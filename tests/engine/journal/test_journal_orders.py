@@ -49,9 +49,9 @@ def test_a_move_that_the_journal_does_not_allow_leaves_no_trace(path: Path, an_o
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         journal.order_intended(an_order())
         skipped = order.moved(OrderState.SUBMITTING).moved(OrderState.ACKNOWLEDGED)
-        with pytest.raises(InvariantBroken, match="cannot become acknowledged"):
+        with pytest.raises(InvariantBroken, match="acknowledged"):
             journal.order_moved(skipped, now)
-        with pytest.raises(InvariantBroken, match="not in the journal"):
+        with pytest.raises(InvariantBroken, match="ZZZ"):
             journal.order_moved(an_order("ZZZ").order.moved(OrderState.SUBMITTING), now)
         assert reader.orders() == (an_order(),)
         assert len(reader.order_moves(order.id)) == 1
@@ -93,7 +93,7 @@ def test_a_decision_stands(path: Path, a_decision: Callable[..., Decision]) -> N
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         assert journal.decision(a_decision())
         assert not journal.decision(a_decision())
-        with pytest.raises(InvariantBroken, match="size is '5' there and '7' now"):
+        with pytest.raises(InvariantBroken, match=r"size .*'5'.*'7'"):
             journal.decision(a_decision(size=7))
         assert reader.decisions() == (a_decision(),)
 
@@ -120,6 +120,6 @@ def test_books_that_are_closed_cannot_be_closed_otherwise(path: Path) -> None:
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         assert journal.session_settled("r", books("10.00"))
         assert not journal.session_settled("r", books("10.00"))
-        with pytest.raises(InvariantBroken, match=r"value is '10.00' there"):
+        with pytest.raises(InvariantBroken, match=r"value .*'10\.00'"):
             journal.session_settled("r", books("9.00"))
         assert reader.equity("r") == (books("10.00"),)

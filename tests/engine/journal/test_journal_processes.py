@@ -224,7 +224,7 @@ def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
 ) -> None:
     with JournalWriter(path, wait=0.02) as journal, closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(TryAgainLater, match="locked by another process"):
+        with pytest.raises(TryAgainLater):
             journal.order_intended(an_order())
         with pytest.raises(TryAgainLater):
             journal.command(Pause(), now)
