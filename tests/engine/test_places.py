@@ -73,7 +73,7 @@ def test_names_stay_inside_their_folder(name: str) -> None:
 
 
 def test_a_home_needs_no_platformdirs(tmp_path: Path) -> None:
-    code = "import sys; from engine import places; places.data_dir(); print('platformdirs' in sys.modules)"
+    code = "import sys; from engine.settings import places; places.data_dir(); print('platformdirs' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={"PAPERDESK_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])},
