@@ -74,7 +74,7 @@ for n in range(10**9):
 KILLED_BEFORE_EACH_LINE = """
 import os, signal, sys
 from datetime import UTC, datetime
-from engine import places
+from engine.settings import places
 from engine.app.records.desk_journal import DeskJournal
 from engine.messages.events import Noticed
 
