@@ -10,15 +10,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.decimal_text import money, plain
 from engine.domain.market import Dropped
 from engine.domain.portfolio import ZERO
-from engine.domain.run import Result, Stretch
+from engine.domain.run import ModelUse, Result, Stretch
 from engine.reports.documents import row_json
-from engine.reports.documents.row_json import unresolved_by_agent
 from engine.reports.documents.settings import spec_settings
 from engine.reports.performance import BENCHMARK, Measure, Report, owner_books, profit, through
 
@@ -36,39 +36,48 @@ def document(report: Report) -> Document:
     measure = Measure(convention(spec.convention), spec.symbols, report.exchange, report.risk_free)
     last = test.equity[-1].session if test.equity else None
     baselines = {name: through(beside.test, last) for name, beside in report.baselines.items()}
-    held = baselines.get(BENCHMARK)
-    cost = ZERO if result.model is None else result.model.cost
-    unresolved = unresolved_by_agent(test.decisions, result.model)
     return {
         "schema": SCHEMA,
         "run": spec.run,
         **({"strategy": spec.strategy} if spec.strategy is not None else {"preset": spec.preset}),
         "label": report.label,
         "settings": _settings(report, measure),
-        "symbols": list(spec.symbols),
-        "currency": report.exchange.currency,
-        **_extent(test),
-        "convention": spec.convention,
-        "metrics": measure.of_run(test, held, cost),
-        "per_symbol": {
-            symbol: {
-                "metrics": measure.of_symbol(test, symbol, held),
-                "final_quantity": plain(test.equity[-1].portfolio.quantity(symbol) if test.equity else ZERO),
-                "profit": money(profit(test, symbol)),
-            }
-            for symbol in spec.symbols
-        },
-        **_per_owner(test, measure, held),
-        "baselines": {name: _baseline(stretch, measure, held) for name, stretch in baselines.items()},
-        **_books(test),
-        "closes": row_json.closes(test.equity, spec.symbols, (one.equity for one in baselines.values())),
+        **performance(test, measure, result.model, baselines),
         "warm_up": _warm_up(result, measure),
-        "unresolved_figures": sum(unresolved.values()),
-        "model": None if result.model is None else row_json.model_use(result.model, unresolved),
         "dropped": _dropped(result.dropped),
         "notes": list(result.notes),
         "interrupted": result.interrupted,
-        "fingerprint": fingerprint(test),
+    }
+
+
+def performance(
+    stretch: Stretch, measure: Measure, use: ModelUse | None, baselines: Mapping[str, Stretch] = MappingProxyType({})
+) -> Document:
+    """What a stretch came to, of a backtest or a desk: figures, books, decisions, and the use of models (None: nobody
+    was asked)."""
+    held, symbols, equity = baselines.get(BENCHMARK), measure.symbols, stretch.equity
+    unresolved = row_json.unresolved_by_agent(stretch.decisions, use)
+    return {
+        "symbols": list(symbols),
+        "currency": measure.exchange.currency,
+        **_extent(stretch),
+        "convention": measure.convention.name,
+        "metrics": measure.of_run(stretch, held, ZERO if use is None else use.cost),
+        "per_symbol": {
+            symbol: {
+                "metrics": measure.of_symbol(stretch, symbol, held),
+                "final_quantity": plain(equity[-1].portfolio.quantity(symbol) if equity else ZERO),
+                "profit": money(profit(stretch, symbol)),
+            }
+            for symbol in symbols
+        },
+        **_per_owner(stretch, measure, held),
+        "baselines": {name: _baseline(beside, measure, held) for name, beside in baselines.items()},
+        **_books(stretch),
+        "closes": row_json.closes(equity, symbols, (one.equity for one in baselines.values())),
+        "unresolved_figures": sum(unresolved.values()),
+        "model": None if use is None else row_json.model_use(use, unresolved),
+        "fingerprint": fingerprint(stretch),
     }
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any
 
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import convention
-from engine.domain.decimal_text import money, plain
 from engine.domain.exchanges import Exchanges
 from engine.domain.market import Symbol
 from engine.domain.run import ModelUse, Stretch
@@ -16,10 +14,10 @@ from engine.errors import MissingData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.reports.documents import row_json
-from engine.reports.documents.backtest import SCHEMA, fingerprint
-from engine.reports.documents.row_json import Row, unresolved_by_agent
+from engine.reports.documents.backtest import SCHEMA, performance
+from engine.reports.documents.row_json import Row
 from engine.reports.documents.session import session_document
-from engine.reports.performance import Measure, profit
+from engine.reports.performance import Measure
 from engine.session.cost_meter import CostMeter
 
 CONVENTION = "desk"
@@ -35,10 +33,8 @@ def desk_performance(
     stretch = _stretch(reader, entry)
     settings = {"params": {}, "without": [], "data": "not recorded", **(day["settings"] or {})}
     symbols = _symbols(settings.get("symbols", ()), entry, stretch)
-    exchange = exchanges.of_portfolio(symbols)
-    measure = Measure(convention(CONVENTION), symbols, exchange, risk_free)
+    measure = Measure(convention(CONVENTION), symbols, exchanges.of_portfolio(symbols), risk_free)
     use = _use(reader, entry)
-    unresolved = unresolved_by_agent(stretch.decisions, use)
     return {
         "schema": SCHEMA,
         "desk": desk,
@@ -46,30 +42,13 @@ def desk_performance(
         "preset": entry.name,
         "label": entry.label,
         "settings": settings,
-        "symbols": list(symbols),
-        "currency": exchange.currency,
         "periods_per_year": measure.periods_per_year,
-        "sessions": len(stretch.equity),
-        "first_session": str(stretch.equity[0].session),
-        "last_session": str(stretch.equity[-1].session),
-        "initial_value": money(stretch.initial_value),
-        "final_value": money(stretch.equity[-1].value),
-        "convention": CONVENTION,
-        "metrics": measure.of_run(stretch, model_cost=use.cost),
-        "per_symbol": {symbol: _of_symbol(measure, stretch, symbol) for symbol in symbols},
-        "baselines": {},
-        "trades": [row_json.trade(fill) for fill in stretch.fills],
-        "cash_flows": [row_json.cash_flow(flow) for flow in stretch.cash_flows],
+        **performance(stretch, measure, use if use.calls else None),
         "equity": _equity(stretch),
-        "decisions": row_json.decisions(stretch.decisions, stretch.opinions),
-        "closes": row_json.closes(stretch.equity, symbols),
         "warm_up": None,
-        "unresolved_figures": sum(unresolved.values()),
-        "model": row_json.model_use(use, unresolved) if use.calls else None,
         "dropped": {},
         "notes": [f"{note['level']}: {note['text']}" for note in day["notes"]],
         "interrupted": False,
-        "fingerprint": fingerprint(stretch),
     }
 
 
@@ -92,14 +71,6 @@ def _stretch(reader: JournalReader, entry: RunEntry) -> Stretch:
 def _symbols(named: Sequence[str], entry: RunEntry, stretch: Stretch) -> tuple[Symbol, ...]:
     """The symbols that the run decides, and those that were traded before."""
     return tuple(dict.fromkeys((*(named or entry.symbols), *(fill.symbol for fill in stretch.fills))))
-
-
-def _of_symbol(measure: Measure, stretch: Stretch, symbol: Symbol) -> dict[str, Any]:
-    return {
-        "metrics": measure.of_symbol(stretch, symbol),
-        "final_quantity": plain(stretch.equity[-1].portfolio.quantity(symbol)),
-        "profit": money(profit(stretch, symbol)),
-    }
 
 
 def _equity(stretch: Stretch) -> list[Row]:
