@@ -95,14 +95,15 @@ def test_a_symbol_or_window_that_the_folder_lacks_leaves_its_cells_empty(
     assert all("its bars end on 2023-02-28" in c["note"] for c in lacking if c["symbol"] == "TSLA")
 
 
-def test_text_marks_deviations_by_sign_and_word(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_sets_a_row_of_ours_above_the_printed_one(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("bench", "finagent", "--baselines", "--symbols", "amzn,ETH-USD", "--data", str(real_data)) == 0
     out = capsys.readouterr().out
     assert "FinAgent Table 6" in out and "AAPL" not in out
-    kept = next(line for line in out.splitlines() if "AMZN" in line and "42.3337" in line)
-    assert kept.split() == ["AMZN", "buy-and-hold", "ARR", "42.3337", "42.3337", "+0.000%", "as", "printed"]
-    off = next(line for line in out.splitlines() if "ETH-USD" in line and "29.2588" in line)
-    assert "-11.042%" in off and "lower" in off and "[1]" in off
+    lines = [line.split() for line in out.splitlines()]
+    kept = next(n for n, line in enumerate(lines) if line[:3] == ["buy-and-hold", "ours", "42.3337"])
+    assert lines[kept + 1][:2] == ["paper", "42.3337"]
+    off = next(n for n, line in enumerate(lines) if line[:2] == ["paper", "29.2588"])
+    assert lines[off - 1][:2] == ["buy-and-hold", "ours"] and lines[off - 1][-1].startswith("[1]")
     assert "[1] rests on prices of another source" in out
     # What is printed of models stays beside the rules.
     assert [line.split()[:3] for line in out.splitlines() if line.startswith("LGBM")][2] == ["LGBM", "paper", "29.3395"]

@@ -179,11 +179,13 @@ def test_colour_and_sign_say_whether_a_trade_was_right(home: Market, capsys: pyt
     for one in [one for one in made if one.action in signs] + made[:6]:
         document = why(capsys, one)
         (shown,) = document["decisions"]
-        lines = {text.split(":")[0]: (text, ink) for text, ink in why_lines(document, 100)}
+        lines = {
+            text.split(":")[0].removeprefix("After").strip(): (text, ink) for text, ink in why_lines(document, 100)
+        }
         cells = dict(zip((1, 5, 20), table[one.key.symbol, one.key.session].cells[5:8], strict=True))
         for later in shown["closes_since"]:
             sessions, sign = later["sessions"], signs.get(one.action.value)
-            text, ink = lines[f"  {f'+{sessions}':>3} session{'s' if sessions > 1 else ' '} {later['session']}"]
+            text, ink = lines[f"+{sessions} session{'s' if sessions > 1 else ' '} {later['session']}"]
             told = later["change"] * (sign or 1)
             verdict = "" if sign is None else "right" if told > 0 else "wrong"
             assert f"{told * 100:+.2f}%" in text and ("right" in text, "wrong" in text) == (

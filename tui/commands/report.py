@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.errors import DataError
+from engine.reports import amounts
 from engine.settings import places
 from tui.commands.options import Parsed
 from tui.settings.invocation import Invocation, command
@@ -169,13 +171,15 @@ def _session(invocation: Invocation, session: date | str | None, chosen: str | N
 def _noted(document: Mapping[str, Any]) -> Iterator[str]:
     """How a run of the desk ended, its settings, and what was noticed, which a run that is watched has said already."""
     from engine.reports.settings_text import changed_text, costs_text, version_text
-    from engine.reports.summary import figures_text
+    from engine.reports.summary import by_agent, figures_text
     from tui.commands.daily import difference_lines
 
     outcome = document["outcome"] or "not finished: it is at work, or was killed and goes on with the next one"
     settings, changed = document["settings"], document["changed"]
     adopted = (f"{one['what']}: {one['before']} became {one['after']}" for one in document["adoptions"])
     rows = [
+        ("Change", _change(document)),
+        ("By agent", by_agent(document) if document["model"] else ""),
         ("Outcome", f"{outcome}: {document['detail']}" if document["detail"] else outcome),
         ("Costs", costs_text(settings) if settings else ""),
         ("Version", version_text(settings) if settings else ""),
@@ -186,6 +190,17 @@ def _noted(document: Mapping[str, Any]) -> Iterator[str]:
         ("Notes", "\n".join(f"{one['level']}: {one_line(one['text'])}" for one in document["notes"])),
     ]
     return facts(rows, standard_output().width)
+
+
+def _change(document: Mapping[str, Any]) -> str:
+    """What was earned since the close before; empty without one."""
+    before = document["before"]
+    if before is None:
+        return ""
+    deposits = Decimal(before["brought_in"])
+    earned = amounts.gain(Decimal(document["value"]) - Decimal(before["value"]) - deposits)
+    without = f", without deposits and withdrawals of {amounts.gain(deposits)}" if deposits else ""
+    return f"{earned} ({amounts.percent(before['change'])}) since {before['session']}{without}"
 
 
 def _desk_page(invocation: Invocation, records: Records, run: str) -> str:

@@ -1,4 +1,4 @@
-"""A bench as text: rules cell by cell, agents a line per row beside the printed one, averages, and notes."""
+"""A bench as text: every row of ours above the printed one, averages, and notes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,10 @@ DIGITS = 3
 
 
 def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
-    """The whole bench in lines of at most `width`; with `agents` in the form that compares rows, in which the printed
-    rows of agents and models stand without them too."""
+    """The whole bench in lines of at most `width`; with `agents` the use of models too."""
     notes = {note: n for n, note in enumerate(dict.fromkeys(c.note for c in bench.cells if c.note), 1)}
     for name in dict.fromkeys(cell.table for cell in bench.cells):
-        own = [cell for cell in bench.cells if cell.table == name]
-        if agents:
-            yield from _by_row(name, own, notes, width)
-        else:
-            yield from _by_cell(name, [cell for cell in own if cell.strategy], notes)
-            yield ""
-            yield from _by_row(name, [cell for cell in own if not cell.strategy], notes, width)
+        yield from _by_row(name, [cell for cell in bench.cells if cell.table == name], notes, width)
     for note, number in notes.items():
         yield from _indented(f"[{number}] ", note, width)
     if notes:
@@ -48,44 +41,6 @@ def lines(bench: Bench, width: int, agents: bool) -> Iterator[str]:
         yield from model_use_lines(model_use_rows(bench.models, bench.unresolved), width)
     if bench.runs:
         yield from wrapped(f"runs: {', '.join(bench.runs)} (see `paperdesk report --run ID`)", width)
-
-
-def closeness(cell: Cell) -> str:
-    """Our figure against the printed one, in a word; empty where only one of them is there."""
-    if cell.ours is None:
-        return "none"
-    if cell.paper is None:
-        return ""
-    if cell.as_printed:
-        return "as printed"
-    if cell.rel_diff is not None and abs(cell.rel_diff) <= CLOSE:
-        return "close"
-    return "higher" if cell.ours > cell.paper else "lower"
-
-
-def _by_cell(name: str, cells: Sequence[Cell], notes: dict[str, int]) -> Iterator[str]:
-    yield name
-    head = ["symbol", "row", "metric", "ours", "paper", "difference", " ", "note"]
-    rows = [
-        [
-            cell.symbol,
-            cell.who,
-            cell.metric,
-            _ours(cell, cell.ours),
-            "-" if cell.paper is None else f"{cell.paper:f}",
-            "-" if cell.rel_diff is None else f"{cell.rel_diff:+.3%}",
-            closeness(cell),
-            "" if cell.note is None else f"[{notes[cell.note]}]",
-        ]
-        for cell in cells
-    ]
-    before = ""
-    for number, line in enumerate(table(head, rows, {"ours", "paper", "difference"}, 200)):
-        who = " ".join(rows[number - 1][:2]) if number else ""
-        if before and who != before:
-            yield ""
-        before = who
-        yield f"  {line}"
 
 
 def _by_row(name: str, cells: Sequence[Cell], notes: dict[str, int], width: int) -> Iterator[str]:
@@ -180,15 +135,15 @@ def _paired(pairs: Sequence[PairedRows], width: int) -> Iterator[str]:
 
 
 def _summary(cells: Sequence[Cell]) -> Iterator[str]:
-    """Counts of printed cells by closeness; nothing where there are none."""
-    words = [closeness(cell) for cell in cells if cell.paper is not None]
-    if not words:
-        return
-    printed, near, none = (words.count(word) for word in ("as printed", "close", "none"))
-    off = len(words) - printed - near - none
-    yield (
-        f"{len(words)} cells: {printed} as printed, {near} within {CLOSE:.1%}, {off} further off, {none} without ours"
-    )
+    """Counts of printed cells by how close ours come; nothing where there are none."""
+    printed = [cell for cell in cells if cell.paper is not None]
+    if printed:
+        ours = [cell for cell in printed if cell.ours is not None]
+        same = sum(cell.as_printed for cell in ours)
+        near = sum(abs(cell.rel_diff or 0) <= CLOSE for cell in ours if not cell.as_printed and cell.paper)
+        off, none = len(ours) - same - near, len(printed) - len(ours)
+        close = f"{same} as printed, {near} within {CLOSE:.1%}, {off} further off, {none} without ours"
+        yield f"{len(printed)} cells: {close}"
 
 
 def model_use_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]:

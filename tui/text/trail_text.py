@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 from engine.domain.text import counted
 from engine.messages.answer_text import answer_text
 from engine.reports import amounts
-from engine.reports.settings_text import changed_text
 from tui.text.debate_text import debate_lines
-from tui.text.plain_text import Line, beginning, facts, one_line, paragraph, section, wrapped
-from tui.text.run_text import action_words, combined_opinions, decided_by, opinion_words, order_words, trade_words
-from tui.text.trail_summary import WIDEST, close_words, cut_words, outcome_ink, outcome_words, requested_words
+from tui.text.plain_text import Line, beginning, one_line, paragraph, section, wrapped
+from tui.text.run_text import combined_opinions, opinion_words, order_words, trade_words
+from tui.text.trail_summary import WIDEST, first_lines
 
 Row = Mapping[str, Any]
+
+ALL_ROWS = 1_000
+"""Rows for a first screen that is cut nowhere."""
+CHART, PROMPTS = "Chart", "Prompts"
+"""Folds: the chart is a picture, the prompts are long."""
 
 
 class Fold(NamedTuple):
@@ -27,18 +31,15 @@ class Fold(NamedTuple):
 
 
 def why_lines(document: Row, width: int, *, prompts: bool = False) -> Iterator[Line]:
-    """Every trail of a document of `paperdesk why`."""
+    """Every trail of a document of `paperdesk why`: its first screen, and all that opens behind it."""
     width = min(width, WIDEST)
-    earlier = ", ".join(f"cycle {one['cycle']} ({one['run']})" for one in document["earlier_cycles"])
-    if earlier:
-        cycle = document["decisions"][0]["cycle"]
-        yield from paragraph(f"cycle {cycle} of the session; before it {earlier}: --run shows one", width, "")
-        yield "", ""
-    if document["changed"] is not None:
-        yield from paragraph(f"Settings changed {changed_text(document['changed'])}", width, "", "warn")
-        yield "", ""
     for shown in document["decisions"]:
-        yield from _trail(shown, decided_by(document), width, prompts)
+        yield from first_lines(document, shown, width, ALL_ROWS)
+        for fold in folds(shown):
+            if fold.name != CHART and (prompts or fold.name != PROMPTS):
+                yield from section(f"{fold.name}: {fold.about}")
+                yield from fold.lines(width)
+        yield "", ""
 
 
 def folds(shown: Row) -> list[Fold]:
@@ -55,16 +56,16 @@ def folds(shown: Row) -> list[Fold]:
         Fold("Answers", f"{len(answers)} of agents", lambda width: _by_owner(_answers, shown, width)),
         Fold("Debate", _rounds_of(shown), lambda width: debate_lines(shown["debate"], shown["owner"], width)),
         Fold("Order", f"in {counted(moves, 'step')}", lambda width: _orders(shown, width)),
-        Fold("Chart", "as the model saw it: v", lambda width: _charts(answers, width)),
-        Fold("Prompts", f"{len(answers)} in full", lambda width: _by_owner(_asked, shown, width)),
+        Fold(CHART, "as the model saw it: v", lambda width: _charts(answers, width)),
+        Fold(PROMPTS, f"{len(answers)} in full", lambda width: _by_owner(_asked, shown, width)),
     ]
     empty = {
         "Memory": not recalled,
         "Answers": not answers and not shown["unanswered"],
         "Debate": "debate" not in shown,
         "Order": not moves,
-        "Chart": not charts,
-        "Prompts": not answers,
+        CHART: not charts,
+        PROMPTS: not answers,
     }
     return [one for one in found if not empty.get(one.name)]
 
@@ -145,45 +146,6 @@ def memory_place(memory: Row) -> str:
     return f"{memory['handle']}  {memory['layer']} {memory['rank']}, {one_line(memory['kind'])} of {memory['session']}"
 
 
-def _trail(shown: Row, decider: str, width: int, prompts: bool) -> Iterator[Line]:
-    yield f"{shown['symbol']}  {shown['session']}  {action_words(shown)}", "strong"
-    yield from ((line, "") for line in facts(list(_decided(shown, decider)), width))
-    yield from section("Why there was no decision" if shown["abstained"] else "Why")
-    opinions = combined_opinions(shown)
-    # What each owner said follows: of a combined reason the first line alone is new.
-    reason = shown["reason"].split("\n", 1)[0] if opinions else shown["reason"]
-    yield from paragraph(reason or "no reason was given", width)
-    if shown["unresolved_figures"]:
-        figures = ", ".join(map(one_line, shown["unresolved_figures"]))
-        yield from paragraph(f"Figures that stand nowhere in what was given: {figures}", width, ink="warn")
-    for one in opinions:
-        yield from section(f"Opinion of {one_line(one['owner'])}: {opinion_words(one)}")
-        yield from paragraph(one["reason"] or "no reason was given", width)
-        yield from _grounds(shown, one, width, prompts)
-    if not opinions:
-        yield from _grounds(shown, shown, width, prompts)
-    if "debate" in shown:
-        yield from debate_lines(shown["debate"], shown["owner"], width)
-    yield from section("Order")
-    if not shown["orders"]:
-        yield "  none", "quiet"
-    yield from _orders(shown, width)
-    yield from section("What came of it")
-    for fill in shown.get("undecided_trades", ()):
-        yield from paragraph(f"Not decided: {trade_words(fill)}. {one_line(fill['reason'])}", width, "  ", "warn")
-    yield from _outcome(shown)
-
-
-def _grounds(shown: Row, opinion: Row, width: int, prompts: bool) -> Iterator[Line]:
-    """The memories that an owner was given, and the answers of its agents."""
-    recalled = list(_memories(shown, opinion, width, {}))
-    if recalled:
-        yield from section("What memory brought")
-        yield from recalled
-    yield from section("What the agents said")
-    yield from _answers(shown, opinion, width, {}, prompts=prompts)
-
-
 def _memories(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
     for memory in _of_owner(shown, "recollections", opinion):
         before = seen.setdefault(memory["id"], opinion["owner"])
@@ -194,7 +156,7 @@ def _memories(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line
             yield f"    its text stands under {one_line(before)}", "quiet"
 
 
-def _answers(shown: Row, opinion: Row, width: int, seen: Seen, *, prompts: bool = False) -> Iterator[Line]:
+def _answers(shown: Row, opinion: Row, width: int, seen: Seen) -> Iterator[Line]:
     answers, unanswered = (_of_owner(shown, part, opinion) for part in ("answers", "unanswered"))
     if not (answers or unanswered):
         yield "  nobody was asked", "quiet"
@@ -207,21 +169,6 @@ def _answers(shown: Row, opinion: Row, width: int, seen: Seen, *, prompts: bool 
             yield f"    its answer stands under {one_line(before)}", "quiet"
             continue
         yield from _answer(number, answer, {**shown, "reason": opinion["reason"]}, width)
-        if prompts:
-            yield from _prompts(answer, width)
-
-
-def _decided(shown: Row, decider: str) -> Iterator[tuple[str, str]]:
-    owner = "" if shown["owner"] == "desk" else f", as {one_line(shown['owner'])}"
-    yield "Decided by", f"{decider}{owner}, run {one_line(shown['run'])}"
-    if shown["cycle"] > 1:
-        yield "When", f"cycle {shown['cycle']}, within the session after the close"
-    if shown["abstained"]:
-        return
-    asked = shown["asked"]
-    yield "Rule", asked["rule"] or "none was named"
-    yield "Asked for", requested_words(asked)
-    yield "Limits", "\n".join(map(cut_words, shown["cuts"])) or "nothing was cut"
 
 
 def _recalled(memory: Row, width: int) -> Iterator[Line]:
@@ -293,16 +240,3 @@ def _orders(shown: Row, width: int) -> Iterator[Line]:
             time = f"{datetime.fromisoformat(move['time']):%Y-%m-%d %H:%M:%S}"
             yield from paragraph(f"{time} UTC  {move['state']}{detail}", width, "    ")
         yield from ((f"    {trade_words(fill)}", "") for fill in order["fills"])
-
-
-def _outcome(shown: Row) -> Iterator[Line]:
-    if shown["outcome"] is None:
-        yield "  not known yet: the next session has to close first", "quiet"
-    else:
-        yield f"  Reward {outcome_words(shown)}", outcome_ink(shown)
-    if shown["close"] is not None:
-        yield f"  Close {shown['session']}: {amounts.money(shown['close'])}", ""
-    for later in shown["closes_since"]:
-        sessions = later["sessions"]
-        words, ink = close_words(later)
-        yield f"  {'+' + str(sessions):>3} session{'s' if sessions > 1 else ' '} {words}", ink

@@ -90,7 +90,7 @@ def test_a_report_tells_the_moment_of_its_positions_and_cash(
     document = run("--daily", "--session", "2025-03-11", "--json").json
     assert (document["as_of"], document["exchange_close"]) == (as_of, "2025-03-11T20:00:00+00:00")
     kept = run("report", "--session", "2025-03-11").out
-    for text in (" ".join(said.split()), kept):
+    for text in (" ".join(text.split()) for text in (said, kept)):
         assert "As of" in text and f"{as_of[:10]} {as_of[11:16]} UTC, the close of 2025-03-11" in text
         assert ("WRNN-USD among shares moves it from 20:00 UTC" in text) is ("WRNN-USD" in symbols)
 

@@ -43,7 +43,7 @@ def test_a_daily_run_keeps_and_tells_its_settings(run: Run, own: Path) -> None:
     with JournalReader(places.desk_journal("demo")) as reader:
         (kept,) = document_versions(reader, report["run"], "settings")
     assert json.loads(kept) == settings
-    text = run("report", "--session").out.replace("\\", "")
+    text = " ".join(run("report", "--session").out.split())
     costs = "fills at the next open, slippage 7 bp, commission 0 %, cash 100,000.00 USD, cash floor 20 %"
     assert costs in text and settings["data_fingerprint"][:12] in text and "Changed" not in text
     assert costs in " ".join(run("status").out.split())
@@ -67,7 +67,7 @@ def test_a_change_of_settings_between_sessions_is_said(run: Run, own: Path) -> N
     assert run("report", "--session", THIRD, "--format", "json").json["changed"] is None
     assert run("status", "--json").json["changed"] is None
     said = f"since {FIRST}: cash_floor (0.2, then 0.5), slippage_bp (7, then 9), preset.sizing.cash_floor"
-    assert said in run("report", "--session", SECOND).out.replace("\\", "")
+    assert said in " ".join(run("report", "--session", SECOND).out.split())
     listed = run("decisions", "--json").json["changed"]
     assert listed == {"daily-demo-20250312": changed}
     assert f"settings changed for {SECOND}, {said}" in " ".join(run("decisions").out.split())

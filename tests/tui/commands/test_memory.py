@@ -326,8 +326,8 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
     cited = [memory["handle"] for memory in made["recollections"] if memory["cited"]]
     assert all(f"Memory {handle}, " in made["reason"] for handle in cited)
     assert not any(memory["id"] in made["reason"] for memory in made["recollections"])
-    assert text.index("Why\n") < text.index("What memory brought") < text.index("What the agents said")
-    assert "What memory brought" not in run("why", "TMBK", "2024-02-12", "--full").out
+    assert text.index("Why  ") < text.index("Memory: ") < text.index("Answers: ")
+    assert "Memory: " not in run("why", "TMBK", "2024-02-12", "--full").out
 
 
 def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:

@@ -489,7 +489,8 @@ def test_calls_that_failed_are_rows_that_why_shows_and_cut_streams_are_counted_a
     assert f"{estimated.agent}: {estimated.call.model}, call {estimated.call.attempt} failed" in shown.out
     (trail,) = run("why", estimated.key.symbol, "2025-03-11", "--json").json["decisions"]
     assert [row["estimated"] for row in trail["unanswered"] if row["estimated"]] == [True]
-    assert "2 more failed (1 of them estimated in tokens and cost)" in run("report", "--session", "2025-03-11").out
+    report = " ".join(run("report", "--session", "2025-03-11").out.split())
+    assert "2 more failed (1 of them estimated in tokens and cost)" in report
 
 
 def test_a_retry_after_slows_every_caller(service: Service, run: Run) -> None:

@@ -231,7 +231,7 @@ def test_what_is_not_known_of_a_model_is_said(service: Answering, run: Run) -> N
     model = run("report", "--run", RUN, "--format", "json").json["model"]
     assert (model["training_cutoff"], model["prices_as_of"]) == ("unknown", "")
     assert "training cut-off unknown" in " ".join(run(*DAY[:-1]).out.split())
-    assert "training cut-off unknown" in run("report", "--session", "2025-03-11").out
+    assert "training cut-off unknown" in " ".join(run("report", "--session", "2025-03-11").out.split())
 
 
 def test_prices_of_the_table_carry_its_date(service: Answering, run: Run) -> None:

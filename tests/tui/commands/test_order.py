@@ -247,7 +247,7 @@ def test_at_a_broker_it_goes_through_the_same_journal_and_the_account_agrees(
     with JournalReader(places.desk_journal("paper")) as reader:
         told = [event.fill for _, event in events_of(reader) if isinstance(event, OrderFilled)]
         assert [fill.order_id for fill in told] == [fill.order_id for fill in reader.fills()], "each is announced once"
-    assert run("report", "--session", "latest").out.count("| yours |") == 2
+    assert run("report", "--session", "latest").out.count(", yours\n") == 2
 
 
 def test_where_it_stays_unknown_whether_it_arrived_the_same_line_never_orders_twice(

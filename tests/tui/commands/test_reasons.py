@@ -83,7 +83,7 @@ def test_arguments_stand_for_and_against_with_their_source_and_one_text_once(run
     assert lines["Dissent"] == "news bearish, of 1 agent that took a side"
     full = run("why", "ORVL", day, "--full").out
     assert len(text.splitlines()) <= 26 < len(full.splitlines())
-    assert "What the agents said" in full and "What the agents said" not in text
+    assert "\nAnswers: " in full and "Answers: " not in text
 
 
 def test_reasons_are_sorted_by_the_weight_that_was_stated(run: Run, debating: Path) -> None:
