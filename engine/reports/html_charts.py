@@ -1,19 +1,17 @@
-"""Charts of a result's document for its page: value, drawdown, exposure, rolling figures, prices with trades; and
+"""Charts of a result's document for its page: value, drawdown, exposure, prices with trades; and
 the series that they draw."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import accumulate, chain, cycle, pairwise
-from operator import mul
-from statistics import fmean, stdev
+from itertools import chain, cycle
 from typing import Any
 
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.domain.text import counted, cut_between_words
+from engine.reports.documents.backtest import growth_of, sessions_of
 from engine.reports.performance import BENCHMARK
 from engine.reports.summary import drawdowns, name_of
 from engine.reports.svg_charts import Cloud, Curve, Mark, scatter, svg
@@ -37,7 +35,7 @@ class Chart:
 
 def charts(document: Document) -> list[Chart]:
     """Every chart that there are sessions for."""
-    made = (*_values(document), _exposure(document), *_rolling(document), *_prices(document))
+    made = (*_values(document), _exposure(document), *_prices(document))
     return [chart for chart in made if chart.drawing]
 
 
@@ -110,17 +108,6 @@ def _exposure(document: Document) -> Chart:
     return Chart("Exposure: share of the portfolio that is not cash", drawing, ())
 
 
-def _rolling(document: Document) -> Iterator[Chart]:
-    sessions = sessions_of(document)
-    window = rolling_window(len(sessions))
-    if not window:
-        return
-    sharpes, volatilities = rolling(document, window)
-    for title, values, percent in (("Sharpe ratio", sharpes, False), ("Volatility a year", volatilities, True)):
-        drawing = svg([Curve(title, values, "own")], sessions, 140, f"rolling {title}", percent=percent)
-        yield Chart(f"{title} over the last {window} sessions", drawing, ())
-
-
 def _prices(document: Document) -> Iterator[Chart]:
     """The closes of each symbol with its trades, at the prices that they were filled at."""
     sessions, name = sessions_of(document), name_of(document)
@@ -146,29 +133,6 @@ def _told(trade: Mapping[str, Any]) -> str:
 
 
 Series = list[float | None]
-WINDOW = 60
-"""Sessions of a rolling figure; a third of the run where that is less."""
-FEWEST = 10
-"""Sessions that a rolling figure takes at least."""
-
-
-def sessions_of(document: Document) -> list[str]:
-    """The sessions that were valued."""
-    return [point["session"] for point in document["equity"]]
-
-
-def returns_of(document: Document) -> list[float]:
-    """Returns from close to close as fractions, the first from the initial value; of a desk time-weighted."""
-    points = document["equity"]
-    if points and "change" in points[0]:
-        return [point["change"] or 0.0 for point in points]
-    values = [float(document["initial_value"]), *(float(point["value"]) for point in points)]
-    return [after / before - 1 if before > 0 else 0.0 for before, after in pairwise(values)]
-
-
-def growth_of(document: Document) -> list[float]:
-    """The worth of one unit of money at each close, 1 before the first session."""
-    return list(accumulate((1 + change for change in returns_of(document)), mul, initial=1.0))
 
 
 def exposures(document: Document) -> Series:
@@ -178,27 +142,6 @@ def exposures(document: Document) -> Series:
         value, cash = Decimal(point["value"]), Decimal(point["cash"])
         found.append(float((value - cash) / value) if value > 0 else None)
     return found
-
-
-def rolling_window(count: int) -> int:
-    """The number of sessions that rolling figures of a run of `count` sessions are over, 0 where it is too short."""
-    window = min(WINDOW, count // 3)
-    return window if window >= FEWEST else 0
-
-
-def rolling(document: Document, window: int) -> tuple[Series, Series]:
-    """Sharpe ratio without a risk-free rate and volatility, both a year, over the last `window` sessions at each close;
-    None before that, and a Sharpe ratio of what did not move."""
-    # A backtest has it among its settings.
-    returns, periods = returns_of(document), {**document["settings"], **document}["periods_per_year"]
-    sharpes: Series = [None] * len(returns)
-    volatilities: Series = [None] * len(returns)
-    for last in range(window, len(returns) + 1):
-        part = returns[last - window : last]
-        spread = stdev(part)
-        volatilities[last - 1] = spread * math.sqrt(periods)
-        sharpes[last - 1] = fmean(part) / spread * math.sqrt(periods) if spread > 1e-12 else None
-    return sharpes, volatilities
 
 
 def closes_of(document: Document, symbol: str) -> Series:

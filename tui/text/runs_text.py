@@ -61,32 +61,24 @@ def comparison_lines(document: Document, width: int, names: Mapping[str, str] = 
             yield f"  {row['setting']}: {_short(row['before'])}, then {_short(row['now'])}"
         if not pair["settings"]:
             yield "  every setting is the same"
-        if document["kind"] == "backtest":
-            yield from _differences(pair, names)
+        yield from _differences(pair, names)
 
 
 def _heads(document: Document) -> Iterator[tuple[str, ...]]:
     runs = document["runs"]
     yield ("Decided by", *(one_line(run["name"]) for run in runs))
-    if document["kind"] == "backtest":
-        yield ("First session", *(run["first_session"] or UNKNOWN for run in runs))
-        yield ("Last session", *(run["last_session"] or UNKNOWN for run in runs))
-        yield ("Final value", *(money(number(run["final_value"])) for run in runs))
-    else:
-        yield ("Days", *(str(run["sessions"]) for run in runs))
+    yield ("First session", *(run["first_session"] or UNKNOWN for run in runs))
+    yield ("Last session", *(run["last_session"] or UNKNOWN for run in runs))
+    yield ("Final value", *(money(number(run["final_value"])) for run in runs))
 
 
 def _metrics(document: Document) -> Iterator[tuple[str, ...]]:
     from engine.reports.summary import figure, title_of
 
-    # An arena's figures are of no convention, each a number that is shown as it is.
-    conventions = [run.get("convention") for run in document["runs"]]
+    conventions = [run["convention"] for run in document["runs"]]
     for row in document["metrics"]:
         name, beside = row["metric"], zip(conventions, row["values"], strict=True)
-        cells = (
-            UNKNOWN if value is None else f"{value:.4f}" if named is None else figure(named, name, value)
-            for named, value in beside
-        )
+        cells = (UNKNOWN if value is None else figure(named, name, value) for named, value in beside)
         yield (title_of(name), *cells)
 
 

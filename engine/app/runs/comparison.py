@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
-from engine.app.arena.record import load_document, load_spec
 from engine.errors import UsageError
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.run_comparison import arenas_document, comparison_document
+from engine.reports.documents.run_comparison import comparison_document
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.stored import stored_document
 
@@ -21,8 +19,5 @@ def compare_runs(runs: Sequence[StoredRun]) -> Row:
         raise UsageError("compare needs two runs or more: paperdesk runs compare ID ID")
     if kinds == {StoredKind.BACKTEST}:
         return comparison_document([stored_document(run.id) for run in runs])
-    if kinds == {StoredKind.ARENA}:
-        specs = [asdict(load_spec(run.id)) for run in runs]
-        return arenas_document(specs, [load_document(run.id) for run in runs])
-    named = ", ".join(f"{run.id} ({run.kind})" for run in runs)
-    raise UsageError(f"backtests are compared with backtests, arenas with arenas, runs of a desk not at all: {named}")
+    named = ", ".join(f"{run.id} ({run.kind})" for run in runs if run.kind is not StoredKind.BACKTEST)
+    raise UsageError(f"backtests are compared, and the agents of an arena by its --repeats: {named} is no backtest")

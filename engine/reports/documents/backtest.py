@@ -10,6 +10,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
+from itertools import accumulate, pairwise
+from operator import mul
 from types import MappingProxyType
 from typing import Any
 
@@ -182,3 +184,22 @@ def _dropped(dropped: tuple[Dropped, ...]) -> dict[str, dict[str, int]]:
         reasons = counts.setdefault(one.source, {})
         reasons[one.reason] = reasons.get(one.reason, 0) + one.count
     return counts
+
+
+def sessions_of(document: Mapping[str, Any]) -> list[str]:
+    """The sessions that were valued."""
+    return [point["session"] for point in document["equity"]]
+
+
+def returns_of(document: Mapping[str, Any]) -> list[float]:
+    """Returns from close to close as fractions, the first from the initial value; of a desk time-weighted."""
+    points = document["equity"]
+    if points and "change" in points[0]:
+        return [point["change"] or 0.0 for point in points]
+    values = [float(document["initial_value"]), *(float(point["value"]) for point in points)]
+    return [after / before - 1 if before > 0 else 0.0 for before, after in pairwise(values)]
+
+
+def growth_of(document: Mapping[str, Any]) -> list[float]:
+    """The worth of one unit of money at each close, 1 before the first session."""
+    return list(accumulate((1 + change for change in returns_of(document)), mul, initial=1.0))

@@ -7,13 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from engine.conventions.metrics.bootstrap import daily_mean_interval
 from engine.domain.decimal_text import money
+from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_settings, run_settings
 
@@ -67,7 +68,7 @@ def _pair(first: Document, other: Document) -> Row:
 def _daily(first: Document, other: Document) -> Row:
     """The paired difference of daily returns on the sessions that both runs have, its 95 % interval, whether that
     leaves out 0, and about how many sessions it takes to tell a difference of this size from none."""
-    ours, theirs = _returns(first), _returns(other)
+    ours, theirs = (dict(zip(sessions_of(one), returns_of(one), strict=True)) for one in (first, other))
     gaps = np.array([theirs[session] - ours[session] for session in ours if session in theirs])
     mean = float(gaps.mean()) if len(gaps) else None
     low, high = daily_mean_interval(gaps)
@@ -79,15 +80,6 @@ def _daily(first: Document, other: Document) -> Row:
         "high": high,
         "distinguishable": None if low is None or high is None else not low <= 0 <= high,
         "sessions_needed": math.ceil((1.96 * spread / mean) ** 2) if mean and spread else None,
-    }
-
-
-def _returns(document: Document) -> dict[str, float]:
-    values = [float(document["initial_value"]), *(float(point["value"]) for point in document["equity"])]
-    sessions = [point["session"] for point in document["equity"]]
-    return {
-        session: after / before - 1 if before > 0 else 0.0
-        for session, (before, after) in zip(sessions, pairwise(values), strict=True)
     }
 
 
@@ -154,44 +146,6 @@ def _alone(trades: Counter[tuple[str, ...]], run: str) -> Iterator[Row]:
 
 def _in_order(row: Row) -> tuple[str, str, str]:
     return row["session"], row["symbol"], row["run"]
-
-
-def arenas_document(specs: Sequence[Document], documents: Sequence[Document]) -> Row:
-    """Arenas beside each other: their specifications, figures of the market, and what each agent earned."""
-    figures = [
-        {
-            **{name: value for name, value in one["market"].items() if value is None or isinstance(value, float)},
-            **{f"{agent['name']} return": _earned(agent) for agent in one["agents"]},
-        }
-        for one in documents
-    ]
-    first, *others = [{**spec, "run": None, "folder": None} for spec in specs]
-    return {
-        "schema": SCHEMA,
-        "kind": "arena",
-        "runs": [{"run": one["run"], "name": one["preset"], "sessions": one["days"]} for one in documents],
-        "metrics": metric_columns(figures),
-        "pairs": [
-            {
-                "first": documents[0]["run"],
-                "other": document["run"],
-                "same": _tape(documents[0]) == _tape(document),
-                "settings": changed_settings(first, spec),
-            }
-            for spec, document in zip(others, documents[1:], strict=True)
-        ],
-    }
-
-
-def _earned(agent: Document) -> float | None:
-    """The return of an agent, over repeats its mean."""
-    earned: float | None = agent["mean_return"] if "mean_return" in agent else agent["metrics"]["total_return"]
-    return earned
-
-
-def _tape(document: Document) -> list[str]:
-    """Fingerprints of the trades, of repeats one each."""
-    return [one["fingerprint"] for one in document["runs"]] if "runs" in document else [document["fingerprint"]]
 
 
 PARTS = ("decisions", "trades", "equity")

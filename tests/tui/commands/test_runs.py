@@ -193,18 +193,9 @@ def test_the_decisions_that_differ_are_counted_and_shown(run: Run, fresh: Path) 
     assert "three beside one: the same result" in run("runs", "compare", "one", "three").out
 
 
-def test_arenas_are_compared_with_arenas_alone(run: Run, runs: Path) -> None:
-    assert run("arena", "--agents", "controls", "--days", "2", "--seed", "5", "--run", "rong").code == 0
-    found = run("runs", "compare", "ring", "rong", "--json").json
-    assert found["pairs"] == [
-        {"first": "ring", "other": "rong", "same": False, "settings": [{"setting": "seed", "before": 0, "now": 5}]}
-    ]
-    values = {one["metric"]: one["values"] for one in found["metrics"]}
-    agents = {one["name"]: one for one in run("report", "--run", "rong", "--json").json["agents"]}
-    assert values["Momentum return"][1] == agents["Momentum"]["metrics"]["total_return"]
-    assert "seed: 0, then 5" in run("runs", "compare", "ring", "rong").out
+def test_what_cannot_be_compared_is_one_line(run: Run, runs: Path) -> None:
     for ids, said, code in (
-        (("ring", "slow"), "arenas with arenas", 2),
+        (("ring", "slow"), "is no backtest", 2),
         (("slow",), "needs two runs", 2),
         (("x", "y"), "no run x", 65),
     ):
