@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
-from engine.app.arena.record import load_document, played_arenas
 from engine.app.desk import demo_history
 from engine.app.desk.certificate import RehearsalCheck
 from engine.app.desk.context import Finished, desk_clock, desk_context
@@ -32,7 +30,6 @@ from engine.app.orders.own_orders import order_ticket, place_order
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.research.run_spec import cost_settings, default_spec, new_run_id, with_costs
-from engine.app.runs.comparison import compare_runs
 from engine.app.runs.export import export_run
 from engine.app.runs.inventory import Wanted, named_runs, stored_runs
 from engine.app.symbol_index import SymbolIndex
@@ -53,18 +50,16 @@ from engine.messages.commands import (
     PlaceOrder,
 )
 from engine.messages.events import Noticed, Publish
-from engine.ports import Calendar, Clock, LiveFeed
+from engine.ports import Clock, LiveFeed
 from engine.preset import Preset, load_preset
 from engine.reports.documents.memory import MemoryFilter, lifeline_document, list_document
 from engine.reports.documents.order_effect import Ticket
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
-from engine.reports.documents.runs import StoredKind, StoredRun
+from engine.reports.documents.runs import StoredKind
 from engine.reports.documents.set_up import Finding
 from engine.reports.settings_text import costs_text, short_costs
-from engine.reports.stored import stored_document
 from engine.services import Services
-from engine.session.schedule import next_run
 from engine.settings import places
 
 BRINGS_AGAIN = timedelta(minutes=1)
@@ -91,12 +86,15 @@ class OpenDesk:
     feed: live prices and news; None where there are none.
     books_fills: True where what the account does is booked as soon as the feed says so.
     watches: True where its cycles run on a schedule while it is open.
+    schedule: that schedule; None where it waits for a key.
+    usd_per_day: the limit of what models may cost in a day (UTC).
+    configuration: every value that is in force, by section, as it may be seen by anybody; where it names no symbols,
+        those of the data, which are decided then.
     mode: auto, ask or observe.
     default_backtest: the backtest that the form proposes.
     default_costs: fills, slippage and commission of that backtest, in a few words.
     costs: those of the desk's own orders.
     rehearsal: says why the desk may not trade its account before a rehearsal.
-    backtests: those of any day that lie on this machine.
     session_minutes: bars of a minute, where the broker has them.
     symbol_index: every symbol that the desk knows of.
     benchmark: the index fund that the account is compared with; None where the data has none, and before `market`.
@@ -144,12 +142,17 @@ class OpenDesk:
         self.real_time = service is not None
         self.books_fills = service is not None and not read_only
         self.watches = config.watch.in_app and not read_only
+        self.schedule = desk_schedule(services) if self.watches else None
+        self.usd_per_day = config.budget.usd_per_day
+        self.configuration = config.shown()
+        if not self.configuration["desk"]["symbols"]:
+            of_data = f"{', '.join(self.symbols)} (none is named: those of the data)"
+            self.configuration["desk"]["symbols"] = of_data
         bring_prices(services)
         self.default_backtest = default_spec(services)
         self.default_costs = short_costs(cost_settings(services, self.default_backtest))
         self.costs = self.default_costs if services.broker is None else short_costs({"fills": None})
         self.rehearsal = RehearsalCheck(services)
-        self.backtests = RecordedBacktests(services)
         self.session_minutes = SessionMinutes(services)
         self.symbol_index = SymbolIndex(services)
         self.benchmark: Symbol | None = None
@@ -169,21 +172,11 @@ class OpenDesk:
         """The money that a backtest would begin with. Raises UsageError for a convention that there is not."""
         return with_costs(spec, self._services.config)[1]
 
-    @property
-    def usd_per_day(self) -> Decimal:
-        """The limit of what models may cost in a day (UTC)."""
-        return self._services.config.budget.usd_per_day
-
     def findings(self) -> tuple[Finding, ...]:
         """The checks of `paperdesk doctor` that ask no service; takes seconds."""
         from engine.app.upkeep.doctor import desk_findings
 
         return tuple(desk_findings(self._by_clock(), connect=False))
-
-    def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
-        """When the open app runs the next cycle by itself; None where it waits for a key. Raises MissingData where the
-        calendar ends."""
-        return next_run(calendar, desk_schedule(self._services), now).at if self.watches else None
 
     async def sync(self) -> None:
         """Set the desk's clock by the broker's where that is the desk's time: a local broker's is moved by hand."""
@@ -236,14 +229,6 @@ class OpenDesk:
     def _brought_lately(self, symbol: Symbol, now: datetime) -> bool:
         return symbol in self._brought and now - self._brought[symbol] < BRINGS_AGAIN
 
-    def configuration(self) -> Row:
-        """Every value of the configuration that is in force, by section, as it may be seen by anybody; where it names
-        no symbols, those of the data, which are decided then."""
-        shown = self._services.config.shown()
-        if not shown["desk"]["symbols"]:
-            shown["desk"]["symbols"] = f"{', '.join(self.symbols)} (none is named: those of the data)"
-        return shown
-
     def memories(self, run: str | None, session: date | None, *, undecided: bool = False) -> Row:
         """The memories of the desk, or of a backtest, alive at a session's end (None: now), or while it was decided.
         Raises MissingData where nothing is remembered, and what opening a memory raises."""
@@ -260,19 +245,15 @@ class OpenDesk:
         with selected.stored.opened() as memory:
             return lifeline_document(selected.head, memory, selected.stored.calendar, memory_id)
 
+    def export(self, run: str, folder: Path) -> Sequence[str]:
+        """Write a backtest as a new folder; return the names of its files. Raises as `export_run` does."""
+        return export_run(self._services, named_runs(stored_runs(Wanted(kind=StoredKind.BACKTEST)), [run])[0], folder)
+
     def change_memory(self, memory_id: str, change: MemoryChange, reason: str) -> Row:
         """Pin a memory of the desk, forget it, or take that back. Raises as the use case does."""
         from engine.app.orders.memory_control import change_memory
 
         return change_memory(self._services, memory_id, change, reason=reason, now=self.clock.now())
-
-    def arenas(self) -> tuple[str, ...]:
-        """The ids of arenas that were played, the latest first."""
-        return played_arenas()
-
-    def arena(self, run: str) -> Row:
-        """The document of an arena. Raises MissingData and MalformedData."""
-        return load_document(run)
 
     def paint(self, chart: ChartSpec) -> bytes:
         """A chart as the PNG that a model is shown; takes a second."""
@@ -366,32 +347,6 @@ def _label_of_models(services: Services, preset: Preset) -> tuple[str, str]:
         return build_models(services, preset).label, ""
     except CredentialsRefused as error:
         return build_models(services, preset, keys_on_demand=True).label, str(error)
-
-
-_BACKTESTS = Wanted(kind=StoredKind.BACKTEST)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedBacktests:
-    """Backtests of any day; every method reads files and takes tens of milliseconds and more."""
-
-    services: Services
-
-    def all(self) -> Sequence[StoredRun]:
-        """Every backtest, the latest first; one that cannot be read says why."""
-        return stored_runs(_BACKTESTS)
-
-    def document(self, run: str) -> Mapping[str, Any]:
-        """The JSON of `paperdesk backtest --json` of a run. Raises MissingData and MalformedData."""
-        return stored_document(run)
-
-    def comparison(self, runs: Sequence[str]) -> Row:
-        """The document of `paperdesk runs compare`. Raises as `compare_runs` does."""
-        return compare_runs(named_runs(self.all(), runs))
-
-    def export(self, run: str, folder: Path) -> Sequence[str]:
-        """Write a run as a new folder; return the names of its files. Raises as `export_run` does."""
-        return export_run(self.services, named_runs(self.all(), [run])[0], folder)
 
 
 NONE = "no bars within the day here: they need live data, of a paper account or the sandbox"

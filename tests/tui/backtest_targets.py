@@ -12,7 +12,7 @@ from engine.domain.run import RunKind, RunOutcome, RunSpec
 from engine.errors import StaleData
 from engine.messages.events import DecisionMade, RunFinished, RunStarted, SessionOpened, SessionSettled, to_plain
 from tests.decided import decided, settled
-from tui.view.backtest_run import goes_on, stop_wanted
+from tui.desk.backtest_process import goes_on, stop_wanted
 
 START = date(2024, 1, 2)
 

@@ -119,7 +119,7 @@ def keys_are_answered_at_once() -> Iterator[None]:
 def processes_of_equal_priority() -> Iterator[None]:
     """What an app runs beside itself yields the processor to its keys; beside other tests it would wait for them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tui.view.backtest_run.NICENESS", 0)
+        patch.setattr("tui.desk.backtest_process.NICENESS", 0)
         patch.setattr("tui.shell.subcommand.LOWER", 0)
         yield
 
@@ -161,7 +161,7 @@ async def opened(
     )
     app._plays = app._plays and plays
     async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: app.bridge.snapshot().services is not None)
+        await until(pilot, lambda: app.bridge.snapshot().opened is not None)
         yield pilot
         app.bridge.stop()
         assert app.bridge.wait(600)
@@ -196,7 +196,7 @@ def running(tmp_path: Path) -> Running:
         )
         async with app.run_test(size=size, notifications=notifications) as pilot:
             if open_desk is None:
-                await until(pilot, lambda: app.bridge.snapshot().services is not None or _bug(app))
+                await until(pilot, lambda: app.bridge.snapshot().opened is not None or _bug(app))
                 assert not _bug(app), _bug(app)
                 await shown(pilot)
             yield pilot

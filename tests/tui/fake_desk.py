@@ -47,7 +47,7 @@ from engine.messages.events import (
     SessionSettled,
     StepStarted,
 )
-from engine.ports import Calendar, LiveFeed
+from engine.ports import LiveFeed
 from engine.preset import load_preset
 from engine.reports.documents.order_effect import Ticket, order_effect
 from engine.reports.documents.records import Records
@@ -126,7 +126,8 @@ class FakeDesk:
         self.undo_seconds, self.notify = 0.0, True
         self.changed: Callable[[], str] = lambda: ""
         self.usd_per_day = Decimal(5)
-        self.backtests = SimpleNamespace(all=lambda: ())
+        self.schedule = None
+        self.configuration = {"desk": {"name": self.desk, "symbols": list(self.symbols)}}
         known = [KnownSymbol(symbol, sources=("desk",)) for symbol in symbols]
         self.symbol_index = SimpleNamespace(all=lambda: known, market=lambda symbols, now: asyncio.run(self.market()))
         self.benchmark: str | None = None
@@ -153,21 +154,9 @@ class FakeDesk:
         """The money that a backtest begins with."""
         return spec.cash or Decimal(100_000)
 
-    def next_run(self, calendar: Calendar, now: datetime) -> datetime | None:
-        """It waits for a key."""
-        return None
-
-    def configuration(self) -> dict[str, object]:
-        """A section of two values."""
-        return {"desk": {"name": self.desk, "symbols": list(self.symbols)}}
-
     def memories(self, run: str | None, session: date | None, *, undecided: bool = False) -> Never:
         """It remembers nothing."""
         raise MissingData("nothing is remembered yet")
-
-    def arenas(self) -> tuple[str, ...]:
-        """None was played."""
-        return ()
 
     def findings(self) -> tuple[Finding, ...]:
         """All is well."""

@@ -485,7 +485,7 @@ async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(
     monkeypatch.setattr("tui.app.app.LEAVE_WITHIN", 60)
     app = PaperdeskApp(opens(FakeDesk(tmp_path, pause=3600)), backtest_targets.deaf, images=tmp_path)
     async with app.run_test() as pilot:
-        await until(pilot, lambda: app.bridge.snapshot().services is not None)
+        await until(pilot, lambda: app.bridge.snapshot().opened is not None)
         await pilot.press("r", "7", "ctrl+r")
         await until(pilot, lambda: app.bridge.snapshot().busy and len(app.bridge.snapshot().backtests) == 1)
         await pilot.press("q")

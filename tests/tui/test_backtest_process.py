@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from engine.domain.run import RunSpec
-from tui.view.backtest_run import DONE, FAILED, NICENESS, STOPPED, BacktestProcess, BacktestState, Target
+from tui.desk.backtest_process import NICENESS, BacktestProcess, Target
+from tui.view.backtest_run import DONE, FAILED, STOPPED, BacktestState
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def targets() -> Iterator[ModuleType]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No process is ended by force, however slow it is."""
-    monkeypatch.setattr("tui.view.backtest_run.GRACE", 600.0)
+    monkeypatch.setattr("tui.desk.backtest_process.GRACE", 600.0)
 
 
 def _ended(target: Target, seconds: float = 600) -> BacktestProcess:
@@ -71,7 +72,7 @@ def test_what_a_run_raises_is_one_line_here(targets: ModuleType, capfd: pytest.C
 
 
 def test_it_yields_the_processor_to_the_keys(targets: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.view.backtest_run.NICENESS", NICENESS)
+    monkeypatch.setattr("tui.desk.backtest_process.NICENESS", NICENESS)
     assert _ended(targets.tells_its_priority).state.error == f"niceness {min(19, os.nice(0) + NICENESS)}"
 
 
@@ -109,7 +110,7 @@ def test_an_answer_that_comes_while_the_state_changes_is_kept(
             answer.join(0.3)
         return replace(state, **changes)
 
-    monkeypatch.setattr("tui.view.backtest_run.replace", answered_meanwhile)
+    monkeypatch.setattr("tui.desk.backtest_process.replace", answered_meanwhile)
     process.start()
     assert process.wait(600)
     assert (process.state.error, process.state.question) == ("begun", "")

@@ -61,7 +61,7 @@ def log(pilot: Pilot[Any]) -> list[str]:
 
 
 def desk_is_open(pilot: Pilot[Any]) -> bool:
-    return pilot.app.bridge.snapshot().services is not None  # type: ignore[attr-defined]
+    return pilot.app.bridge.snapshot().opened is not None  # type: ignore[attr-defined]
 
 
 async def run_elsewhere(config: Config, session: date) -> None:

@@ -32,9 +32,11 @@ from engine.reports.documents.records import Records, open_records
 from engine.settings import places
 from engine.settings.config import Config
 from tui.cli import main
-from tui.desk.bridge import Bridge, Source
+from tui.desk.bridge import Bridge
 from tui.screens.decisions import rows
 from tui.text.trail_text import why_lines
+from tui.view.desk_port import Source
+from tui.widgets.trail_pane import trail_of
 
 RUN = "followed"
 # HLXM splits on 2024-12-16.
@@ -150,18 +152,19 @@ def test_the_apps_backtests_are_followed_on_their_own_data(home: Market, capsys:
     bridge.start()
     try:
         for _ in range(6000):
-            if bridge.snapshot().services is not None:
+            if (opened := bridge.snapshot().opened) is not None:
                 break
             time.sleep(0.01)
+        assert opened is not None
         source = Source(RUN, places.run_journal(RUN), RUN)
-        followed = {one.decision.key: one.changes for one in asyncio.run(bridge.readings.decisions(source))}
+        followed = {one.decision.key: one.changes for one in asyncio.run(opened.ask.read(source, followed_decisions))}
         with decisions() as (_, made):
             some = samples(made)
         for one in some:
             (shown,) = why(capsys, one)["decisions"]
             changes = {later["sessions"]: later["change"] for later in shown["closes_since"]}
             assert followed[one.key] == tuple(map(changes.get, (1, 5, 20)))
-            (trail,) = asyncio.run(bridge.readings.why(source, one))["decisions"]
+            (trail,) = asyncio.run(opened.ask.read(source, partial(trail_of, decision=one)))["decisions"]
             assert trail["closes_since"] == shown["closes_since"]
     finally:
         bridge.stop()

@@ -27,13 +27,12 @@ def breaking(error: Exception) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("keys", "method", "error", "told"),
     [
-        (("S",), "known_symbols", ZeroDivisionError("[b]none[/b] left"), "a bug: ZeroDivisionError: [b]none[/b] left"),
-        (("o", "5"), "ticket", KeyError("AAA-USD"), "a bug: KeyError: 'AAA-USD'"),
-        (("d",), "latest", RuntimeError("no trail"), "a bug: RuntimeError: no trail"),
-        (("5",), "decisions", RuntimeError("no table"), "a bug: RuntimeError: no table"),
+        (("S",), "symbols", ZeroDivisionError("[b]none[/b] left"), "a bug: ZeroDivisionError: [b]none[/b] left"),
+        (("o", "5"), "forecast", KeyError("AAA-USD"), "a bug: KeyError: 'AAA-USD'"),
+        (("d",), "read", RuntimeError("no trail"), "a bug: RuntimeError: no trail"),
         (
-            ("5", "v"),
-            "owners",
+            ("5",),
+            "read",
             ExceptionGroup("two", [StaleData("old")]),
             "a bug: ExceptionGroup: two (1 sub-exception)",
         ),

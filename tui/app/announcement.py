@@ -30,11 +30,11 @@ class Announcer:
     def text(self, view: Snapshot) -> str:
         """The announcement of orders that wait since the last snapshot, each once; empty without any, and in the
         past."""
-        if view.place is not None or view.services is None:
+        if view.place is not None or view.opened is None:
             return ""
         waiting = {one.order.id: one.order for one in view.controls.waiting}
         known, self._known = self._known, (self._known or frozenset()) | waiting.keys()
         new = [order for name, order in waiting.items() if known is not None and name not in known]
-        if not new or not view.services.notify:
+        if not new or not view.opened.notify:
             return ""
         return f"{counted(len(new), 'order')} to approve: {', '.join(terms(row_json.order(order)) for order in new)}"

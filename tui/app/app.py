@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from tui.app.announcement import Announcer
     from tui.app.arrival import Arrival
     from tui.app.deep_link import Link
+    from tui.desk.backtest_process import Target
     from tui.desk.bridge import Bridge
     from tui.desk.demo_opening import DemoOpening
     from tui.desk.desk_follower import DeskOpener
     from tui.set_up.set_up_offer import SetUpOffer
-    from tui.view.backtest_run import Target
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""

@@ -25,7 +25,7 @@ class Arrival:
         desk_app, link = cast("DeskApp", app), self._link
         bridge = desk_app.bridge
         if not self._begun:
-            if bridge.present().services is None:
+            if bridge.present().opened is None:
                 return False
             if refused := bridge.to_past(link.source):
                 app.notify(refused, markup=False, severity="error")

@@ -10,7 +10,7 @@ from engine.errors import UsageError
 from tui.settings.keys import AGENTS, CHART, DESK, MEMORY
 
 if TYPE_CHECKING:
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
 TRAIL = "why"
 PARTS = {TRAIL: DESK, "desk": DESK, "chart": CHART, "agents": AGENTS, "memory": MEMORY}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.messages.events import Event
     from tui.app.deep_link import Link
     from tui.settings.invocation import Invocation
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
 NOT_SENT = frozenset({"AgentSaid", "AgentAnswered", "StepStarted", "OrderMoved"})
 """Events of a backtest that the app does not show: a run has tens of thousands of them."""
@@ -114,7 +114,7 @@ def demo_journal(invocation: Invocation) -> Source | None:
     """The journal of the demo desk where nothing is configured; a configuration takes as long to read as a desk to
     open. Raises as `begun_desk` does."""
     from engine.settings import places
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
     if invocation.configured:
         return None
@@ -133,7 +133,7 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document
     from engine.reports.performance import BENCHMARK
-    from tui.view.backtest_run import goes_on, stop_wanted
+    from tui.desk.backtest_process import goes_on, stop_wanted
 
     services = replace(invocation.services(), abstain_limit=ABSTAIN_LIMIT)
     check_spec(spec, services.clock.now())

@@ -7,7 +7,7 @@ import click
 from engine.errors import UsageError
 from tui.app.deep_link import Link, link_of
 from tui.settings.invocation import Invocation, command
-from tui.view.snapshot import Source
+from tui.view.desk_port import Source
 
 
 @command("open", prints=False)

@@ -39,7 +39,7 @@ from tui.settings.configuration_changes import ConfigurationChanges
 from tui.settings.invocation import Invocation
 from tui.text.console import as_json
 from tui.view.desk_changes import after
-from tui.view.snapshot import Source
+from tui.view.desk_port import Source
 from tui.view.state import DeskState, Line
 
 if TYPE_CHECKING:

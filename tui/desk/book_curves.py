@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from tui.charts.plotting import PlotData
 
 if TYPE_CHECKING:
     from engine.reports.documents.book import Book
+    from engine.reports.documents.decisions import ClosesOf
     from engine.reports.documents.records import Records
-    from tui.desk.bridge import Bridge
     from tui.view.market_view import MarketView
     from tui.view.snapshot import Snapshot
 
@@ -20,26 +19,26 @@ BARS, CURVES = 60, 6
 """Sessions, and symbols, whose prices are drawn at most before there are books."""
 
 
-async def read_book(bridge: Bridge, view: Snapshot) -> Book:
+async def read_book(view: Snapshot) -> Book:
     """The books, beside buy and hold of the symbols and the index fund of the data. Raises what JournalReader
     raises."""
     from engine.reports.documents.book import book_of
     from engine.reports.performance import BENCHMARK
     from engine.reports.stored import stored_growth
 
-    def read(records: Records) -> Book:
+    def read(records: Records, _: ClosesOf) -> Book:
         run, reader = records.world, records.reader
         held = None if run is None or reader is None else stored_growth(reader, run, BENCHMARK)
         return book_of(records, market, symbols, fund, held)
 
     market = None if view.market is None else view.market.as_of
     symbols = () if view.market is None else tuple(quote.symbol for quote in view.market.quotes)
-    benchmark = None if view.services is None else view.services.benchmark
-    fund = None
+    assert view.opened is not None  # its journal is read
+    ask, benchmark, fund = view.opened.ask, view.opened.benchmark, None
     if benchmark is not None and benchmark not in symbols and view.now is not None:
-        prices = (await bridge.readings.looked_up([benchmark], view.now)).as_of
-        fund = None if prices is None else (benchmark, prices)
-    return await asyncio.to_thread(view.sources[0].read, read)
+        prices = await ask.prices([benchmark], view.now)
+        fund = None if prices is None or prices.as_of is None else (benchmark, prices.as_of)
+    return await ask.read(view.sources[0], read)
 
 
 def seen(view: Snapshot) -> tuple[object, ...]:

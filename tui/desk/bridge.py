@@ -12,31 +12,30 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from engine.errors import PaperdeskError
+from engine.errors import PaperdeskError, UsageError
 from engine.messages.commands import Command, Halt, Resume, RunCycle
 from engine.settings import places
+from tui.desk.backtest_process import BacktestProcess, Target
 from tui.desk.desk_follower import DeskFollower, DeskOpener
-from tui.desk.readings import Readings
+from tui.desk.readings import opened_desk
 from tui.desk.visits import keep_visit
 from tui.playback.playback import Playback
 from tui.text.plain_text import one_line
-from tui.view.backtest_run import (
-    BacktestProcess,
-    BacktestState,
-    ResumeBacktest,
-    StartBacktest,
-    StopBacktest,
-    Target,
-)
+from tui.view.backtest_run import BacktestState, ResumeBacktest, StartBacktest, StopBacktest
+from tui.view.desk_port import Source
 from tui.view.market_view import MarketView, at_prices
-from tui.view.snapshot import PAST, Place, Retry, Snapshot, Source
+from tui.view.snapshot import PAST, Place, Retry, Snapshot
 from tui.view.state import Books, DeskState, Line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
 
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunSpec
+    from engine.messages.commands import MemoryChange
+    from tui.view.desk_port import OpenedDesk
     from tui.view.live_view import LiveView
 
 LOGGED_FAILURES = 20
@@ -67,8 +66,6 @@ class Bridge:
         self._open_desk = open_desk
         self._backtest = backtest
         self._follower = DeskFollower()
-        self.readings = Readings(self._follower, lambda: self.playback is not None)
-        """Readings of screens beside the snapshot."""
         self._thread: Thread | None = None
         self._priced: tuple[tuple[object, ...], Books | None, MarketView] | None = None
         """Books and market at live prices, after what they were made from."""
@@ -85,6 +82,13 @@ class Bridge:
         follower.working, follower.trouble, follower.dismissed = True, "", frozenset()
         self._thread = Thread(target=follower.run, args=(self._open_desk, self._first), name="desk", daemon=True)
         self._thread.start()
+
+    @property
+    def _desk(self) -> OpenDesk:
+        """The open desk. Raises UsageError before it is open."""
+        if self._follower.services is None:
+            raise UsageError("the desk is still opening")
+        return self._follower.services
 
     def visited(self) -> None:
         """Note that a person is there and sees what is shown; the past is no visit."""
@@ -117,11 +121,18 @@ class Bridge:
         """Pass a command on; return the reason why it cannot be, or an empty text."""
         if self._refusal:
             return self._refusal
+        try:
+            return self._taken(command)
+        except PaperdeskError as error:
+            return str(error)
+
+    def _taken(self, command: Command) -> str:
         match command:
             case StartBacktest(spec):
-                return self._start_backtest(spec)
+                name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
+                return self._begin(name, replace(spec, run=self._desk.backtest_id()), self._backtest)
             case ResumeBacktest(run, name) if self.playback is None:
-                return self._resume_backtest(run, name)
+                return self._resumed(run, name)
             case StopBacktest(run):
                 return self._stop_backtest(run)
             case Halt() | Resume():
@@ -142,8 +153,6 @@ class Bridge:
         follower = self._follower
         if self._refusal or self.playback is not None:
             return self._refusal or PAST
-        if follower.services is None:
-            return "the desk is still opening"
         if follower.requests.busy or follower.unread:  # its prices would be shown beside the books before
             return "a cycle is running already"
         if follower.controls.halted is not None:
@@ -151,7 +160,7 @@ class Bridge:
         if follower.controls.paused is not None:
             return PAUSED
         try:
-            return follower.services.next_session() or follower.send(RunCycle())
+            return self._desk.next_session() or follower.send(RunCycle())
         except PaperdeskError as error:
             return one_line(str(error))
 
@@ -162,34 +171,16 @@ class Bridge:
         process.stop()
         return ""
 
-    def _start_backtest(self, spec: RunSpec) -> str:
-        services = self._follower.services
-        if services is None:
-            return "the desk is still opening"
-        name = f"{spec.preset or spec.strategy} {len(self._backtests) + 1}"
-        spec = replace(spec, run=services.backtest_id())
-        return self._begin(name, spec, self._backtest, services)
-
-    def _resume_backtest(self, run: str, name: str) -> str:
-        services = self._follower.services
-        if services is None:
-            return "the desk is still opening"
+    def _resumed(self, run: str, name: str) -> str:
         from engine.app.research.resumption import recorded_spec
 
-        try:
-            spec = recorded_spec(run)
-        except PaperdeskError as error:
-            return str(error)
-        return self._begin(name, spec, partial(self._backtest, resume=True), services)
+        return self._begin(name, recorded_spec(run), partial(self._backtest, resume=True))
 
-    def _begin(self, name: str, spec: RunSpec, target: Target, services: OpenDesk) -> str:
-        """Run a backtest in a process of its own, one at a time."""
+    def _begin(self, name: str, spec: RunSpec, target: Target) -> str:
+        """Run a backtest in a process of its own, one at a time. Raises UsageError."""
         if any(process.state.running for process in self._backtests.values()):
             return "a backtest is running: stop it with x first"
-        try:
-            costs, spec = services.costs_of(spec), replace(spec, cash=services.cash_of(spec))
-        except PaperdeskError as error:
-            return str(error)
+        costs, spec = self._desk.costs_of(spec), replace(spec, cash=self._desk.cash_of(spec))
         before = next(reversed(self._backtests.values()), None)
         self._backtests.pop(spec.run, None)  # one that goes on is the newest
         self._backtests[spec.run] = BacktestProcess(name, spec, target, costs, before)
@@ -223,13 +214,16 @@ class Bridge:
     def to_past(self, source: Source | None = None) -> str:
         """Show a recorded history, at its end, in place of the present: a source's, the desk's by default. Return the
         reason why that cannot be, or an empty text."""
-        services = self._follower.services
-        if services is None:
-            return "the desk is still opening"
+        try:
+            services = self._desk
+        except PaperdeskError as error:
+            return str(error)
         wanted = source or self._sources(services)[0]
         if self.playback is None or self.playback.source.journal != wanted.journal:
             self.to_present()
-            self.playback = Playback(wanted, services, self._follower.prices)
+            self.playback = Playback(
+                wanted, services, opened_desk(services, self._follower.board, past=True), self._follower.prices
+            )
         return ""
 
     def to_present(self) -> None:
@@ -259,7 +253,12 @@ class Bridge:
             controls = self._follower.controls
             stopped = "HALTED now" if controls.halted else "PAUSED now" if controls.paused else ""
             return replace(past, backtests=self._backtest_states(), note=stopped)
-        return replace(self.present(), place=self.playback.place, trouble=self.playback.trouble, retry=None)
+        opened, place = self._opened(past=True), self.playback.place
+        return replace(self.present(), opened=opened, place=place, trouble=self.playback.trouble, retry=None)
+
+    def _opened(self, *, past: bool) -> OpenedDesk | None:
+        follower = self._follower
+        return None if follower.services is None else opened_desk(follower.services, follower.board, past=past)
 
     def present(self) -> Snapshot:
         """The state of everything now, whatever is shown; cheap."""
@@ -283,7 +282,7 @@ class Bridge:
             controls=follower.controls.after(requests.answers),
             market=market,
             live=live,
-            services=services,
+            opened=self._opened(past=False),
             now=now,
             busy=requests.busy,
             starting=requests.starting and requests.busy,
@@ -334,6 +333,20 @@ class Bridge:
     def run_source(self, run: str, name: str = "") -> Source:
         """The record of a finished backtest by its id."""
         return Source(name or run, places.run_journal(run), run)
+
+    def export(self, run: str, folder: Path) -> Sequence[str]:
+        """Write a backtest as a new folder; return the names of its files. Raises as the use case does."""
+        return self._desk.export(run, folder)
+
+    def change_memory(self, memory_id: str, change: MemoryChange, reason: str) -> Mapping[str, Any]:
+        """Pin a memory of the desk, forget it, or take that back. Raises as the use case does."""
+        return self._desk.change_memory(memory_id, change, reason)
+
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The groups of the watchlist by name. Raises MalformedData."""
+        from engine.app.upkeep.watchlists import read_groups
+
+        return read_groups()
 
     def change_group(self, name: str, add: Sequence[str], remove: Sequence[str]) -> None:
         """Add symbols to a group of the watchlist, and take some out. Raises as the use case does."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.opening import Stop
     from engine.reports.documents.records import Records
     from tui.desk.bridge import Bridge
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
 STANDS, READS = 3.0, 7.0
 """Seconds before the film begins, and at each of its stops."""
@@ -81,11 +81,11 @@ class DemoOpening:
         self._untouched, self._stage = False, _Stage.OVER
 
     def _open(self, now: float) -> None:
-        services = self._bridge.present().services
-        if services is None:
+        opened = self._bridge.present().opened
+        if opened is None:
             return
         self._stage = _Stage.OVER
-        if not (self._plays and services.is_demo and is_first_start()):
+        if not (self._plays and opened.is_demo and is_first_start()):
             return
         self._stage, self._until = _Stage.AT_END, now + STANDS
         Thread(target=self._find_stops, args=(self._bridge.present().sources[0],), daemon=True).start()

@@ -39,9 +39,9 @@ from tui.desk.visits import TOUR_OFFER, Visit, greeted_since, greeting, last_vis
 from tui.text.plain_text import one_line
 from tui.view.controls_view import controls_at
 from tui.view.desk_changes import after, at_rest, opening_state
+from tui.view.desk_port import Source
 from tui.view.market_reading import market_view
 from tui.view.market_view import MarketView
-from tui.view.snapshot import Source
 from tui.view.state import DeskState, Line, with_line
 
 if TYPE_CHECKING:

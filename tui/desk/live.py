@@ -24,7 +24,7 @@ from tui.view.state import Line
 if TYPE_CHECKING:
     from engine.domain.order import Order
     from engine.reports.documents.records import Records
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
 PRICES = frozenset({"shares", "coins"})
 """The feeds without which prices stand still."""

@@ -1,137 +1,138 @@
-"""Readings of screens beside the snapshot: documents of a record, symbols, minutes, a ticket, in threads."""
+"""The answers to the questions of screens: documents of a record, prices, a forecast, in threads."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from engine.errors import MissingData, PaperdeskError, UsageError
+from engine.errors import MissingData
 from engine.market.forming_minutes import continued
-from tui.text.plain_text import one_line
+from engine.messages.commands import PlaceOrder
+from engine.reports.documents.runs import StoredKind
+from tui.view.desk_port import OpenedDesk
 from tui.view.market_reading import market_view
-from tui.view.market_view import MarketView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Sequence
+    from datetime import date, datetime
 
-    from engine.domain.decision import Decision
+    from engine.app.open_desk import OpenDesk
+    from engine.domain.chart import ChartSpec
     from engine.domain.known_symbol import KnownSymbol
     from engine.domain.live import MinuteBar
-    from engine.domain.order import OrderSize
-    from engine.market.point_in_time import MarketAsOf
-    from engine.messages.commands import PlaceOrder
-    from engine.reports.documents.decisions import FollowedDecision
+    from engine.messages.commands import ResizeOrder
+    from engine.reports.documents.decisions import ClosesOf
     from engine.reports.documents.order_effect import Ticket
     from engine.reports.documents.records import Records
-    from tui.desk.desk_follower import DeskFollower
-    from tui.view.snapshot import Source
+    from engine.reports.documents.runs import StoredRun
+    from engine.reports.documents.set_up import Finding
+    from tui.desk.live import LiveBoard
+    from tui.view.desk_port import Document, Source
+    from tui.view.market_view import MarketView
 
-OPENING = 0.05
-"""Seconds between two looks whether the desk is open."""
+T = TypeVar("T")
 
 
 class Readings:
-    """Reads for the screens of an app. A method raises what the document that it reads raises."""
+    """The port of an open desk, `past` in a recorded history, which has no feed and fetches nothing. A method raises
+    what it reads raises."""
 
-    def __init__(self, follower: DeskFollower, in_past: Callable[[], bool]) -> None:
-        """`in_past` is true while a recorded history is shown."""
-        self._follower, self._in_past = follower, in_past
+    def __init__(self, desk: OpenDesk, board: LiveBoard | None, *, past: bool) -> None:
+        self._desk, self._board, self._past = desk, board, past
 
-    async def decisions(self, source: Source) -> tuple[FollowedDecision, ...]:
-        """The decisions of a journal. Raises what JournalReader raises."""
-        from engine.reports.documents.decisions import followed_decisions
+    async def read(self, source: Source, document: Callable[[Records, ClosesOf], T]) -> T:
+        """A document of a journal."""
+        return await asyncio.to_thread(source.read, lambda records: document(records, self._desk.closes))
 
-        return await asyncio.to_thread(source.read, lambda records: followed_decisions(records, self._closes))
+    async def runs(self, kind: StoredKind) -> Sequence[StoredRun]:
+        """The stored runs of a kind."""
+        from engine.app.runs.inventory import Wanted, stored_runs
 
-    async def known_symbols(self) -> Sequence[KnownSymbol]:
-        """Every symbol that the desk knows of, once it is open; none where it cannot be opened. Raises
-        MalformedData."""
-        while (services := self._follower.services) is None and not self._follower.trouble:
-            await asyncio.sleep(OPENING)
-        return () if services is None else await asyncio.to_thread(services.symbol_index.all)
+        return await asyncio.to_thread(stored_runs, Wanted(kind=kind))
 
-    async def looked_up(self, symbols: Sequence[str], now: datetime) -> MarketView:
-        """Quotes and charts of symbols that the desk does not trade at a moment."""
-        services = self._follower.services
-        if services is None:
-            return MarketView()
-        return await asyncio.to_thread(lambda: market_view(services.symbol_index.market(symbols, now), symbols, now))
+    async def run(self, run: str, *others: str) -> Document:
+        """The document of a stored run, or of a comparison."""
+        from engine.app.arena.record import is_begun, load_document
+        from engine.app.runs.comparison import compare_runs
+        from engine.app.runs.inventory import Wanted, named_runs, stored_runs
+        from engine.reports.stored import stored_document
 
-    async def bring(self, symbols: Sequence[str], now: datetime) -> bool:
-        """Fetch the prices of symbols that the desk does not trade; False where there is nothing to fetch. Raises as
-        OpenDesk.bring_watched does."""
-        services = self._follower.services
-        if services is None or self._in_past():
-            return False
-        return await asyncio.to_thread(services.bring_watched, symbols, now)
+        def read() -> Document:
+            if others:
+                return compare_runs(named_runs(stored_runs(Wanted(kind=StoredKind.BACKTEST)), (run, *others)))
+            return load_document(run) if is_begun(run) else stored_document(run)
+
+        return await asyncio.to_thread(read)
+
+    async def memory(
+        self, run: str | None, session: date | None = None, *, undecided: bool = False, one: str = ""
+    ) -> Document:
+        """The memories at a moment, or every change of one."""
+        if one:
+            return await asyncio.to_thread(self._desk.lifeline, run, one)
+        return await asyncio.to_thread(self._desk.memories, run, session, undecided=undecided)
+
+    async def checks(self) -> Sequence[Finding]:
+        """The findings of the doctor that ask no service."""
+        return await asyncio.to_thread(self._desk.findings)
+
+    async def symbols(self) -> Sequence[KnownSymbol]:
+        """Every symbol that the desk knows of."""
+        return await asyncio.to_thread(self._desk.symbol_index.all)
+
+    async def prices(self, symbols: Sequence[str], now: datetime, *, fetch: bool = False) -> MarketView | None:
+        """Quotes and charts of other symbols."""
+
+        def read() -> MarketView | None:
+            if fetch and (self._past or not self._desk.bring_watched(symbols, now)):
+                return None
+            return market_view(self._desk.symbol_index.market(symbols, now), symbols, now)
+
+        return await asyncio.to_thread(read)
 
     async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
-        """The minutes of the session that is open, or was last, as far as the feed has come. Raises MissingData where
-        there are none, and what the service of the market data raises."""
-        services, board = self._follower.services, self._follower.board
-        if services is None or self._in_past():
+        """The minutes of the session."""
+        if self._past:
             raise MissingData("a recorded history has bars by day alone: \\ goes back to the present")
-        known = await asyncio.to_thread(services.session_minutes.bars, symbol, now)
-        bars = continued(known, () if board is None else board.minutes.bars(symbol))
+        known = await asyncio.to_thread(self._desk.session_minutes.bars, symbol, now)
+        bars = continued(known, () if self._board is None else self._board.minutes.bars(symbol))
         if not bars:
             raise MissingData(f"no minute of the session has a price of {symbol} yet")
         return bars
 
-    async def ticket(self, wanted: PlaceOrder) -> Ticket:
-        """An order of the operator's own before it is given, at the price of the feed where that has one. Raises
-        UsageError for one that cannot be given here."""
-        services, board = self._follower.services, self._follower.board
-        if services is None:
-            raise UsageError("the desk is still opening")
-        prices = {} if board is None else board.view(tuple(services.symbols), services.clock.now()).prices
-        return await asyncio.to_thread(services.ticket, wanted, prices.get(wanted.symbol))
+    async def forecast(self, wanted: PlaceOrder | ResizeOrder) -> Ticket | None:
+        """The ticket of an order of the operator's own, or whether an edit is allowed."""
+        desk, board = self._desk, self._board
+        if not isinstance(wanted, PlaceOrder):
+            await asyncio.to_thread(desk.edit, wanted.order_id, wanted.size)
+            return None
+        prices = {} if board is None else board.view(tuple(desk.symbols), desk.clock.now()).prices
+        return await asyncio.to_thread(desk.ticket, wanted, prices.get(wanted.symbol))
 
-    async def refused_edit(self, order_id: str, size: OrderSize) -> str:
-        """The reason why an order that waits keeps its size; empty where it can have this one."""
-        services = self._follower.services
-        if services is None:
-            return ""
-        try:
-            await asyncio.to_thread(services.edit, order_id, size)
-        except PaperdeskError as error:
-            return one_line(str(error))
-        return ""
+    async def paint(self, chart: ChartSpec) -> bytes:
+        """A chart as a PNG."""
+        return await asyncio.to_thread(self._desk.paint, chart)
 
-    def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """The groups of the watchlist by name. Raises MalformedData."""
-        from engine.app.upkeep.watchlists import read_groups
 
-        return read_groups()
-
-    async def owners(self, source: Source) -> Mapping[str, Any]:
-        """The opinions of every owner of a journal against what followed."""
-        from engine.reports.documents.owners import owners_document
-
-        return await asyncio.to_thread(source.read, lambda records: owners_document(records, self._closes))
-
-    async def why(self, source: Source, wanted: Decision) -> Mapping[str, Any]:
-        """The trail of a decision."""
-        from engine.reports.documents.trail import why_document
-
-        def document(records: Records) -> Mapping[str, Any]:
-            return why_document(records, [wanted], market=self._closes(records, (wanted.key.symbol,)))
-
-        return await asyncio.to_thread(source.read, document)
-
-    async def latest(self, source: Source, symbol: str) -> Decision:
-        """The latest decision for a symbol, of the first owner. Raises MissingData where there is none."""
-        from engine.reports.documents.trail import latest
-
-        return (await asyncio.to_thread(source.read, lambda records: latest(records, symbol)))[0]
-
-    async def decided(self, source: Source) -> tuple[Decision, ...]:
-        """The decisions of a journal, latest session first."""
-        from engine.reports.documents.decisions import latest_first
-
-        return await asyncio.to_thread(source.read, latest_first)
-
-    def _closes(self, records: Records, symbols: Sequence[str]) -> MarketAsOf | None:
-        """The prices behind some records; None until the desk is open."""
-        services = self._follower.services
-        return None if services is None else services.closes(records, symbols)
+def opened_desk(desk: OpenDesk, board: LiveBoard | None, *, past: bool) -> OpenedDesk:
+    """An open desk as screens know it now, or in the `past` of a record; cheap."""
+    return OpenedDesk(
+        ask=Readings(desk, board, past=past),
+        name=desk.desk,
+        symbols=tuple(desk.symbols),
+        mode=desk.mode,
+        label=desk.label,
+        knows_prices=desk.knows_prices,
+        usd_per_day=desk.usd_per_day,
+        costs=desk.costs,
+        default_backtest=desk.default_backtest,
+        default_costs=desk.default_costs,
+        configuration=desk.configuration,
+        schedule=desk.schedule,
+        is_demo=desk.is_demo,
+        moves_on=desk.moves_on,
+        undo_seconds=desk.undo_seconds,
+        notify=desk.notify,
+        benchmark=desk.benchmark,
+        unrehearsed=desk.rehearsal.reason,
+    )

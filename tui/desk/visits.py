@@ -13,7 +13,7 @@ from tui.settings import app_state
 
 if TYPE_CHECKING:
     from engine.reports.documents.opening import Changes
-    from tui.view.snapshot import Source
+    from tui.view.desk_port import Source
 
 VISITS = "last visits"
 """The part of the app's state that has them, by desk."""

@@ -22,9 +22,10 @@ from tui.playback.pace import Pace
 from tui.text.plain_text import one_line
 from tui.view.controls_view import controls_at
 from tui.view.desk_changes import after, at_rest, opening_state
+from tui.view.desk_port import Source
 from tui.view.market_reading import exchange_of, last_to_decide, market_view
 from tui.view.market_view import MarketView
-from tui.view.snapshot import Place, Snapshot, Source
+from tui.view.snapshot import Place, Snapshot
 from tui.view.state import DeskState
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.opening import Opening
     from engine.reports.documents.records import Records
     from engine.reports.documents.timeline import Point
+    from tui.view.desk_port import OpenedDesk
 
 
 READ = 2.5
@@ -48,10 +50,10 @@ READ = 2.5
 class Playback:
     """One recorded history, its place in it, and the snapshot of that place."""
 
-    def __init__(self, source: Source, services: OpenDesk, market: Market | None) -> None:
-        """`market` is the desk's; a backtest's is loaded."""
+    def __init__(self, source: Source, services: OpenDesk, opened: OpenedDesk, market: Market | None) -> None:
+        """`opened` is what screens know of the desk in its past, `market` the desk's; a backtest's is loaded."""
         self.source = source
-        self._services = services
+        self._services, self._opened = services, opened
         self._market = market if source.run is None else None
         self._symbols: Sequence[Symbol] = tuple(services.symbols)
         self._points: tuple[Point, ...] = ()
@@ -257,7 +259,7 @@ class Playback:
             desk=replace(desk, running=point is not None and point.running),
             controls=controls,
             market=self._market_at(session, moment, opening),
-            services=self._services,
+            opened=self._opened,
             now=now,
             sources=(source,),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import ClassVar
 
 from textual import events, on
@@ -89,9 +88,10 @@ class AgentsScreen(FramedScreen):
     async def _read(self, view: Snapshot, symbol: str) -> None:
         from engine.reports.documents.questions import questions_of
 
+        assert view.opened is not None
         try:
-            self._questions = await asyncio.to_thread(
-                view.sources[0].read, lambda records: questions_of(records, symbol)
+            self._questions = await view.opened.ask.read(
+                view.sources[0], lambda records, _: questions_of(records, symbol)
             )
         except PaperdeskError as error:
             self.query_one("#sources", TextPane).show(Content(str(error)))

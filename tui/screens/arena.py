@@ -3,7 +3,6 @@ played here."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from engine.errors import PaperdeskError
+from engine.reports.documents.runs import StoredKind
 from engine.reports.tables import ARENA_ORDERS, TAPE
 from tui.charts.plotting import PlotData
 from tui.desk.twins import report_action
@@ -139,7 +139,7 @@ class ArenaScreen(FramedScreen):
 
     def show_body(self, view: Snapshot) -> None:
         """List the arenas once the desk is open; go on where it plays."""
-        if view.services is not None and not self._listed and self.form is not Layout.LINE:  # it may play one: unseen
+        if view.opened is not None and not self._listed and self.form is not Layout.LINE:  # it may play one: unseen
             self._listed = True
             self._list()
         if self.day is not None and (due := self._pace.due(time.monotonic())):
@@ -149,20 +149,20 @@ class ArenaScreen(FramedScreen):
 
     @work(group="list", exclusive=True, exit_on_error=False)
     async def _list(self) -> None:
-        services = self._view.services
-        assert services is not None
-        names = await asyncio.to_thread(services.arenas)
+        opened = self._view.opened
+        assert opened is not None
+        names = [run.id for run in await opened.ask.runs(StoredKind.ARENA)]
         self.query_one("#arenas", Table).show(rows_of(arena_tables.ARENAS, names, str), self._none)
         if self.day is not None:
             return
         trouble = ""
         for name in names:
             try:
-                self._show(await asyncio.to_thread(services.arena, name))
+                self._show(await opened.ask.run(name))
                 return
             except PaperdeskError as error:  # one that was left before its end: an earlier one may be there
                 trouble = trouble or str(error)
-        if services.is_demo and not self.desk_app.settings.read_only:
+        if opened.is_demo and not self.desk_app.settings.read_only:
             self._play(*DEMO, by_itself=True)
         elif trouble:
             self.notify(trouble, markup=False, severity="error", timeout=5)
@@ -173,10 +173,9 @@ class ArenaScreen(FramedScreen):
 
     @work(exclusive=True, exit_on_error=False)
     async def _open(self, run: str) -> None:
-        services = self._view.services
-        assert services is not None
+        assert self._view.opened is not None
         try:
-            self._show(await asyncio.to_thread(services.arena, run))
+            self._show(await self._view.opened.ask.run(run))
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=5)
 

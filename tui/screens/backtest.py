@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from engine.errors import PaperdeskError
+from engine.reports.documents.runs import StoredKind
 from engine.reports.tables import TRADES
 from tui.desk.twins import report_action
 from tui.screens.confirm import Confirmation, ConfirmScreen
@@ -98,11 +98,11 @@ class BacktestScreen(RunKeys):
 
     def show_body(self, view: Snapshot) -> None:
         """Show progress and curve of the chosen run, and the table of all."""
-        if view.services is not None and not self._proposed:
+        if view.opened is not None and not self._proposed:
             self._proposed = True
-            self.query_one(FormPane).propose(view.services.default_backtest, view.services.default_costs)
+            self.query_one(FormPane).propose(view.opened.default_backtest, view.opened.default_costs)
         ended = tuple(run.spec.run for run in view.backtests if run.status != RUNNING)
-        if view.services is not None and self._listed != ended:
+        if view.opened is not None and self._listed != ended:
             self._listed = ended
             self._list()
         runs = self._runs
@@ -124,10 +124,9 @@ class BacktestScreen(RunKeys):
     @work(group="list", exclusive=True, exit_on_error=False)
     async def _list(self) -> None:
         """Read which runs lie on this machine."""
-        services = self._view.services
-        assert services is not None
+        assert self._view.opened is not None
         try:
-            stored = await asyncio.to_thread(services.backtests.all)
+            stored = await self._view.opened.ask.runs(StoredKind.BACKTEST)
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=5)
             return
@@ -142,10 +141,9 @@ class BacktestScreen(RunKeys):
     @work(group="document", exclusive=True, exit_on_error=False)
     async def _read(self, run: str) -> None:
         """Read the document of a recorded run."""
-        services = self._view.services
-        assert services is not None
+        assert self._view.opened is not None
         try:
-            document = await asyncio.to_thread(services.backtests.document, run)
+            document = await self._view.opened.ask.run(run)
         except PaperdeskError as error:
             self._recorded[run] = replace(self._recorded[run], error=str(error))
         else:
@@ -161,7 +159,7 @@ class BacktestScreen(RunKeys):
             self.place_panes()
         run = self._run
         unread = run is not None and run.document is None and not run.error
-        if run is not None and unread and run == self._recorded.get(run.spec.run) and self._view.services is not None:
+        if run is not None and unread and run == self._recorded.get(run.spec.run) and self._view.opened is not None:
             self._read(run.spec.run)
 
     def _ask(self, run: BacktestState) -> None:
@@ -268,11 +266,11 @@ class BacktestScreen(RunKeys):
 
     def action_start(self) -> None:
         """Start the backtest of the form, or show beside each field what is wrong with it."""
-        services = self._view.services
-        if services is None:
+        present = self.desk_app.bridge.present()
+        if present.opened is None or present.now is None:
             self.notify("the desk is still opening", timeout=3)
             return
-        spec = self.query_one(FormPane).read(services.default_backtest, services.clock.now().date())
+        spec = self.query_one(FormPane).read(present.opened.default_backtest, present.now.date())
         if spec is None:
             self.place_panes()
         elif self._send(StartBacktest(spec)):

@@ -84,7 +84,7 @@ class BookScreen(OrderActions):
     @newest_reading
     async def _read(self, view: Snapshot) -> None:
         try:
-            book = await book_curves.read_book(self.desk_app.bridge, view)
+            book = await book_curves.read_book(view)
         except PaperdeskError as error:
             self.query_one("#book-positions", Table).show([], str(error))
             return

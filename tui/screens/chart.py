@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,8 +29,9 @@ from tui.screens.newest_reading import READING
 from tui.screens.own_order_keys import OwnOrderKeys
 from tui.settings.keys import CHART, bindings
 from tui.view.bar_text import bar_text
+from tui.view.desk_port import Source
 from tui.view.market_view import MarketView
-from tui.view.snapshot import Snapshot, Source
+from tui.view.snapshot import Snapshot
 from tui.widgets.border_text import set_subtitle
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.clickable import clickable_keys
@@ -40,6 +40,7 @@ from tui.widgets.plot import CurvePlot
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
+    from engine.reports.documents.decisions import ClosesOf
     from engine.reports.documents.records import Records
 
 DAYS = next(iter(TIMEFRAMES))
@@ -101,7 +102,7 @@ class ChartScreen(OwnOrderKeys):
 
     def _other(self, view: Snapshot) -> str:
         """The symbol of the comparison: the benchmark first, then the desk's others."""
-        benchmark = None if view.services is None else view.services.benchmark
+        benchmark = None if view.opened is None else view.opened.benchmark
         desk = [] if view.market is None else [quote.symbol for quote in view.market.quotes]
         names = [one for one in dict.fromkeys((benchmark, *desk)) if one and one != self.symbol]
         return names[self._beside % len(names)] if names else ""
@@ -121,10 +122,10 @@ class ChartScreen(OwnOrderKeys):
         self._plot()
 
     async def _of_minutes(self, view: Snapshot, symbol: str) -> SymbolChart:
-        assert view.now is not None
-        bars = await self.desk_app.bridge.readings.minutes(symbol, view.now)
+        assert view.now is not None and view.opened is not None
+        bars = await view.opened.ask.minutes(symbol, view.now)
 
-        def read(records: Records) -> SymbolChart:
+        def read(records: Records, _: ClosesOf) -> SymbolChart:
             reader = records.reader
             if reader is None:
                 return minute_chart(symbol, bars, fills=(), decisions=())
@@ -132,10 +133,10 @@ class ChartScreen(OwnOrderKeys):
             made = [(began[one.key.run], one) for one in reader.decisions(records.run, symbol)]
             return minute_chart(symbol, bars, fills=reader.dated_fills(symbol), decisions=made)
 
-        return await asyncio.to_thread(lambda: view.sources[0].read(read))
+        return await view.opened.ask.read(view.sources[0], read)
 
     async def _of_days(self, view: Snapshot, symbol: str) -> SymbolChart:
-        assert view.market is not None and view.market.as_of is not None and view.now is not None
+        assert view.market is not None and view.market.as_of is not None and view.opened is not None
         beside = self._other(view)
         looked = await self._beyond(view, symbol, beside)
         quotes = {quote.symbol: quote for quote in (*looked.quotes, *view.market.quotes)}
@@ -150,20 +151,20 @@ class ChartScreen(OwnOrderKeys):
             beside=(beside, markets.get(beside) or view.market.as_of),
         )
 
-        def read(records: Records) -> SymbolChart:
+        def read(records: Records, _: ClosesOf) -> SymbolChart:
             reader = records.reader
             fills = [] if reader is None else [one for one in reader.fills(records.world) if one.symbol == symbol]
             made = () if reader is None else reader.decisions(records.run, symbol)
             return build(fills=fills, decisions=made)
 
-        return await asyncio.to_thread(lambda: view.sources[0].read(read))
+        return await view.opened.ask.read(view.sources[0], read)
 
     async def _beyond(self, view: Snapshot, *symbols: str) -> MarketView:
         """The prices of those symbols that the desk does not trade."""
-        assert view.market is not None and view.now is not None
+        assert view.market is not None and view.now is not None and view.opened is not None
         desk = {quote.symbol for quote in view.market.quotes}
         beyond = [symbol for symbol in symbols if symbol and symbol not in desk]
-        return await self.desk_app.bridge.readings.looked_up(beyond, view.now) if beyond else MarketView()
+        return (await view.opened.ask.prices(beyond, view.now) if beyond else None) or MarketView()
 
     @on(CandleChart.Viewed)
     def _plot(self) -> None:

@@ -18,7 +18,7 @@ from tui.desk.desk_app import DeskApp
 from tui.screens.reading import ReadingScreen
 from tui.settings.pixels import can_show, image_widget
 from tui.text.plain_text import printable
-from tui.view.snapshot import Source
+from tui.view.desk_port import Source
 from tui.widgets.agent_panes import styled_answer
 from tui.widgets.clickable import clickable_keys
 
@@ -64,18 +64,18 @@ async def show_image(screen: Screen[Any], source: Source, decision: Decision) ->
     """Paint the first chart that a model was shown for a decision, and open it; what stands in the way is said."""
     from engine.reports.documents.questions import charts_read
 
-    bridge, symbol, session = cast("DeskApp", screen.app).bridge, decision.key.symbol, decision.key.session
-    services = bridge.present().services
-    assert services is not None
+    app, symbol, session = cast("DeskApp", screen.app), decision.key.symbol, decision.key.session
+    opened = app.snapshot().opened
+    assert opened is not None  # its record is shown
     screen.notify(f"painting what was seen for {session}", timeout=2)
     try:
-        read = await asyncio.to_thread(source.read, lambda records: charts_read(records, decision))
+        read = await opened.ask.read(source, lambda records, _: charts_read(records, decision))
         if not read:
             screen.notify(f"no agent was shown a chart for {symbol} on {session}", timeout=4, markup=False)
             return
         chart, reading = read[0]
-        image = await asyncio.to_thread(services.paint, chart)
-        path = await asyncio.to_thread(cast("DeskApp", screen.app).keep_image, f"{symbol}-{session}.png", image)
+        image = await opened.ask.paint(chart)
+        path = await asyncio.to_thread(app.keep_image, f"{symbol}-{session}.png", image)
     except (PaperdeskError, OSError) as error:
         screen.notify(str(error), markup=False, severity="error", timeout=6)
         return

@@ -26,16 +26,16 @@ class ControlKeys(SnapshotScreen):
         """Decide for the last completed session."""
         from engine.messages.commands import RunCycle
 
-        services = self.desk_app.bridge.present().services
+        opened = self.desk_app.bridge.present().opened
         if not self._send(RunCycle()):
             return
         self.show_view(self.desk_app.snapshot())
         asked = "a cycle is asked for"
-        if services is not None and services.label != OFFLINE:
+        if opened is not None and opened.label != OFFLINE:
             from tui.screens.confirm import cost_limit
 
-            about = f"{services.label} is asked about {counted(len(services.symbols), 'symbol')}"
-            asked = f"{about}. {cost_limit(services.usd_per_day)}"
+            about = f"{opened.label} is asked about {counted(len(opened.symbols), 'symbol')}"
+            asked = f"{about}. {cost_limit(opened.usd_per_day)}"
         report_action(self.app, asked, "--daily")
 
     def action_next_session(self) -> None:

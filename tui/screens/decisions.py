@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -18,7 +19,8 @@ from engine.domain.text import counted
 from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents.closes import HORIZONS, result_of
-from engine.reports.documents.decisions import FollowedDecision
+from engine.reports.documents.decisions import FollowedDecision, followed_decisions
+from engine.reports.documents.owners import owners_document
 from engine.reports.table import action_ink, signed
 from tui.charts.chart_data import NO_CHART
 from tui.screens.frame import TALL, FramedScreen, Layout
@@ -27,12 +29,13 @@ from tui.settings.keys import DECISIONS, bindings
 from tui.text.owners_text import JUDGED
 from tui.text.plain_text import one_line
 from tui.text.run_text import reason_words
-from tui.view.snapshot import OPENING, Snapshot, Source, first_cycle_hint
+from tui.view.desk_port import DeskPort, Source
+from tui.view.snapshot import OPENING, Snapshot, first_cycle_hint
 from tui.widgets import calibration_text
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Cell, Column, Row, Table
-from tui.widgets.trail_pane import TrailPane
+from tui.widgets.trail_pane import TrailPane, trail_of
 
 OWNER = Column("OWNER", max_width=12)
 COLUMNS = (
@@ -196,6 +199,11 @@ class DecisionsScreen(FramedScreen):
             self._source = self._sources[self._at]
             self._read_part()
 
+    @property
+    def _ask(self) -> DeskPort:
+        assert self._view.opened is not None  # its records are shown
+        return self._view.opened.ask
+
     def _read_part(self) -> None:
         if self._source is not None:
             (self._read if self._part == PARTS[0] else self._read_calibration)(self._source)
@@ -204,7 +212,7 @@ class DecisionsScreen(FramedScreen):
     async def _read(self, source: Source) -> None:
         table = self.query_one("#decisions", Table)
         try:
-            decided = await self.desk_app.bridge.readings.decisions(source)
+            decided = await self._ask.read(source, followed_decisions)
             owners = len({one.decision.key.owner for one in decided}) > 1
             made = await asyncio.to_thread(rows, decided, owners=owners)
         except PaperdeskError as error:
@@ -238,7 +246,7 @@ class DecisionsScreen(FramedScreen):
     async def _read_trail(self, source: Source, one: FollowedDecision) -> None:
         pane = self.query_one("#summary", TrailPane)
         try:
-            pane.show_trail(await self.desk_app.bridge.readings.why(source, one.decision))
+            pane.show_trail(await self._ask.read(source, partial(trail_of, decision=one.decision)))
         except PaperdeskError as error:
             self._summarized = None
             pane.show_error(str(error))
@@ -255,7 +263,7 @@ class DecisionsScreen(FramedScreen):
     async def _read_calibration(self, source: Source) -> None:
         table = self.query_one("#calibration", Table)
         try:
-            found = calibration_text.rows(await self.desk_app.bridge.readings.owners(source))
+            found = calibration_text.rows(await self._ask.read(source, owners_document))
         except PaperdeskError as error:
             table.show([], str(error))
             return

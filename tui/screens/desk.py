@@ -25,6 +25,7 @@ from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING
 from tui.screens.order_actions import OrderActions
 from tui.settings.keys import DESK, bindings, works
+from tui.view.market_view import MarketView
 from tui.view.snapshot import OPENING, Snapshot, circumstances, first_cycle_hint
 from tui.view.watchlist import DESK as DESK_GROUP
 from tui.view.watchlist import WatchedGroup, changes_of, keep_group, last_group
@@ -219,7 +220,7 @@ class DeskScreen(OrderActions):
     def _read_groups(self) -> bool:
         """Read the groups of symbols; False, once it is said why, where they cannot be read."""
         try:
-            self._groups = self.desk_app.bridge.readings.groups()
+            self._groups = self.desk_app.bridge.groups()
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return False
@@ -244,26 +245,27 @@ class DeskScreen(OrderActions):
         wanted = (beyond, view.sources[:1], view.market.as_of)
         if beyond and wanted != self._looked_up:
             self._looked_up = wanted
-            self._read_prices(beyond, view.now)
+            self._read_prices(view, beyond, view.now)
 
-    @work(group="watchlist", exclusive=True, exit_on_error=False)
-    async def _read_prices(self, symbols: Sequence[str], now: datetime) -> None:
-        await self._show_looked_up(symbols, now)
+    @work(group="watchlist", exclusive=True, exit_on_error=False, description="prices")
+    async def _read_prices(self, view: Snapshot, symbols: Sequence[str], now: datetime) -> None:
+        assert view.opened is not None
+        ask = view.opened.ask
+        self._show_looked_up(await ask.prices(symbols, now))
         try:
-            brought = await self.desk_app.bridge.readings.bring(symbols, now)
+            found = await ask.prices(symbols, now, fetch=True)
         except (PaperdeskError, OSError) as error:
-            brought = True  # the others were
+            found = await ask.prices(symbols, now)  # the others were fetched
             text = str(error).replace(CORRECT_SYMBOLS, "")
             if text != self._unbrought:  # once, however often it is tried
                 self.notify(text, markup=False, severity="warning", timeout=6)
             self._unbrought = text
-        if brought:
-            await self._show_looked_up(symbols, now)
+        self._show_looked_up(found)
 
-    async def _show_looked_up(self, symbols: Sequence[str], now: datetime) -> None:
-        found = await self.desk_app.bridge.readings.looked_up(symbols, now)
-        self._group = replace(self._group, looked_up=found)
-        self.show_at_once()
+    def _show_looked_up(self, found: MarketView | None) -> None:
+        if found is not None:
+            self._group = replace(self._group, looked_up=found)
+            self.show_at_once()
 
     def _draw_equity(self, view: Snapshot) -> None:
         """Draw the equity where a screen has room for it, and the books may have changed."""
@@ -281,7 +283,7 @@ class DeskScreen(OrderActions):
     @work(group=f"{READING} book", exclusive=True, exit_on_error=False, description="books")
     async def _read_book(self, view: Snapshot) -> None:
         try:
-            book = await book_curves.read_book(self.desk_app.bridge, view)
+            book = await book_curves.read_book(view)
         except PaperdeskError:  # what is wrong with a journal is said by the error bar
             book = None
         if book is not None and len(book.sessions) > 1:

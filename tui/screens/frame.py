@@ -18,7 +18,8 @@ from tui.desk.worker_failures import ShowsFailures
 from tui.screens.control_keys import ControlKeys
 from tui.screens.past_keys import PastKeys
 from tui.screens.search_keys import SearchKeys
-from tui.view.snapshot import Retry, Snapshot, Source
+from tui.view.desk_port import Source
+from tui.view.snapshot import Retry, Snapshot
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
 from tui.widgets.pane_text import TextPane
@@ -318,14 +319,13 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
 
     def action_settings(self) -> None:
         """Show every setting that is in force."""
-        services = self._view.services
-        if services is None:
+        if self._view.opened is None:
             self.notify("the desk is still opening", timeout=3)
             return
         from tui.screens.reading import ReadingScreen
         from tui.screens.settings import settings_text
 
-        text = settings_text(services.configuration(), self.desk_app.settings)
+        text = settings_text(self._view.opened.configuration, self.desk_app.settings)
         self.app.push_screen(ReadingScreen("Settings", text))
 
     def action_help(self) -> None:

@@ -76,7 +76,7 @@ class MemoryScreen(FramedScreen):
 
     def show_body(self, view: Snapshot) -> None:
         """Read again at another place, and after a run."""
-        if view.services is None or not view.sources:
+        if view.opened is None or not view.sources:
             return
         session = None if view.place is None else view.place.session
         undecided = session is not None and view.desk.running
@@ -87,10 +87,10 @@ class MemoryScreen(FramedScreen):
 
     @newest_reading
     async def _read(self, run: str | None, session: date | None, undecided: bool) -> None:
-        services, table = self._view.services, self.query_one("#memories", Table)
-        assert services is not None
+        opened, table = self._view.opened, self.query_one("#memories", Table)
+        assert opened is not None
         try:
-            self._document = await asyncio.to_thread(services.memories, run, session, undecided=undecided)
+            self._document = await opened.ask.memory(run, session, undecided=undecided)
         except PaperdeskError as error:
             self._document = {}
             table.show([], str(error))
@@ -122,11 +122,10 @@ class MemoryScreen(FramedScreen):
 
     @work(group="one", exclusive=True, exit_on_error=False)
     async def _read_one(self, memory_id: str) -> None:
-        services = self._view.services
-        assert services is not None
+        assert self._view.opened is not None
         run = self._view.sources[0].run if self._view.sources else None
         try:
-            life = await asyncio.to_thread(services.lifeline, run, memory_id)
+            life = await self._view.opened.ask.memory(run, one=memory_id)
         except PaperdeskError as error:
             self.notify(str(error), markup=False, timeout=4)
             return
@@ -223,10 +222,8 @@ class MemoryScreen(FramedScreen):
 
     @work(group="change", exit_on_error=False)
     async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:
-        services = self._view.services
-        assert services is not None
         try:
-            done = await asyncio.to_thread(services.change_memory, memory_id, change, reason)
+            done = await asyncio.to_thread(self.desk_app.bridge.change_memory, memory_id, change, reason)
         except PaperdeskError as error:
             self.notify(str(error), severity="error", markup=False, timeout=6)
             return

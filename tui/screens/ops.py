@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -27,7 +26,7 @@ from tui.screens.reading import ReadingScreen, log_text
 from tui.settings.keys import OPS, bindings
 from tui.text.run_text import halt_words
 from tui.view.desk_changes import log_of
-from tui.view.market_reading import last_to_decide
+from tui.view.market_reading import last_to_decide, next_run_at
 from tui.view.snapshot import Snapshot
 from tui.view.state import Line
 from tui.widgets import ops_tables
@@ -110,13 +109,13 @@ class OpsScreen(FramedScreen):
             self._read(view, view.now)
         present = self.desk_app.bridge.present().desk
         ran = self._checked is not None and (present.running or present.run == self._checked)
-        if not ran and view.services is not None:
+        if not ran and view.opened is not None:
             self._checked = present.run
             self._check()
 
     def action_refresh(self) -> None:
         """Check the desk again, and notify that it was done: what was found may be the same."""
-        if self._view.services is not None:
+        if self._view.opened is not None:
             self._check(notify=True)
 
     def has_decision(self) -> bool:
@@ -145,10 +144,10 @@ class OpsScreen(FramedScreen):
 
     @work(group="checks", exclusive=True, exit_on_error=False)
     async def _check(self, notify: bool = False) -> None:
-        services, table = self._view.services, self.query_one("#checks", Table)
-        assert services is not None
+        opened, table = self._view.opened, self.query_one("#checks", Table)
+        assert opened is not None
         try:
-            findings = await asyncio.to_thread(services.findings)
+            findings = await opened.ask.checks()
         except PaperdeskError as error:
             table.show([], str(error))
             return
@@ -160,8 +159,9 @@ class OpsScreen(FramedScreen):
 
     @newest_reading
     async def _read(self, view: Snapshot, now: datetime) -> None:
+        assert view.opened is not None
         try:
-            found = await asyncio.to_thread(view.sources[0].read, lambda records: operations_of(records, now))
+            found = await view.opened.ask.read(view.sources[0], lambda records, _: operations_of(records, now))
         except PaperdeskError as error:
             self.query_one("#runs", Table).show([], str(error))
             return
@@ -171,9 +171,10 @@ class OpsScreen(FramedScreen):
     async def _read_log(self, view: Snapshot) -> None:
         from engine.reports.documents.opening import earlier_events
 
-        run = view.desk.log_from
+        run, opened = view.desk.log_from, view.opened
+        assert opened is not None
         try:
-            events = await asyncio.to_thread(view.sources[0].read, lambda records: earlier_events(records, run))
+            events = await opened.ask.read(view.sources[0], lambda records, _: earlier_events(records, run))
         except PaperdeskError:  # what is wrong with a journal is said where its runs are read
             return
         self._earlier = run, log_of(events)
@@ -191,7 +192,7 @@ class OpsScreen(FramedScreen):
         shown = found.today or found.total
         models.show(ops_tables.models(shown))
         models.entitle("Models today" if found.today else "Models so far")
-        limit = None if view.services is None else view.services.usd_per_day
+        limit = None if view.opened is None else view.opened.usd_per_day
         plain = self.app.has_class("-plain")
         spent = found.spent_today
         set_subtitle(models, ops_tables.budget_meter(spent, limit, model_cost(view, spent), plain=plain))
@@ -200,19 +201,19 @@ class OpsScreen(FramedScreen):
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, acts: bool = True) -> str:
     """The session that is to be decided, or is by the `runs` of the desk, and the app's next run or the command that
     runs the desk, with `acts` also the key that does; of a recorded history, which has no schedule, its session."""
-    services = view.services
+    opened = view.opened
     if view.place is not None:
         return f"{view.place.name} as of session {view.place.session}: nothing is due in the past"
-    if services is None or view.market is None or view.market.calendar is None:
+    if opened is None or view.market is None or view.market.calendar is None:
         return ""
-    closed = last_to_decide(view.market.calendar, services.symbols, now)
+    closed = last_to_decide(view.market.calendar, opened.symbols, now)
     at_work, decided = view.desk.running and view.desk.session == closed, is_decided(closed, runs)
     state = "is being decided" if at_work else "is decided" if decided else "is due"
-    coming = services.next_run(view.market.calendar, now)
     next_run = f"{'r, or ' if acts else ''}paperdesk --daily by cron"
-    if coming:
+    if opened.schedule is not None:
+        coming = next_run_at(view.market.calendar, opened.schedule, now)
         next_run = f"the app runs the next cycle at {coming:%Y-%m-%d %H:%M} UTC"
-    elif acts and decided and services.moves_on:
+    elif acts and decided and opened.moves_on:
         next_run = "n goes on to the next session"
     if view.controls.paused is not None:
         next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"

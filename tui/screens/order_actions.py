@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from engine.errors import PaperdeskError
 from tui.desk.twins import report_answers
 from tui.screens.dialog import facts_width
 from tui.screens.own_order_keys import OwnOrderKeys
+from tui.text.plain_text import one_line
 from tui.view.snapshot import PAST
 from tui.widgets.table import Table
 
@@ -138,7 +140,12 @@ class OrderActions(OwnOrderKeys):
                 size = order_size(typed)
             except ValueError:
                 return ""  # the note says how a size is written
-            return await self.desk_app.bridge.readings.refused_edit(order.id, size)
+            opened = self.desk_app.bridge.present().opened
+            try:
+                await opened.ask.forecast(ResizeOrder(order.id, size)) if opened is not None else None
+            except PaperdeskError as error:
+                return one_line(str(error))
+            return ""
 
         ask = AskScreen(title, SIZE_HINT, text=now, check=order_size, note=note, refusal=refusal)
         self.app.push_screen(ask, answered)
@@ -162,7 +169,7 @@ class OrderActions(OwnOrderKeys):
         if not self._in_present():
             self.notify(PAST, markup=False, timeout=3)
             return None
-        if self._view.services is None:
+        if self._view.opened is None:
             self.notify("the desk is still opening", timeout=3)
             return None
         table = self.query_one(f"#{self.ORDERS}", Table)

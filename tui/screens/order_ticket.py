@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from engine.domain.market import parse_symbol
 from engine.domain.order import Side
-from engine.errors import PaperdeskError
+from engine.errors import PaperdeskError, UsageError
 from engine.messages.commands import PlaceOrder
 from engine.reports.documents.order_effect import Ticket, effect_row
 from tui.desk.desk_app import DeskApp
@@ -144,10 +144,13 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
         sending = self._sending
         try:
             wanted = self.wanted
-            ticket = await cast("DeskApp", self.app).bridge.readings.ticket(wanted)
+            if (opened := cast("DeskApp", self.app).bridge.present().opened) is None:
+                raise UsageError("the desk is still opening")
+            ticket = await opened.ask.forecast(wanted)
         except (ValueError, PaperdeskError) as error:
             self._say(one_line(str(error)))
             return
+        assert ticket is not None
         self._say(_text(ticket, facts_width(self.app.size.width)))
         if sending and not ticket.refused:
             self.dismiss(wanted)

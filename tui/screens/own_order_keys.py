@@ -22,12 +22,12 @@ class OwnOrderKeys(FramedScreen):
 
     def action_run_symbol(self) -> None:
         """Decide one symbol alone for the last completed session, once that is confirmed where models may cost."""
-        symbol, services = self.chosen_symbol(), self.desk_app.bridge.present().services
+        symbol, opened = self.chosen_symbol(), self.desk_app.bridge.present().opened
         if self.desk_app.bridge.playback is not None:
             self.notify(PAST, markup=False, timeout=3)
             return
-        if services is None or symbol not in services.symbols:
-            refused = "the desk is still opening" if services is None else f"the desk does not decide {symbol}"
+        if opened is None or symbol not in opened.symbols:
+            refused = "the desk is still opening" if opened is None else f"the desk does not decide {symbol}"
             self.notify(refused, markup=False, timeout=3)
             return
         from engine.messages.commands import RunCycle
@@ -38,7 +38,7 @@ class OwnOrderKeys(FramedScreen):
                 said = f"a cycle for {symbol} alone is asked for"
                 report_action(self.app, said, "--daily", "--symbol", symbol)
 
-        question = cycle_confirmation(symbol, services.label, services.usd_per_day)
+        question = cycle_confirmation(symbol, opened.label, opened.usd_per_day)
         if question is None:
             answered("y")
         else:
@@ -58,8 +58,8 @@ class OwnOrderKeys(FramedScreen):
         self.app.push_screen(OrderTicket(self.chosen_symbol()), answered)
 
     def _report(self, wanted: PlaceOrder) -> None:
-        size, services = wanted.size, self._view.services
-        seconds = 0 if services is None else services.undo_seconds
+        size, opened = wanted.size, self._view.opened
+        seconds = 0 if opened is None else opened.undo_seconds
         flag = "--amount" if size.money else "--quantity"
         number = f"{size.number:f}"
         report_action(

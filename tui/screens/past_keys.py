@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from textual import on
 
 from tui.screens.snapshot_screen import SnapshotScreen
-from tui.view.snapshot import Source
+from tui.view.desk_port import Source
 from tui.widgets.navigation_bars import TimeBar
 
 if TYPE_CHECKING:

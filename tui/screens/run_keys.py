@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from textual import work
 
@@ -17,9 +17,11 @@ from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.screens.reading import ReadingScreen
 from tui.view.backtest_run import STOPPED, BacktestState, ResumeBacktest, StopBacktest
+from tui.view.desk_port import OpenedDesk, Source
 from tui.view.recorded_run import comparison
-from tui.view.snapshot import Source
 from tui.widgets.table import Table
+
+Result = TypeVar("Result")
 
 COMPARED = 3
 """Runs that are drawn together at most."""
@@ -146,7 +148,7 @@ class RunKeys(FramedScreen):
             title = f"Comparison{self._beyond('runs')}"
             self.app.push_screen(ReadingScreen(title, comparison(document, names)))
 
-        self._in_background(lambda services: services.backtests.comparison(list(names)), shown)
+        self._in_background(lambda opened: opened.ask.run(*names), shown)
 
     def action_export(self) -> None:
         """Ask for a new folder, and write the chosen run there."""
@@ -158,21 +160,22 @@ class RunKeys(FramedScreen):
             if text:
                 folder, twin = Path(text).expanduser().absolute(), ("runs", "export", run.spec.run, "--to")
                 self._in_background(
-                    lambda services: services.backtests.export(run.spec.run, folder),
+                    lambda _: asyncio.to_thread(self.desk_app.bridge.export, run.spec.run, folder),
                     lambda files: report_action(self.app, f"{len(files)} files in {folder}", *twin, str(folder)),
                 )
 
         self.app.push_screen(AskScreen("Export into a new folder", "DIR", text=f"~/{run.spec.run}"), answered)
 
     @work(group="background", exit_on_error=False)
-    async def _in_background(self, work: Callable[[Any], Any], then: Callable[[Any], None]) -> None:
-        """Do something with the desk's services beside the screen, then something with its result; say what fails."""
-        services = self._view.services
-        if services is None:
+    async def _in_background(
+        self, work: Callable[[OpenedDesk], Awaitable[Result]], then: Callable[[Result], None]
+    ) -> None:
+        """Ask the desk something, then do something with the answer; say what fails."""
+        if self._view.opened is None:
             self.notify("the desk is still opening", timeout=3)
             return
         try:
-            result = await asyncio.to_thread(work, services)
+            result = await work(self._view.opened)
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
         else:

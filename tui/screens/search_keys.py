@@ -79,7 +79,7 @@ class SearchKeys(TableKeys, SnapshotScreen):
         app = self.desk_app
         bridge = app.bridge
         try:
-            group = present_group(bridge.readings.groups())
+            group = present_group(bridge.groups())
         except PaperdeskError as error:
             self.notify(str(error), markup=False, severity="error", timeout=6)
             return
@@ -100,7 +100,7 @@ class SearchKeys(TableKeys, SnapshotScreen):
                 await self.app.switch_mode(CHART)
             cast("SearchKeys", self.app.screen_stack[0]).show_symbol(symbol)
 
-        screen = SymbolSearchScreen(bridge.readings, group=group, add=None if app.settings.read_only else add)
+        screen = SymbolSearchScreen(bridge.present, group=group, add=None if app.settings.read_only else add)
         self.app.push_screen(screen, answered)
 
     def group_changed(self, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
@@ -14,11 +15,11 @@ from textual.widgets import Input, Static
 
 from engine.domain.known_symbol import KnownSymbol
 from engine.errors import PaperdeskError
-from tui.desk.readings import Readings
 from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.settings.keys import pane_bindings
 from tui.text.plain_text import one_line
+from tui.view.snapshot import Snapshot
 from tui.view.symbol_search import matching
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.table import Cell, Column, Row, Table
@@ -28,6 +29,8 @@ COLUMNS = (
     Column("NAME", stretch=True, min_width=8),
     Column("FOUND IN", max_width=24, drop_order=1),
 )
+OPENING = 0.05
+"""Seconds between two looks whether the desk is open."""
 NONE_FITS = "no symbol that the desk knows fits:\npaperdesk fetch or import brings more"
 
 
@@ -36,11 +39,11 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("search")]
 
-    def __init__(self, readings: Readings, *, group: str, add: Callable[[str], str] | None) -> None:
+    def __init__(self, present: Callable[[], Snapshot], *, group: str, add: Callable[[str], str] | None) -> None:
         """`group` is the group of the watchlist that `add` adds a symbol to; it returns the reason where that cannot
         be, else an empty text. None where nothing may be changed."""
         super().__init__()
-        self._readings, self._group, self._add = readings, group, add
+        self._present, self._group, self._add = present, group, add
         self._known: Sequence[KnownSymbol] = ()
         self._found = False
 
@@ -67,7 +70,9 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
     @work(exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
         try:
-            self._known = await self._readings.known_symbols()
+            while (view := self._present()).opened is None and not view.trouble:
+                await asyncio.sleep(OPENING)
+            self._known = () if view.opened is None else await view.opened.ask.symbols()
         except PaperdeskError as error:
             self._say(str(error))
         self._show()

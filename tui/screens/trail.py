@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -16,13 +15,15 @@ from engine.errors import PaperdeskError
 from tui.desk.desk_app import DeskApp
 from tui.screens.reading import ReadingScreen
 from tui.settings.keys import pane_bindings
-from tui.view.snapshot import Source
+from tui.view.desk_port import Source
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.folds import Fold, FoldTitle, inked
 from tui.widgets.long_text import LongText
+from tui.widgets.trail_pane import trail_of
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision
+    from engine.reports.documents.decisions import ClosesOf
     from engine.reports.documents.records import Records
 
     Wanted = Decision | str | Callable[[Records], Decision]
@@ -57,7 +58,7 @@ class TrailScreen(ReadingScreen):
         super().__init__("Why", Content("reading the journal"))
         self._source = source
         self._wanted = wanted
-        self._order = tuple(order)
+        self._order = order
         self._tell = shown
         self._decision: Decision | None = None
         self._opened: Fold | None = None
@@ -76,14 +77,10 @@ class TrailScreen(ReadingScreen):
 
     @work(exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        bridge, wanted = cast("DeskApp", self.app).bridge, self._wanted
+        opened = cast("DeskApp", self.app).snapshot().opened
+        assert opened is not None  # a record of it is shown
         try:
-            if isinstance(wanted, str):
-                decision = await bridge.readings.latest(self._source, wanted)
-            else:
-                decision = await asyncio.to_thread(self._source.read, wanted) if callable(wanted) else wanted
-            self._order = self._order or await bridge.readings.decided(self._source)
-            self._document = await bridge.readings.why(self._source, decision)
+            decision, self._order, self._document = await opened.ask.read(self._source, self._trail)
         except PaperdeskError as error:
             self.write(Content.styled(str(error), "$warning"))
             return
@@ -91,6 +88,17 @@ class TrailScreen(ReadingScreen):
         if self._tell is not None:
             self._tell(decision)
         await self._show()
+
+    def _trail(self, records: Records, closes: ClosesOf) -> tuple[Decision, Sequence[Decision], Mapping[str, Any]]:
+        """The decision that is wanted, those around it, and its document."""
+        from engine.reports.documents.decisions import latest_first
+        from engine.reports.documents.trail import latest
+
+        if isinstance(self._wanted, str):
+            decision = latest(records, self._wanted)[0]
+        else:
+            decision = self._wanted(records) if callable(self._wanted) else self._wanted
+        return decision, self._order or latest_first(records), trail_of(records, closes, decision=decision)
 
     async def _show(self) -> None:
         from tui.text.trail_text import folds

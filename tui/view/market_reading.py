@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.domain.order import Fill
     from engine.market.as_of import Market
     from engine.ports import Calendar
+    from engine.session.schedule import Schedule
 
 T = TypeVar("T")
 
@@ -91,3 +92,10 @@ def _decided(bars: PriceHistory, decisions: Iterable[Decision]) -> dict[int, str
 def last_to_decide(calendar: Calendar, symbols: Iterable[Symbol], now: datetime) -> date:
     """The session that a run at a moment decides for."""
     return session_to_decide(calendar, symbols, None, now)
+
+
+def next_run_at(calendar: Calendar, schedule: Schedule, now: datetime) -> datetime:
+    """The time of the next run of a schedule. Raises MissingData where the calendar ends."""
+    from engine.session.schedule import next_run
+
+    return next_run(calendar, schedule, now).at

@@ -1,27 +1,21 @@
-"""Everything that screens show at one moment, as a value, and the journals that documents are read from."""
+"""Everything that screens show at one moment, as a value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from engine.reports.documents.control_state import ControlState
 from tui.view.state import DeskState
 
 if TYPE_CHECKING:
-    from engine.app.open_desk import OpenDesk
-    from engine.journal.point_in_time import Within
     from engine.messages.commands import PlaceOrder
-    from engine.reports.documents.records import Records
     from tui.view.backtest_run import BacktestState
+    from tui.view.desk_port import OpenedDesk, Source
     from tui.view.live_view import LiveView
     from tui.view.market_view import MarketView
-
-T = TypeVar("T")
 
 PAST = "this is the past, where nothing can be done: \\ goes back to the present"
 """The answer to a command while a recorded history is shown."""
@@ -38,38 +32,6 @@ class Retry(StrEnum):
     RUN_CYCLE = "run the cycle"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A journal to read documents from: the desk's, or with `run` a backtest's.
-
-    version: grows whenever there may be something new.
-    at: the event of a desk, or the session of a backtest or a point within it, up to which it is read; None for all of
-        it.
-    """
-
-    name: str
-    journal: Path
-    run: str | None = None
-    version: int = 0
-    at: int | date | Within | None = None
-
-    @property
-    def decisions(self) -> int | None:
-        """The number of decisions of its last session that it has, at a point within one; None for all of them."""
-        return None if self.at is None or isinstance(self.at, int | date) else self.at.decisions
-
-    def read(self, document: Callable[[Records], T]) -> T:
-        """Return a document of the journal, which is closed again. Raises what JournalReader raises, MissingData for a
-        point that the journal does not have."""
-        from engine.reports.documents.records import records_at, records_in
-
-        with records_in(self.journal, self.name, self.run) as records:
-            if self.at is None:
-                return document(records)
-            with records_at(records, self.at) as earlier:
-                return document(earlier)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that screens show, at one moment.
@@ -78,7 +40,7 @@ class Snapshot:
     controls: halt, pause and open orders.
     market: None until the desk is open.
     live: the feed; None where there is none.
-    services: None until the desk is open.
+    opened: the desk's settings and its port for questions; None until it is open.
     now: the moment that is shown, UTC; None until the desk is open.
     place: the place in a recorded history that is shown; None for the present.
     busy: True while a cycle is asked for or under way, also where it waits at a pause.
@@ -97,7 +59,7 @@ class Snapshot:
     controls: ControlState = field(default_factory=ControlState)
     market: MarketView | None = None
     live: LiveView | None = None
-    services: OpenDesk | None = None
+    opened: OpenedDesk | None = None
     now: datetime | None = None
     place: Place | None = None
     busy: bool = False
@@ -113,7 +75,7 @@ class Snapshot:
     @property
     def unopened(self) -> str:
         """The text of a pane that has nothing to show before the desk is open; empty once it is."""
-        if self.services is not None:
+        if self.opened is not None:
             return ""
         return "the desk is not open" if self.trouble else OPENING
 
@@ -128,7 +90,7 @@ def circumstances(view: Snapshot) -> frozenset[str]:
         found["orders"] = bool(view.controls.waiting)
         found["sent"] = bool(view.controls.sent)
         found["answered"] = bool(view.own_orders) or any(one.undoable for one in view.controls.orders)
-        found["demo"] = view.services is not None and view.services.moves_on
+        found["demo"] = view.opened is not None and view.opened.moves_on
     return frozenset(name for name, holds in found.items() if holds)
 
 

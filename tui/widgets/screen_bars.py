@@ -89,7 +89,7 @@ def _since(view: Snapshot, books: Books) -> str:
 
 def _mode(view: Snapshot) -> TradingMode | None:
     """The desk's mode; None in the past and before it is open."""
-    return None if view.services is None or view.place is not None else view.services.mode
+    return None if view.opened is None or view.place is not None else view.opened.mode
 
 
 def _control_items(view: Snapshot) -> Iterator[Item]:
@@ -109,7 +109,7 @@ def _control_items(view: Snapshot) -> Iterator[Item]:
         yield Item("", f"{len(waiting)} to approve", "warn")
     if view.own_orders:
         yield Item("", f"{len(view.own_orders)} of yours to be sent: u", "warn")
-    if view.services is not None and view.services.rehearsal.reason:
+    if view.opened is not None and view.opened.unrehearsed:
         yield Item("", "not rehearsed: paperdesk rehearse", "warn")
 
 
@@ -138,14 +138,14 @@ def _market_items(view: Snapshot) -> Iterator[Item]:
 
 def asks_models(view: Snapshot) -> bool:
     """True where the desk asks models that may cost something."""
-    return view.services is not None and view.services.label != OFFLINE
+    return view.opened is not None and view.opened.label != OFFLINE
 
 
 def model_cost(view: Snapshot, dollars: Decimal | None) -> str:
     """The cost of the desk's models so far: `free` for rules alone, and unknown from the start on where the price of a
     model is."""
-    if dollars == 0 and view.services is not None and asks_models(view):
-        return "$0.00" if view.services.knows_prices else amounts.cost(None)
+    if dollars == 0 and view.opened is not None and asks_models(view):
+        return "$0.00" if view.opened.knows_prices else amounts.cost(None)
     return amounts.cost(dollars)
 
 
@@ -153,14 +153,14 @@ def _desk_items(view: Snapshot) -> Iterator[Item]:
     """Yield the cost of the models, a note while the desk has no cycle to show, and the costs in effect."""
     if view.desk.run:
         yield Item("Models", model_cost(view, view.desk.cost))
-    if view.services is None:
+    if view.opened is None:
         yield Item("", "the desk could not be opened" if view.trouble else OPENING, "name")
     elif view.desk.books is None and not (view.desk.running or view.busy):
-        yield Item("", f"desk {view.services.desk}: no cycle yet", "name")
+        yield Item("", f"desk {view.opened.name}: no cycle yet", "name")
     if view.note and view.place is None:
         yield Item("", view.note, "cycle")
-    if view.services is not None and view.place is None:
-        yield Item("Fills", view.services.costs, "name")
+    if view.opened is not None and view.place is None:
+        yield Item("Fills", view.opened.costs, "name")
 
 
 class StatusBar(Widget):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.content import Content
 
@@ -11,6 +11,18 @@ from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.clickable import clickable
 from tui.widgets.folds import inked
 from tui.widgets.pane_text import TextPane
+
+if TYPE_CHECKING:
+    from engine.domain.decision import Decision
+    from engine.reports.documents.decisions import ClosesOf
+    from engine.reports.documents.records import Records
+
+
+def trail_of(records: Records, closes: ClosesOf, *, decision: Decision) -> Mapping[str, Any]:
+    """The document of `paperdesk why` of one decision, with the closes that followed."""
+    from engine.reports.documents.trail import why_document
+
+    return why_document(records, [decision], market=closes(records, (decision.key.symbol,)))
 
 
 class TrailPane(TextPane):

@@ -173,12 +173,6 @@ def played_document(run: str) -> Row | None:
     return document
 
 
-def played_arenas() -> tuple[str, ...]:
-    """The ids of arenas that were begun, those that were written to last first."""
-    files = [path for path in places.arenas_dir().glob("*.json") if path.is_file()]
-    return tuple(path.stem for path in sorted(files, key=lambda path: (-path.stat().st_mtime_ns, path.name)))
-
-
 def is_begun(run: str) -> bool:
     """True for an arena that has a record."""
     return places.arena_file(run).is_file()

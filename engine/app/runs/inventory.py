@@ -42,11 +42,13 @@ EVERY = Wanted()
 def stored_runs(wanted: Wanted = EVERY) -> Sequence[StoredRun]:
     """The runs that fit, the latest first; one that cannot be read says why. Raises ConfigError for a home that is
     none."""
-    found = [
-        *_own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), _backtest),
-        *_own_files(StoredKind.ARENA, places.arenas_dir().glob("*.json"), _arena),
-        *_of_desks(),
-    ]
+    found: list[StoredRun] = []
+    if wanted.kind in (None, StoredKind.BACKTEST):
+        found += _own_files(StoredKind.BACKTEST, places.runs_dir().glob("*.db"), _backtest)
+    if wanted.kind in (None, StoredKind.ARENA):
+        found += _own_files(StoredKind.ARENA, places.arenas_dir().glob("*.json"), _arena)
+    if wanted.kind not in (StoredKind.BACKTEST, StoredKind.ARENA):
+        found += _of_desks()
     return sorted(filter(wanted.takes, found), key=lambda run: (run.time, run.id), reverse=True)
 
 

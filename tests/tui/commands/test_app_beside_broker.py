@@ -156,7 +156,7 @@ async def test_the_past_shows_orders_of_ones_own_as_they_were_shown_live(
         assert (await asyncio.to_thread(run, "order", *order.split(), "--yes")).code == code
     async with running(open_desk=partial(open_desk, Invocation())) as pilot:
         snapshot = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
-        await until(pilot, lambda: "order failed: SELL 3 TMBK" in log(pilot) and snapshot().services is not None)
+        await until(pilot, lambda: "order failed: SELL 3 TMBK" in log(pilot) and snapshot().opened is not None)
         assert re.search(r"trade: ORVL BUY [\d.]+ at [\d.]+\n", log(pilot))
         places_shown: list[str] = []
         await pilot.press("less_than_sign")

@@ -12,7 +12,6 @@ import pytest
 from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
-from engine.app.arena.record import load_document, played_arenas
 from engine.app.desk.demo_time import is_demo
 from engine.settings import places
 from tests.tui.commands.conftest import Run
@@ -139,14 +138,12 @@ async def test_an_arena_that_was_left_before_its_end_gives_way_to_another(run: R
     record = places.arena_file("left")
     record.write_text(json.dumps({**json.loads(record.read_text()), "document": None}))
     desk = FakeDesk(record.parent)
-    desk.arenas, desk.arena = played_arenas, load_document  # type: ignore[method-assign, attr-defined]
     async with running(desk=desk) as pilot:
         await pilot.press("8")
         await until(pilot, lambda: pilot.app.screen.day is not None)  # type: ignore[attr-defined]
         assert day(pilot).document["run"] == "earlier"
     places.arena_file("earlier").unlink()
     desk = FakeDesk(record.parent)
-    desk.arenas, desk.arena = played_arenas, load_document  # type: ignore[method-assign, attr-defined]
     desk.is_demo = True
     async with running((30, 8), desk=desk) as pilot:
         # A demo desk plays one of its own, by rules, once it can be seen.

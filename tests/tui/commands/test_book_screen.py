@@ -15,7 +15,7 @@ from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
-from tui.view.snapshot import Source
+from tui.view.desk_port import Source
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
 

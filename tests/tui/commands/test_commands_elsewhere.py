@@ -37,7 +37,7 @@ async def test_commands_of_other_programs_and_of_this_one_are_logged_once(run: R
     run("halt", "--reason", "before it was opened")
     run("resume")
     async with opened() as pilot:
-        await until(pilot, lambda: pilot.app.bridge.snapshot().services is not None)  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.bridge.snapshot().opened is not None)  # type: ignore[attr-defined]
         await asyncio.to_thread(halt_desk, "demo", NOW, "earnings")
         await until(pilot, lambda: logged(pilot)[f"{HALTED}: earnings"] == 1)
         await asyncio.to_thread(resume_desk, "demo", NOW)
@@ -72,7 +72,7 @@ async def test_each_undo_names_what_it_took_back_and_those_of_this_app_are_logge
         f"edit taken back: {name}",
     ]
     async with running(desk=asking) as pilot:
-        await until(pilot, lambda: pilot.app.bridge.snapshot().services is not None)  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.bridge.snapshot().opened is not None)  # type: ignore[attr-defined]
         for command in given:
             carry_out(asking.journal, command, asking.clock.now())
         assert [one.description for one in tail.growth().commands] == words

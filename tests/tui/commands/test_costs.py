@@ -376,7 +376,7 @@ async def test_the_app_asks_before_a_backtest_that_may_cost_much(desk: Desk, ser
         return isinstance(app.screen, ConfirmScreen)
 
     async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: app.bridge.snapshot().services)
+        await until(pilot, lambda: app.bridge.snapshot().opened)
         await pilot.press("7", "ctrl+r")
         await until(pilot, asks)
         await pilot.pause(0.2)

@@ -88,7 +88,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
         monkeypatch.setenv("PAPERDESK_DESK__SEED", "0")  # a desk that is configured makes no history
         app = PaperdeskApp(partial(open_desk, Invocation()), lambda *_: None, images=tmp_path, set_up=offer)
         async with app.run_test(size=(120, 40)) as pilot:
-            await until(pilot, lambda: app.bridge.snapshot().services is not None)
+            await until(pilot, lambda: app.bridge.snapshot().opened is not None)
             await begin(pilot, "Set up a paper account")
             await answer(pilot, "no/name")
             assert "name" in text_of(pilot, "complaint")
@@ -199,7 +199,7 @@ async def test_a_desk_without_the_key_of_its_model_names_the_way_to_enter_it(
         await until(pilot, lambda: "ctrl+p enter API keys" in str(app.screen.query_one(ErrorBar).render()))
         said = app.bridge.snapshot().trouble
         assert "needs a key: set ANTHROPIC_API_KEY" in said and str(fresh / "keys.env") in said
-        await until(pilot, lambda: app.bridge.snapshot().services is not None)
+        await until(pilot, lambda: app.bridge.snapshot().opened is not None)
         app.bridge.stop()
         assert app.bridge.wait(600)
 

@@ -9,8 +9,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import date
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from filelock import FileLock
@@ -331,20 +334,22 @@ def test_a_trail_shows_each_memory_with_what_it_was_ranked_by(run: Run, remember
 
 
 def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
+    from engine.reports.documents.decisions import followed_decisions
     from engine.settings import places
-    from tui.desk.bridge import Bridge
-    from tui.view.snapshot import Source
+    from tui.desk.readings import Readings
+    from tui.view.desk_port import Source
+    from tui.widgets.trail_pane import trail_of
 
-    bridge = Bridge(open_desk=lambda: None, backtest=lambda spec, connection: None)  # type: ignore[arg-type, return-value]
+    # Without a market, which the closes that followed are read from.
+    ask = Readings(cast(Any, SimpleNamespace(closes=lambda records, symbols: None)), None, past=False)
     source = Source("desk demo", places.desk_journal("demo"))
-    listed = [one.decision for one in asyncio.run(bridge.readings.decisions(source))]
+    listed = [one.decision for one in asyncio.run(ask.read(source, followed_decisions))]
     decided = [decision for decision in listed if decision.key.session == SESSIONS[1]]
     assert len(decided) == 2
     for decision in decided:
-        shown = asyncio.run(bridge.readings.why(source, decision))
+        shown = asyncio.run(ask.read(source, partial(trail_of, decision=decision)))
         said = run("why", decision.key.symbol, str(SESSIONS[1]), "--json")
         assert said.code == 0, said.err
-        # The bridge of this test has no market, which the closes that followed are read from.
         told = [
             [{**one, "closes_since": None} for one in document["decisions"]]
             for document in (json.loads(json.dumps(shown)), said.json)

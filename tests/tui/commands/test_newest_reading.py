@@ -12,10 +12,10 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from engine.reports.documents.book import Book
+from engine.reports.documents.decisions import followed_decisions
 from tests.tui.commands.test_playback import arrived
 from tests.tui.conftest import opened, until
 from tui.desk import book_curves
-from tui.desk.bridge import Bridge
 from tui.desk.readings import Readings
 from tui.screens.book import BookScreen
 from tui.screens.newest_reading import is_reading, newest_reading
@@ -75,16 +75,18 @@ async def test_a_call_comes_after_one_that_failed() -> None:
 async def test_decisions_are_shown_while_the_places_come_faster_than_they_are_read(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = Readings.decisions
+    read = Readings.read
     ended: list[Any] = []
 
-    async def slowly(readings: Readings, source: Any) -> Any:
+    async def slowly(readings: Readings, source: Any, document: Any) -> Any:
+        if document is not followed_decisions:
+            return await read(readings, source, document)
         await asyncio.sleep(0.3)
-        found = await read(readings, source)
+        found = await read(readings, source, document)
         ended.append(source)
         return found
 
-    monkeypatch.setattr(Readings, "decisions", slowly)
+    monkeypatch.setattr(Readings, "read", slowly)
     async with opened() as pilot:
         await pilot.press("5")
         await until(pilot, lambda: bool(ended))
@@ -104,9 +106,9 @@ async def test_a_history_that_plays_waits_until_the_screen_shows_its_place_whole
     read, show = book_curves.read_book, BookScreen._show_book
     shown: list[tuple[int, int]] = []
 
-    async def slowly(bridge: Bridge, view: Snapshot) -> Book:
+    async def slowly(view: Snapshot) -> Book:
         await asyncio.sleep(0.1)
-        return await read(bridge, view)
+        return await read(view)
 
     def noted(screen: BookScreen, book: Book, view: Snapshot) -> None:
         show(screen, book, view)

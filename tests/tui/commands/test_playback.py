@@ -21,6 +21,8 @@ from engine.errors import MalformedData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.reports.documents.decisions import followed_decisions
+from engine.reports.documents.runs import StoredKind
 from engine.reports.stored import stored_document
 from engine.settings import places
 from engine.settings.config import load_config
@@ -28,8 +30,9 @@ from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
 from tests.tui.conftest import opened, until
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
+from tui.view.desk_port import Source
 from tui.view.recorded_run import recorded
-from tui.view.snapshot import Snapshot, Source
+from tui.view.snapshot import Snapshot
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.plot import CurvePlot
@@ -155,7 +158,7 @@ async def test_a_backtest_that_ended_in_its_warm_up_has_no_history(fresh: Path) 
         writer.run_started(entry)
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await until(pilot, lambda: bridge.snapshot().services is not None)
+        await until(pilot, lambda: bridge.snapshot().opened is not None)
         assert bridge.to_past(Source("an early end", places.run_journal("early"), "early")) == ""
         view = await arrived(pilot)
         assert view.trouble == "an early end ended before a session of its test was over: it has no history"
@@ -176,7 +179,7 @@ async def test_prices_of_a_coin_in_a_backtest_are_those_of_its_books(fresh: Path
     await asyncio.to_thread(run_backtest, services(load_config(None).config), spec, baselines=())
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await until(pilot, lambda: bridge.snapshot().services is not None)
+        await until(pilot, lambda: bridge.snapshot().opened is not None)
         assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
         for _ in range(3):
             view = await arrived(pilot)
@@ -210,7 +213,7 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
             latest = view.desk.decisions
             made = {symbol for symbol in latest for one in latest[symbol].values() if one.key.session == session}
             assert made == set(decided[: max(0, step - len(answers))])
-            followed = await bridge.readings.decisions(view.sources[0])
+            followed = await view.opened.ask.read(view.sources[0], followed_decisions)
             assert {one.decision.key.symbol for one in followed if one.decision.key.session == session} == made
             ordered = {one.order.symbol for one in view.controls.orders if one.order.session == session}
             assert ordered <= made
@@ -369,7 +372,7 @@ async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested
     shutil.copy(desk_home / "data" / "desks" / "demo.db", places.desk_journal("demo"))
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await until(pilot, lambda: bridge.present().services is not None)
+        await until(pilot, lambda: bridge.present().opened is not None)
         bridge.to_past(None)
         await arrived(pilot)
         assert bridge.playback.source.run is None
@@ -390,8 +393,8 @@ async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested
 async def test_runs_of_earlier_days_have_their_trades_and_their_end_in_the_table_at_once(backtested: Path) -> None:
     document = stored_document(BACKTEST)
     async with opened() as pilot:
-        await until(pilot, lambda: pilot.app.bridge.present().services is not None)  # type: ignore[attr-defined]
-        stored = pilot.app.bridge.present().services.backtests.all()  # type: ignore[attr-defined]
+        await until(pilot, lambda: pilot.app.bridge.present().opened is not None)  # type: ignore[attr-defined]
+        stored = await pilot.app.bridge.present().opened.ask.runs(StoredKind.BACKTEST)  # type: ignore[attr-defined]
     (state,) = recorded(stored).values()
     assert (state.document, state.trades, state.final) == (None, len(document["trades"]), document["final_value"])
     (row,) = result_rows([state], "", columns_of([state]))
