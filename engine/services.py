@@ -22,8 +22,7 @@ from engine.domain.exchanges import Exchange
 from engine.domain.fetched import Fetched, FileImport, ImportResult
 from engine.domain.market import Symbol
 from engine.domain.model_call import Capabilities, ModelRequest, ModelResult, RecordedAnswer
-from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import ModelSpec, ReplayMode
+from engine.domain.model_spec import ModelSpec, PriceTable, ReplayMode
 from engine.domain.run import DataSpec, ModelUse, RunTrigger
 from engine.errors import BudgetReached
 from engine.settings.config import BudgetConfig, Config

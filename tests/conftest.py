@@ -162,7 +162,7 @@ def demo_desks_begin_empty(request: pytest.FixtureRequest, monkeypatch: pytest.M
     `recorded_history`. Other processes are as their users have them."""
     if "recorded_history" not in request.fixturenames:
         monkeypatch.setattr("engine.app.desk.demo_history.copy_history", lambda desk: None)
-        monkeypatch.setattr("engine.app.desk.run_kinds.empty_beginning", lambda services: "")
+        monkeypatch.setattr("engine.app.desk.run.empty_beginning", lambda services: "")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.app.desk import demo_history
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import default_spec
 from engine.clock import BacktestClock

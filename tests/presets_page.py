@@ -18,8 +18,8 @@ from pydantic_core import PydanticUndefined
 from engine.agents.agent import DECIDING
 from engine.agents.registry import registered
 from engine.cycle import combine
-from engine.domain.briefing import ExpertNote
-from engine.domain.five_level import TradeValues
+from engine.domain.decision import TradeValues
+from engine.domain.run import ExpertNote
 from engine.preset import Preset, Windows, load_preset, preset_names
 from engine.settings.memory import Memory, MemoryBirth, MemoryLayer
 from engine.settings.owners import Character, DebateSettings, Owner

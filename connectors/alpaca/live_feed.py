@@ -18,8 +18,7 @@ from connectors.alpaca.json_fields import by_wire, compact, to_wire, utc
 from connectors.alpaca.market_data import AlpacaData, quote_of, trade_of
 from connectors.alpaca.settings import AlpacaSettings
 from engine.domain.brokerage import BrokerOrder
-from engine.domain.delivery import Delivery
-from engine.domain.live import FeedMessage, FeedState, Headline, OrderHint
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, OrderHint
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import OrderState
 from engine.errors import CredentialsRefused, PaperdeskError

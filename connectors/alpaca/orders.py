@@ -13,10 +13,10 @@ from decimal import ROUND_DOWN, Decimal
 
 from connectors.alpaca.json_fields import Fields, Raw, from_wire, text_of, to_wire
 from engine.domain.brokerage import Activity, ActivityKind, BrokerOrder
-from engine.domain.decimal_text import plain
 from engine.domain.market import is_crypto
 from engine.domain.order import Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO
+from engine.domain.text import plain
 from engine.errors import MalformedData
 
 _ENDS: Mapping[str, OrderState] = {

@@ -23,7 +23,7 @@ from engine.domain.market import (
     to_nano,
 )
 from engine.errors import MalformedData, MissingData
-from engine.market.symbol_days import ImpossibleRows, bar_fault, days_without_bar, without_noise
+from engine.market.price_faults import ImpossibleRows, bar_fault, days_without_bar, without_noise
 from engine.market.trading_hours import FIRST_SESSION
 from engine.ports import Calendar
 

@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 from connectors.filings.document_text import essence, plain_text
 from connectors.rate_limited_http import HttpError, RateLimitedClient, json_object
-from engine.domain.decimal_text import plain
 from engine.domain.market import Filing, Symbol
+from engine.domain.text import plain
 from engine.errors import ConfigError, MalformedData, NetworkError, TryAgainLater
 from engine.program_files import program_text
 from engine.settings.config import FilingsConfig

@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from connectors.llm.remote_model import RemoteModel
 from engine.domain.model_call import PREFLIGHT, ModelRequest, ModelResult, Usage
-from engine.domain.model_price import ModelPrice
+from engine.domain.model_spec import ModelPrice
 from engine.errors import BudgetReached, PaperdeskError
 from engine.services import USUAL_ANSWER_TOKENS, SpendingLimit, Spent
 

@@ -31,7 +31,7 @@ from engine.domain.model_call import (
     UnansweredCall,
     Usage,
 )
-from engine.domain.model_price import PriceTable
+from engine.domain.model_spec import PriceTable
 from engine.errors import BudgetReached, ConfigError
 from engine.ports import ChartPainter
 

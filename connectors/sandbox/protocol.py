@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from uuid import UUID, uuid5
 from zoneinfo import ZoneInfo
 
-from engine.domain.decimal_text import plain
+from engine.domain.text import plain
 from engine.program_files import program_text
 
 NEW_YORK = ZoneInfo("America/New_York")

@@ -11,11 +11,10 @@ from engine.account.disagreement import CASH, disagreement
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot, order_as
 from engine.account.time_weighted import ADOPTED_SPLIT
 from engine.domain.brokerage import Activity, BrokerOrder, Difference
-from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, from_nano
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
-from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.domain.run import Adoption, CashFlow, EquityPoint, carried_forward
 from engine.errors import ConfigError, MissingData
 from engine.execution.venue import SettledSession
 from engine.journal.entries import BoundAccount

@@ -5,19 +5,22 @@ Opposite orders of two books in one symbol are never sent as a wash trade: what 
 the fill price of the net order, or at the session's first price where the net is too small to send. Where the net order
 was sent and did not fill, nothing crosses: all orders of the session expire together. The books always add up to the
 account: shares exactly, cash to the cent.
+
+The books of this moment: those of the last close with everything that was booked since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import date
 from decimal import ROUND_DOWN, Decimal
 
+from engine.account.time_weighted import SPLITS, net_deposits
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, Order, Side
-from engine.domain.order_id import is_closing
+from engine.domain.order import Fill, Order, Side, is_closing
 from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio, Position
-from engine.domain.run import CashFlow, EquityPoint
+from engine.domain.run import Adoption, CashFlow, EquityPoint, carried_forward
 from engine.errors import InvariantBroken
 from engine.execution.limits import SMALLEST_ORDER
 from engine.execution.venue import SettledSession
@@ -307,3 +310,49 @@ def _parts(total: Decimal, weights: Mapping[str, Decimal], step: Decimal) -> dic
     first = max(weights, key=lambda owner: weights[owner])
     parts[first] += rest
     return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """Everything that was booked after a close.
+
+    books: carried forward, dated with the latest session in which something was booked, and valued at the last price
+        that the journal knows: of a trade since, else the close.
+    fills: the number of trades.
+    deposits: less withdrawals, which are no profit.
+    """
+
+    books: EquityPoint
+    _: KW_ONLY
+    fills: int
+    deposits: Decimal
+
+
+def since_close(
+    last: EquityPoint, fills: Iterable[Fill], flows: Iterable[CashFlow], adoptions: Iterable[Adoption] = ()
+) -> Since | None:
+    """Everything that was booked in the account after the close of `last`; None where nothing was."""
+    fills = [one for one in fills if one.session > last.session]
+    flows = [one for one in flows if one.session > last.session]
+    adoptions = [one for one in adoptions if one.session > last.session]
+    everything: list[Fill | CashFlow | Adoption] = [*fills, *flows, *adoptions]
+    sessions: list[date] = [one.session for one in everything]
+    if not sessions:
+        return None
+    portfolio = carried_forward(last.portfolio, fills, flows, adoptions)
+    known = _prices_restated(last, flows) | {one.symbol: one.price for one in adoptions if one.symbol}
+    known |= {one.symbol: one.price for one in fills}
+    prices = {symbol: known.get(symbol, ZERO) for symbol in portfolio.positions}
+    books = EquityPoint(max(sessions), portfolio.value(prices), portfolio, prices)
+    deposits = sum((one.amount for one in net_deposits((last, books), flows, adoptions)), ZERO)
+    return Since(books, fills=len(fills), deposits=deposits)
+
+
+def _prices_restated(last: EquityPoint, flows: Sequence[CashFlow]) -> dict[Symbol, Decimal]:
+    """The closes in the shares of now: a split changes what a share is."""
+    prices = dict(last.prices)
+    for symbol, held in last.portfolio.positions.items():
+        split = sum((one.quantity for one in flows if one.symbol == symbol and one.kind in SPLITS), ZERO)
+        if split and held.quantity + split and symbol in prices:
+            prices[symbol] = prices[symbol] * held.quantity / (held.quantity + split)
+    return prices

@@ -1,4 +1,7 @@
-"""A desk's account at a broker: reconciled with the journal before anything else, then traded in."""
+"""A desk's account at a broker: reconciled with the journal before anything else, then traded in.
+
+The claim of a desk on an account at a broker: an account serves one desk, which a file of its own names.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 from engine.account.booking import Booking
 from engine.account.crypto_fees import less_fees
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
-from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import Order, OrderUpdate, Side
 from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO, Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.run import EquityPoint, carried_forward
 from engine.errors import ConfigError, CredentialsRefused
 from engine.execution.limits import ONE, whole_share_cost
 from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.ports import Broker
+from engine.settings import places
 
 LEAST_CRYPTO_ORDER = Decimal(10)
 """The smallest amount of an order in crypto."""
@@ -184,3 +188,26 @@ class BrokerVenue:
             spent = EXACT.multiply(order.filled_quantity, order.filled_average_price or ZERO)
             return max(order.notional - spent, ZERO)
         return whole_share_cost((order.quantity or ZERO) - order.filled_quantity, self.prices(order.symbol))
+
+
+def claim_account(path: Path, desk: str, account: str) -> None:
+    """Note that a desk trades in an account, for good. Raises ConfigError where another desk does: each would take
+    the other's orders for a stranger's."""
+    try:
+        places.make_folder(path.parent)
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(desk)
+            return
+        except FileExistsError:
+            holder = path.read_text(encoding="utf-8").strip()
+        if not holder:  # whoever made it was killed before it wrote its name
+            path.write_text(desk, encoding="utf-8")
+            return
+    except OSError as error:
+        raise places.unusable(path, error) from error
+    if holder != desk:
+        raise ConfigError(
+            f"the account {account} serves the desk {holder} already, and {desk} needs one of its own: use other keys, "
+            f"or delete {path} where {holder} is gone for good"
+        )

@@ -15,8 +15,7 @@ from engine.account.booking import Booking
 from engine.account.reconciliation import ReconciliationReport
 from engine.domain.brokerage import Activity, ActivityKind, BrokerOrder
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderState, Side
-from engine.domain.order_id import DAILY, NO_CYCLE, YOU, OrderName, is_own, read_order_id
+from engine.domain.order import DAILY, NO_CYCLE, YOU, Order, OrderName, OrderState, Side, is_own, read_order_id
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio, Position
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import InvariantBroken

@@ -10,19 +10,24 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Protocol
 
-from engine.account.activity import AccountActivity, read_activity
+from engine.account.activity import (
+    AccountActivity,
+    Actions,
+    Explanation,
+    OpenAdoption,
+    explained,
+    netted,
+    open_adoptions,
+    read_activity,
+)
 from engine.account.crypto_fees import DUE_WITHIN, expected_fees
 from engine.account.disagreement import CASH, REBUILD, BooksDisagree, EntryAwaited, disagreement, unexplained
-from engine.account.explanations import Actions, Explanation, explained
-from engine.account.netting import OpenAdoption, netted, open_adoptions
 from engine.account.time_weighted import SPLITS
 from engine.domain.brokerage import ActivityKind, BrokerAccount, BrokerOrder, Difference
-from engine.domain.ledger import carried_forward
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, Side, is_final
-from engine.domain.order_id import read_order_id
+from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, Side, is_final, read_order_id
 from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
-from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.domain.run import Adoption, CashFlow, EquityPoint, carried_forward
 from engine.errors import ConfigError
 from engine.journal.entries import BoundAccount
 from engine.journal.reader import JournalReader

@@ -17,8 +17,7 @@ from engine.agents.evidence import by_layer, check_cited, cut_note
 from engine.agents.immediate import FiveLevelReflection, MarketFacts
 from engine.agents.text import Prose, Sentence
 from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Outcome
-from engine.domain.five_level import Advice
+from engine.domain.decision import Advice, Outcome
 from engine.domain.recollection import Recollection
 from engine.market.figures import PriceFigures
 

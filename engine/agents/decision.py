@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Reads, Report, View
+from engine.agents.character import PastSummary
 from engine.agents.chart import ChartReading
 from engine.agents.evidence import check_cited, cut_note
 from engine.agents.immediate import ImmediateReflection
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
-from engine.agents.past import PastSummary
 from engine.agents.reflections import (
     ExtendedReflection,
     HighLevelReflection,
@@ -212,7 +212,7 @@ EVIDENCE_DECISION = Agent(
     step="decision",
     view=EvidenceView,
     answer=EvidencedTrade,
-    rule="engine.offline.evidence:decide",
+    rule="engine.offline.reflections:decide",
     reads=frozenset(Reads),
     questions=("decision",),
     decides=frozenset({"evidence"}),
@@ -239,7 +239,7 @@ WHOLE_DECISION = Agent(
     step="decision",
     view=WholeView,
     answer=WholeTrade,
-    rule="engine.offline.whole:decide",
+    rule="engine.offline.model:decide",
     reads=frozenset(Reads),
     questions=("decision",),
     decides=frozenset({"whole"}),

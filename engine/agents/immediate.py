@@ -15,12 +15,10 @@ from engine.agents.evidence import by_layer, check_cited, cut_note
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedReflection
 from engine.agents.text import Prose, Sentence
-from engine.domain.decision import Action, Outcome
-from engine.domain.five_level import Advice
+from engine.domain.decision import Action, Advice, Outcome
 from engine.domain.market import FundTrade, PriceHistory
 from engine.domain.recollection import LAYERS, Recollection
-from engine.market.figures import PriceFigures
-from engine.market.moves import MOMENTUM_SESSIONS, momentum
+from engine.market.figures import MOMENTUM_SESSIONS, PriceFigures, momentum
 
 
 @dataclass(frozen=True, slots=True)

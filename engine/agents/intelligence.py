@@ -1,4 +1,8 @@
-"""The agent that judges every new item, and words the searches of memory. Source: FinAgent §4.1 [A1, A2]."""
+"""The agent that judges every new item, and words the searches of memory. Source: FinAgent §4.1 [A1, A2].
+
+The items that market intelligence judges: news, filings, macro releases, commentary, and the move of the price.
+Source: FinAgent §4.1 [A1].
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
+from math import prod
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, View
 from engine.agents.evidence import check_cited
-from engine.agents.filing_summary import FilingSummary
-from engine.agents.intelligence_items import IntelligenceItem
-from engine.agents.news import TOTAL_LIMIT
-from engine.agents.text import Prose, Sentence
+from engine.agents.filing_summary import REPORT_LIMIT, FilingSummary
+from engine.agents.news import TOTAL_LIMIT, NewsLine
+from engine.agents.text import Prose, Sentence, plain
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import HORIZON_TYPES, PRICE, RetrievalType
-from engine.domain.text import counted, first_few
-from engine.market.moves import SessionMove
+from engine.domain.text import counted, cut_between_sentences, cut_between_words, first_few
+from engine.market.figures import SessionMove
 
 READERS_ITEMS = 12
 """Judged items that a reader of the intelligence sees, the weightiest first."""
@@ -201,3 +205,65 @@ INTELLIGENCE = Agent(
     reads=MARKET_ALONE,
     words_searches=True,
 )
+
+
+ItemKind = Literal["news", "10-Q", "10-K", "report", "macro", "commentary", "price"]
+
+NEWS_LIMIT = 2_400
+
+
+@dataclass(frozen=True, slots=True)
+class IntelligenceItem:
+    """One item as plain text, cleaned and cut to length when it is made. `day` is the item's own date, `number` what
+    agents know it by: its place among the items, or PRICE."""
+
+    id: str
+    kind: ItemKind
+    day: date
+    text: str
+    number: str = ""
+
+    def __post_init__(self) -> None:
+        text = plain(self.text)
+        news = self.kind == "news"
+        text = cut_between_words(text, NEWS_LIMIT) if news else cut_between_sentences(text, REPORT_LIMIT)
+        object.__setattr__(self, "text", text)
+
+    @classmethod
+    def of_news(cls, item: NewsItem) -> IntelligenceItem:
+        """An item of news: headline, then summary."""
+        return cls(item.id, "news", item.date, NewsLine.of(item).content)
+
+    @classmethod
+    def of_filing(cls, filing: Filing) -> IntelligenceItem:
+        """A filing; forms other than 10-Q and 10-K, with their amendments, are reports."""
+        form: ItemKind = "report"
+        if filing.form.startswith(("10-Q", "10-K")):
+            form = "10-Q" if filing.form.startswith("10-Q") else "10-K"
+        return cls(filing.id, form, filing.date, filing.summary)
+
+    @classmethod
+    def of_macro(cls, release: MacroRelease) -> IntelligenceItem:
+        """A macro release. Source: TradingGPT §4.1.1 [G2]."""
+        return cls(release.id, "macro", release.date, release.summary)
+
+    @classmethod
+    def of_commentary(cls, text: NewsItem) -> IntelligenceItem:
+        """A text of a fund. Source: TradingGPT §4.1.1 [G2]."""
+        return cls(text.id, "commentary", text.date, f"{text.summary} (fund {text.symbol})")
+
+    @classmethod
+    def of_price(cls, moves: Sequence[SessionMove]) -> IntelligenceItem | None:
+        """The move of the price in the last of some sessions, beside that over all of them; None without a session.
+        Source: FinAgent §4.1 [A1]."""
+        if not moves:
+            return None
+        last, whole = moves[-1], prod((1 + move.change for move in moves), start=1.0) - 1
+        over = f", {whole * 100:+.2f}% over {len(moves)} sessions" if len(moves) > 1 else ""
+        text = f"close {last.close:.2f}, {last.change * 100:+.2f}% in the session{over}"
+        return cls(f"price-{last.session}", "price", last.session, text)
+
+    @property
+    def line(self) -> str:
+        """The item on one line, with its number in brackets."""
+        return f"[{self.number}] {self.day.isoformat()} {self.kind}: {self.text}"

@@ -11,17 +11,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, View
+from engine.agents.character import PastSummary
 from engine.agents.evidence import cut_note
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
-from engine.agents.past import PastSummary
 from engine.agents.text import Sentence, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.decision import Action, Outcome
 from engine.domain.recollection import Recollection
 from engine.domain.text import counted
 from engine.errors import InvariantBroken
-from engine.market.moves import PriceMove
+from engine.market.figures import PriceMove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.app.desk.booking_queue import BookingQueue
-from engine.app.models.gated_model import PAUSE_SECONDS, Gate
+from engine.app.models.models import PAUSE_SECONDS, Gate
 from engine.domain.market import Symbol
 from engine.domain.order import OrderSize
 from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater

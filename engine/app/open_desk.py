@@ -12,27 +12,24 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine.app.desk import demo_history
+from engine.app.desk.booking_queue import book_fills
 from engine.app.desk.certificate import RehearsalCheck
 from engine.app.desk.context import Finished, desk_clock, desk_context
-from engine.app.desk.cycle_request import CycleRequest, CycleRunner, run_here, unless_changed
-from engine.app.desk.demo_history import is_demo
-from engine.app.desk.demo_time import DemoTime
-from engine.app.desk.fills_booking import book_fills
+from engine.app.desk.demo_history import DemoTime, is_demo
 from engine.app.desk.next_session import NO_CLOCK_TO_MOVE, move_broker_on
-from engine.app.desk.run_kinds import submit_approved
+from engine.app.desk.notification import CycleRequest, CycleRunner, run_here, unless_changed
+from engine.app.desk.run import submit_approved
 from engine.app.desk.waiting_orders import limited_edit
 from engine.app.desk.watch import DeskWatch, TakeTurn, desk_schedule
-from engine.app.memory.stored_memory import select_memory
-from engine.app.models.gated_model import Gate
-from engine.app.models.models import agent_models, build_models
+from engine.app.memory.memory import select_memory
+from engine.app.models.models import Gate, agent_models, build_models
 from engine.app.orders.order_cancellation import cancel_orders
 from engine.app.orders.own_orders import order_ticket, place_order
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.research.run_spec import cost_settings, default_spec, new_run_id, with_costs
-from engine.app.runs.export import export_run
-from engine.app.runs.inventory import Wanted, named_runs, stored_runs
-from engine.app.symbol_index import SymbolIndex
+from engine.app.runs.inventory import Wanted, export_run, named_runs, stored_runs
+from engine.app.upkeep.watchlists import SymbolIndex
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage, MinuteBar

@@ -1,19 +1,49 @@
-"""A player that decides once a morning, as a desk does, and sends in every round of the day what is still missing."""
+"""A player that decides once a morning, as a desk does, and sends in every round of the day what is still missing.
+
+A preset of the cycle at the table: every morning is a session of its desk, on the arena's public record.
+
+A rule strategy of backtests at the table: its signals or weights on the arena's daily prices.
+
+A seat's account at the table as the venue of a session: its books at each close, and what moved them.
+
+Orders toward the shares that a seat wants to hold, and the record of why it wants them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Protocol
 
-from engine.arena.chat import ChatMessage
+from engine.account.time_weighted import EXTERNAL
+from engine.arena.book import CENT
 from engine.arena.market import Market
-from engine.arena.public_data import PublicData
-from engine.arena.seat_account import SeatAccount
-from engine.arena.targets import SeatDecision, toward
-from engine.arena.values import Refusal
-from engine.arena.view import MarketView, Wish
+from engine.arena.players import ChatMessage
+from engine.arena.public_data import PublicData, session_of
+from engine.arena.traders import MARGIN, in_ticks
+from engine.arena.values import FlowKind, Refusal
+from engine.arena.view import MarketView, StockView, Wish
+from engine.clock import BacktestClock
+from engine.cycle.cycle import Cycle
+from engine.cycle.turn import CycleResult, TradingHistory
+from engine.domain.decision import DESK, Action, Decision
+from engine.domain.market import Symbol
+from engine.domain.model_call import AnswerRecord
+from engine.domain.order import Fill, Side
+from engine.domain.portfolio import Portfolio, Position
+from engine.domain.run import CashFlow, EquityPoint
+from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
+from engine.market.point_in_time import MarketAsOf
+from engine.market.trading_hours import FIRST_SESSION, decision_time
+from engine.messages.answer_text import answer_text
+from engine.preset import Preset
+from engine.session.context import Moment, RunState, SessionContext
+from engine.session.loop import run_session
+from engine.strategies.answers import signals_of, weights_of
+from engine.strategies.catalog import in_file
+from engine.strategies.strategy import Signal, SignalStrategy, Strategy, StrategyView, WeightStrategy
 
 
 class Decider(Protocol):
@@ -75,3 +105,287 @@ class DecidedPlayer:
             data, account = self._record
             data.add_close(market)
             account.close(market)
+
+
+UNFED = {
+    "filing-summary": "filings",
+    "macro": "macro series",
+    "commentary": "commentary of funds",
+}
+"""Steps that read what an arena does not have."""
+
+
+_BEGIN = datetime.combine(FIRST_SESSION, datetime.min.time(), tzinfo=UTC)
+
+
+def unfed(preset: Preset) -> str:
+    """The steps of a preset that find nothing to read in an arena, in one line; empty where there are none."""
+    steps = [step for step in preset.steps if step in UNFED]
+    lacks = ", ".join(UNFED[step] for step in steps)
+    return f"an arena has no {lacks}: nothing to read for {', '.join(steps)}" if steps else ""
+
+
+@dataclass(slots=True, kw_only=True)
+class CycleDecider:
+    """The desk of a preset at the table (Decider).
+
+    run: id of the arena.
+    name: of the seat.
+    cycle: the preset's round of decisions.
+    answers: what its models have answered since the last decision.
+    """
+
+    run: str
+    name: str
+    cycle: Cycle
+    answers: list[AnswerRecord]
+    _clock: BacktestClock = field(default_factory=lambda: BacktestClock(_BEGIN))
+    _state: RunState = field(default_factory=lambda: RunState(TradingHistory()))
+
+    async def decide(self, day: int, data: PublicData, account: SeatAccount) -> Sequence[SeatDecision]:
+        """Settle the day before, learn from it, and decide on every stock. Raises what the models raise."""
+        calendar, read = data.calendar, session_of(day - 1)
+        now, before = decision_time(calendar, read), decision_time(calendar, session_of(day - 2))
+        self._clock.advance(now)
+        context = SessionContext(
+            run=self.run,
+            desk=self.name,
+            symbols=tuple(data.market.histories),
+            market=data.market,
+            calendar=calendar,
+            cycle=self.cycle,
+            venue=account,
+            clock=self._clock,
+        )
+        done = await run_session(context, Moment(session=read, now=now, news_after=before), self._state)
+        self._state = done.state
+        answers, self.answers[:] = tuple(self.answers), ()
+        return tuple(_decisions(day, done.result, answers))
+
+
+def _decisions(day: int, result: CycleResult, answers: Sequence[AnswerRecord]) -> Iterator[SeatDecision]:
+    ordered = {one.symbol: int(one.quantity or 0) * (1 if one.side is Side.BUY else -1) for one in result.orders}
+    for made in result.decisions:
+        yield SeatDecision(
+            day=day,
+            stock=made.key.symbol,
+            owner=made.key.owner,
+            action=made.action,
+            size=made.size,
+            shares=ordered.get(made.key.symbol, 0),
+            reason=made.reason,
+            cut=made.cut,
+            answers=tuple(_answers(made, answers)),
+        )
+
+
+def _answers(made: Decision, answers: Sequence[AnswerRecord]) -> Iterator[SeatAnswer]:
+    """The answers that a decision rests on: its owner's, and everybody's where opinions were combined."""
+    for one in answers:
+        key = one.key
+        if key.symbol == made.key.symbol and made.key.owner in (key.owner, DESK) and one.outcome != "sent back":
+            text = one.reason if one.answer is None else answer_text(one.answer)
+            yield SeatAnswer(one.step, key.owner, text)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyDecider:
+    """The rule of a seat (Decider)."""
+
+    strategy: Strategy
+
+    async def decide(self, day: int, data: PublicData, account: SeatAccount) -> Sequence[SeatDecision]:
+        """Decide on every stock that the rule names. Raises MalformedData where a user's strategy fails."""
+        session, books = session_of(day - 1), account.portfolio
+        market = data.market.at(decision_time(data.calendar, session))
+        prices = {symbol: market.close(symbol) for symbol in market.symbols}
+        value = books.value(prices)
+        if value <= 0:
+            return []
+        held = {symbol: int(books.quantity(symbol)) for symbol in prices}
+        if isinstance(self.strategy, WeightStrategy):
+            shares = {symbol: float(held[symbol] * price / value) for symbol, price in prices.items() if held[symbol]}
+            view = StrategyView(session=session, market=market, symbols=market.symbols, value=value, held=shares)
+            wanted = _weighed(self.strategy, view, prices)
+        else:
+            wanted = _signalled(self.strategy, market, value / len(prices), held)
+        return [
+            _decision(day, symbol, target - held[symbol], prices[symbol] / value * 100, reason)
+            for symbol, target, reason in wanted
+        ]
+
+
+def _weighed(
+    strategy: WeightStrategy, view: StrategyView, prices: dict[Symbol, Decimal]
+) -> Iterator[tuple[Symbol, int, str]]:
+    """The shares that a strategy with state wants, each with the reason."""
+    for symbol, weight in weights_of(strategy, view).items():
+        yield symbol, int(view.value * weight.numerator / weight.denominator / prices[symbol]), f"{float(weight):.1%}"
+
+
+def _signalled(
+    rule: SignalStrategy, market: MarketAsOf, share: Decimal, held: dict[Symbol, int]
+) -> Iterator[tuple[Symbol, int, str]]:
+    """The shares that a rule wants by its signal of the last close; each stock has the same `share` of the wealth."""
+    for symbol, before in held.items():
+        bars = market.bars(symbol, market.count(symbol))
+        signal = Signal(int(signals_of(rule, bars)[-1]))
+        with in_file(type(rule)):
+            reason = rule.explain(bars, -1) if hasattr(rule, "explain") else signal.name.lower()
+        yield symbol, _wanted(signal, int(share / market.close(symbol)), before), reason
+
+
+def _wanted(signal: Signal, share: int, held: int) -> int:
+    """Shares of a stock by a signal, where `share` are the stock's part of the wealth."""
+    if signal is Signal.OUT:
+        return 0
+    if signal is Signal.KEEP or (signal is Signal.ENTER and held):
+        return held
+    return share if signal is Signal.REBALANCE else max(share, held)
+
+
+def _decision(day: int, symbol: Symbol, shares: int, percent: Decimal, reason: str) -> SeatDecision:
+    action = Action.BUY if shares > 0 else Action.SELL if shares < 0 else Action.HOLD
+    size = (abs(shares) * percent).quantize(Decimal("0.01"))
+    return SeatDecision(day=day, stock=symbol, action=action, size=size, shares=shares, reason=reason)
+
+
+_KINDS = {FlowKind.INCOME: EXTERNAL, FlowKind.SHOCK: EXTERNAL}
+"""Flows that no trade has earned; the others keep their name."""
+
+
+class SeatAccount:
+    """The account of one seat (SessionVenue). Its books are those of the last close: what came this morning counts
+    from the next one."""
+
+    def __init__(self, arena: Market, agent: str) -> None:
+        self._agent = agent
+        begun = {flow.stock: flow for flow in arena.flows if flow.agent == agent and flow.kind is FlowKind.INITIAL}
+        positions = {
+            stock: Position(Decimal(flow.shares), arena.listings[stock].rules.first_price)
+            for stock, flow in begun.items()
+            if stock is not None and flow.shares
+        }
+        prices = {name: listing.rules.first_price for name, listing in arena.listings.items()}
+        books = Portfolio(begun[None].amount, positions)
+        self._point = EquityPoint(session_of(0), books.value(prices), books, prices)
+        self._closed: SettledSession | None = None
+
+    @property
+    def portfolio(self) -> Portfolio:
+        """Cash and shares at the last close."""
+        return self._point.portfolio
+
+    @property
+    def buying_power(self) -> BuyingPower:
+        """All of it: open orders are cancelled at the close."""
+        held = {symbol: position.quantity for symbol, position in self.portfolio.positions.items()}
+        return BuyingPower(self.portfolio.cash, held=held)
+
+    async def settle(self, session: date) -> Settlement:
+        """The day that has closed since the last decision."""
+        return Settlement() if self._closed is None else Settlement.of((self._closed,))
+
+    async def whole_shares(self, symbols: Iterable[Symbol]) -> frozenset[Symbol]:
+        """All: the arena trades no part of a share."""
+        return frozenset(symbols)
+
+    async def terms(self, symbols: Iterable[Symbol]) -> Mapping[Symbol, OrderTerms]:
+        """None: any order is taken."""
+        return {}
+
+    def close(self, arena: Market) -> None:
+        """Keep the books of a day that has closed, with its trades and flows."""
+        before, day = self._point, arena.day - 1
+        positions = {
+            name: Position(Decimal(held), arena.average_cost(self._agent, name))
+            for name in arena.listings
+            if (held := arena.ledger.shares(self._agent, name))
+        }
+        prices = {name: listing.closes[-1] for name, listing in arena.listings.items()}
+        books = Portfolio(arena.ledger.cash(self._agent), positions)
+        self._point = EquityPoint(session_of(day), books.value(prices), books, prices)
+        self._closed = SettledSession(before, self._point, self._fills(arena, day), self._flows(arena, day))
+
+    def _fills(self, arena: Market, day: int) -> tuple[Fill, ...]:
+        return tuple(
+            Fill(
+                order_id=f"day-{day}",
+                symbol=one.stock,
+                side=Side.BUY if one.buyer == self._agent else Side.SELL,
+                session=session_of(day),
+                quantity=Decimal(one.quantity),
+                price=one.price,
+                fee=one.cost_buyer if one.buyer == self._agent else one.cost_seller,
+            )
+            for one in arena.trades
+            if one.day == day and self._agent in (one.buyer, one.seller)
+        )
+
+    def _flows(self, arena: Market, day: int) -> tuple[CashFlow, ...]:
+        return tuple(
+            CashFlow(
+                session=session_of(day),
+                symbol=flow.stock or "",
+                kind=_KINDS.get(flow.kind, flow.kind.value),
+                amount=flow.amount,
+            )
+            for flow in arena.flows
+            if flow.day == day and flow.agent == self._agent and flow.kind is not FlowKind.INITIAL
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SeatAnswer:
+    """An answer that led to a decision: the question's name, the owner in whose name it was asked, and its text."""
+
+    step: str
+    owner: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatDecision:
+    """A decision of a preset or a strategy at the table.
+
+    day: on whose morning it was made.
+    owner: the one who decided, or the default owner where opinions were combined; empty for a strategy.
+    size: percent of the seat's wealth, after all limits.
+    shares: of the seat's order in the stock, all its books together; negative for a sale.
+    reason: the explanation, or the reason of an abstention.
+    cut: what rules and limits changed, empty where they changed nothing.
+    answers: that it rests on, in the order of the questions.
+    """
+
+    day: int
+    stock: str
+    owner: str = ""
+    action: Action
+    size: Decimal
+    shares: int
+    reason: str
+    cut: str = ""
+    answers: tuple[SeatAnswer, ...] = ()
+
+
+def toward(view: MarketView, targets: Mapping[str, int], cost_rate: Decimal) -> Iterator[Wish]:
+    """Limit orders a little through the price that lead from what is held to what is wanted: sales first, then
+    purchases as far as the cash goes. A limit bounds the price that an empty book would give."""
+    for stock in view.stocks:
+        held = view.shares[stock.name]
+        if (excess := held - targets.get(stock.name, held)) > 0:
+            yield Wish(stock.name, Side.SELL, excess, _limit(view, stock, Side.SELL))
+    cash = view.cash - CENT
+    for stock in view.stocks:
+        limit = _limit(view, stock, Side.BUY)
+        each = limit * (1 + cost_rate)
+        missing = targets.get(stock.name, 0) - view.shares[stock.name]
+        quantity = min(missing, int(cash / each))
+        if quantity > 0:
+            cash -= quantity * each
+            yield Wish(stock.name, Side.BUY, quantity, limit)
+
+
+def _limit(view: MarketView, stock: StockView, side: Side) -> Decimal:
+    through = 1 + MARGIN if side is Side.BUY else 1 - MARGIN
+    return max(view.tick, in_ticks(view, stock.price * through, side))

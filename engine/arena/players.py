@@ -1,4 +1,7 @@
-"""Players at the table of an arena: rules, and personas that ask a model."""
+"""Players at the table of an arena: rules, and personas that ask a model.
+
+The chat pool and the strategy library: what agents tell each other, and what they tried.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from engine.agents.agent import Agent
 from engine.agents.ask import Asker
 from engine.agents.rendering import money
-from engine.agents.strategy_library import best_and_worst
+from engine.agents.tools import best_and_worst
 from engine.arena.agents import (
     ANALYSIS,
     CHAT,
@@ -27,7 +30,6 @@ from engine.arena.agents import (
     date_of,
     named_day,
 )
-from engine.arena.chat import ChatMessage, Strategy
 from engine.arena.market import Market
 from engine.arena.traders import Rule
 from engine.arena.values import Refusal, Trade
@@ -278,3 +280,37 @@ def _bars(market: Market, stock: StockView, first_day: int) -> tuple[tuple[Decim
         prices = [*(one.price for one in done), close]
         bars.append((prices[0], max(prices), min(prices), sum(one.quantity for one in done)))
     return tuple(bars)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """A message of the chat pool.
+
+    id: DAY-AGENT, by which a run can be repeated without it.
+    to: the agents that read it.
+    truth: what its author knows of it: True, False for an invention, None where it does not say. For whoever runs the
+      arena; no agent is told.
+    """
+
+    id: str
+    day: int
+    agent: str
+    to: tuple[str, ...]
+    text: str
+    truth: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """A strategy of an agent and what came of it.
+
+    day: the day after which it was written, 0 for the one of the beginning.
+    parent: day of the strategy that it was written from; None at the beginning.
+    score: mean over its days of the agent's return less the mean return of all agents, in percent; None before it was
+      used.
+    """
+
+    day: int
+    text: str
+    parent: int | None = None
+    score: float | None = None

@@ -11,9 +11,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from engine.agents.rendering import money
-from engine.arena.chat import ChatMessage
-from engine.arena.listing import Listing
-from engine.arena.market import Market
+from engine.arena.market import Listing, Market
+from engine.arena.players import ChatMessage
 from engine.arena.values import FlowKind
 from engine.domain.market import COLUMNS, ActionKind, Bar, CorporateAction, NewsItem, PriceHistory, Symbol
 from engine.market import as_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from engine.arena.listing import Listing
-from engine.arena.market import Market
+from engine.arena.market import Listing, Market
 from engine.domain.order import Side
 
 

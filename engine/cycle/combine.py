@@ -27,8 +27,7 @@ from engine.domain.decision import DESK, Action, Decision, Opinion, SizingRule
 from engine.domain.market import Symbol
 from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, PositionContext
-from engine.execution.limits import Approved, Batch, Funds, Refused, Request, limit
-from engine.execution.sizing import size
+from engine.execution.limits import Approved, Batch, Funds, Refused, Request, limit, size
 from engine.preset import Preset
 from engine.settings.values import Sizing
 

@@ -8,7 +8,7 @@ an empty finding; an agent without a valid answer abstains, which never raises; 
 ends with an error and decides nothing. The session (engine/session/loop.py) settles the orders: the next cycle
 reflects on their outcomes, and `feedback` rewards memories that were cited, once it is known what followed. Where a
 preset decides on the whole portfolio, one question about all symbols takes the place of these steps
-(engine/cycle/portfolio.py).
+(engine/cycle/decide.py).
 Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10]; TradingGPT §4.2 [G6].
 """
 

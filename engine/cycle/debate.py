@@ -23,8 +23,7 @@ from engine.cycle.side_by_side import side_by_side
 from engine.cycle.step import Analysis
 from engine.domain import recollection as kinds
 from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice
-from engine.domain.decision import DESK, DecisionKey
-from engine.domain.five_level import trade_of
+from engine.domain.decision import DESK, DecisionKey, trade_of
 from engine.domain.recollection import Recollection
 from engine.market.figures import price_figures
 from engine.preset import Preset

@@ -1,4 +1,11 @@
-"""The last step of an analysis: all findings become one opinion, with the memories that it rests on."""
+"""The last step of an analysis: all findings become one opinion, with the memories that it rests on.
+
+The steps of a portfolio agent: one question about all symbols of the batch, out of whose answer each symbol takes
+its own order.
+
+Every symbol's analysis asks it in the same words; a model is asked once, and the others get the same answer, recorded
+for each. Source: Agent Trading Arena §4.2, §5.2 [R4, R5, R6, R8].
+"""
 
 from __future__ import annotations
 
@@ -8,16 +15,17 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, TypeVar
 
 from engine.agents import decision as agents
+from engine.agents import portfolio as portfolio_agents
 from engine.agents.ask import Reply
 from engine.agents.character import describe
 from engine.agents.evidence import cited_ids
 from engine.agents.immediate import FiveLevelReflection, ImmediateReflection, ThreeWayReflection, action_before
-from engine.cycle import portfolio
+from engine.agents.tools import best_and_worst, with_strategy
 from engine.cycle.debate import HeldDebate
-from engine.cycle.step import Analysis, Observations, Reflections, StepContext
+from engine.cycle.portfolio_facts import PortfolioFacts
+from engine.cycle.step import Analysis, Finding, Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
-from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule
-from engine.domain.five_level import trade_of
+from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule, trade_of
 from engine.domain.market import Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.recollection import EXTENDED, Recollection
@@ -38,7 +46,7 @@ async def opinion(analysis: Analysis, debate: HeldDebate | None = None) -> Opini
     context, observed, reflections = analysis.context, analysis.observed, analysis.reflections
     preset = context.preset
     if preset.decision == "portfolio":
-        ordered = await portfolio.opinion(context)
+        ordered = await portfolio_opinion(context)
         if isinstance(ordered, Opinion):
             return ordered
         return abstention(context.turn, context.symbol, context.owner, ordered)
@@ -186,3 +194,85 @@ def _peeked(context: StepContext) -> tuple[Action, int, SizingRule, str] | None:
     if tomorrow > context.position.price:
         return Action.BUY, 10, SizingRule.STRONG_UPTREND, "tomorrow's close is higher"
     return Action.SELL, 10, SizingRule.REVERSAL, "tomorrow's close is lower"
+
+
+async def portfolio_opinion(context: StepContext) -> Opinion | str:
+    """The owner's portfolio_opinion on one symbol, out of its orders in all; a text says why there is none."""
+    facts = context.portfolio
+    assert facts is not None  # the cycle gives it to every preset that decides on the portfolio
+    if context.symbol not in {stock.symbol for stock in facts.stocks}:
+        return f"there are too few bars of {context.symbol}"
+    reflection = await _reflect(context, facts)
+    analysis = await _analyse(context, facts, reflection)
+    view = portfolio_agents.PortfolioDecisionView(
+        **_shared(context, facts, reflection.value),
+        analysis=analysis.value,
+        reflection=reflection.value,
+        decisions=facts.decisions,
+        absent=tuple(filter(None, (reflection.absent, analysis.absent, *facts.absent))),
+    )
+    reply = await context.reply(portfolio_agents.PORTFOLIO_DECISION, view)
+    if reply.answer is None:
+        return reply.abstained_because
+    order = reply.answer.of(context.symbol)
+    told = reply.answer.explanation if order is None else f"{order.reason} {reply.answer.explanation}"
+    turn, action = context.turn, Action.HOLD if order is None else Action(order.action)
+    return Opinion(
+        key=DecisionKey(turn.run, turn.session, turn.number, context.symbol, context.owner),
+        action=action,
+        size=ZERO if order is None else Decimal(order.percent),
+        reason=with_strategy(told, view.strategy),
+        unresolved_figures=context.unresolved(told, reply, action),
+    )
+
+
+async def _reflect(context: StepContext, facts: PortfolioFacts) -> Finding[portfolio_agents.PortfolioReflection]:
+    """The session judged, and the next strategy."""
+    name = portfolio_agents.PORTFOLIO_REFLECTION.name
+    if (left_out := context.without(name)) is not None:
+        return left_out
+    if facts.day_return is None:
+        return Finding(absent=f"{name}: there is no past yet")
+    best, worst = best_and_worst(facts.library)
+    view = portfolio_agents.PortfolioReflectionView(
+        **_shared(context, facts, None),
+        decisions=facts.decisions,
+        day_return=facts.day_return,
+        market_return=facts.market_return,
+        best=tuple(one.line for one in best),
+        worst=tuple(one.line for one in worst),
+    )
+    return await context.ask(portfolio_agents.PORTFOLIO_REFLECTION, view)
+
+
+async def _analyse(
+    context: StepContext, facts: PortfolioFacts, reflection: Finding[portfolio_agents.PortfolioReflection]
+) -> Finding[portfolio_agents.PortfolioAnalysis]:
+    """Findings and a ranking of all stocks."""
+    if (left_out := context.without(portfolio_agents.PORTFOLIO_ANALYSIS.name)) is not None:
+        return left_out
+    view = portfolio_agents.PortfolioAnalysisView(
+        **_shared(context, facts, reflection.value), reflection=reflection.value
+    )
+    return await context.ask(portfolio_agents.PORTFOLIO_ANALYSIS, view)
+
+
+def _shared(
+    context: StepContext, facts: PortfolioFacts, reflection: portfolio_agents.PortfolioReflection | None
+) -> dict[str, Any]:
+    """The fields that all views share, with the strategy that is in force after a reflection."""
+    symbol, session, owner = context.subject
+    return {
+        "symbol": symbol,
+        "session": session,
+        "owner": owner,
+        "stocks": facts.stocks,
+        "cash": facts.cash,
+        "value": facts.value,
+        "cash_floor": context.preset.sizing.cash_floor,
+        "index_change": sum((one.change for one in facts.stocks), ZERO) / max(1, len(facts.stocks)),
+        "input": context.preset.portfolio.input,
+        "record": facts.record,
+        "strategy": facts.strategy if reflection is None else reflection.strategy,
+        "moment": context.turn.market.now if context.turn.within_session else None,
+    }

@@ -8,12 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from engine.agents.agent import Agent, Answer, Inputs, Report
-from engine.agents.character import describe
+from engine.agents.character import PAST, PastSummary, PastView, describe
 from engine.agents.chart import CHART, ChartReading, ChartView
 from engine.agents.filing_summary import FILING_SUMMARY, REPORT_LIMIT, FilingSummary, FilingView
 from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, ItemJudgement, MarketIntelligence
 from engine.agents.news import NEWS, NewsDigest, NewsView
-from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import cut
 from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
@@ -26,7 +25,7 @@ from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import ConfigError
 from engine.market.chart_specs import indicator_table, kline_chart
-from engine.market.moves import last_sessions
+from engine.market.figures import last_sessions
 from engine.settings.user_code import failures_of
 from memory.record import Layer
 

@@ -16,7 +16,7 @@ from statistics import fmean
 
 from engine.agents.portfolio import StockFigures
 from engine.agents.rendering import signed_percent
-from engine.agents.strategy_library import TriedStrategy, without_strategy
+from engine.agents.tools import TriedStrategy, without_strategy
 from engine.cycle.turn import Turn
 from engine.domain.chart import ChartSpec, Line
 from engine.domain.decision import DIRECTIONS, Outcome

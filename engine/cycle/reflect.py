@@ -20,8 +20,7 @@ from engine.domain.decision import Decision, Outcome
 from engine.domain.order import Order
 from engine.domain.recollection import HORIZON_TYPES
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
-from engine.market.figures import price_figures
-from engine.market.moves import PriceMove
+from engine.market.figures import PriceMove, price_figures
 from memory.record import Item
 
 

@@ -14,14 +14,12 @@ from typing import Any, Generic, TypeVar
 from engine.agents import reflections as reflecting
 from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
-from engine.agents.character import fixed_nature, profile_of
+from engine.agents.character import PAST, PastSummary, fixed_nature, profile_of
 from engine.agents.chart import CHART, ChartReading
 from engine.agents.filing_summary import FilingSummary
 from engine.agents.immediate import ImmediateReflection, MarketFacts
-from engine.agents.intelligence import INTELLIGENCE, ItemJudgement, MarketIntelligence
-from engine.agents.intelligence_items import IntelligenceItem
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, ItemJudgement, MarketIntelligence
 from engine.agents.news import NEWS, NewsDigest
-from engine.agents.past import PAST, PastSummary
 from engine.agents.tools import Rule, ToolSignal
 from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.recall import MemoryScope, TradingMemory
@@ -34,7 +32,7 @@ from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO, PositionContext
 from engine.domain.recollection import Recollection
 from engine.errors import TryAgainLater
-from engine.market.moves import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
+from engine.market.figures import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
 from engine.preset import Preset
 from engine.settings.owners import Owner

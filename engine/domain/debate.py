@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
-from engine.domain.decision import DecisionKey
-from engine.domain.five_level import Advice
+from engine.domain.decision import Advice, DecisionKey
 
 
 class Stance(StrEnum):

@@ -1,4 +1,7 @@
-"""Execution rules of a market as a value: how orders become trades."""
+"""Execution rules of a market as a value: how orders become trades.
+
+The treatment of a desk's orders: its configuration says which of three.
+"""
 
 from __future__ import annotations
 
@@ -55,3 +58,11 @@ class ExecutionRules:
         """Slippage and commission of a trade as a fraction of its amount, without what is charged per order or
         share."""
         return self.commission_rate + self.slippage_bp / 10_000
+
+
+class TradingMode(StrEnum):
+    """The configured treatment of a desk's orders: AUTO sends them, ASK waits for approval, OBSERVE sends none."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    OBSERVE = "observe"

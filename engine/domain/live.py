@@ -2,6 +2,8 @@
 again.
 
 Times are aware UTC datetimes, prices Decimal in the quote currency, symbols in the desk's notation.
+
+The ways in which a live feed arrives.
 """
 
 from __future__ import annotations
@@ -9,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.domain.delivery import Delivery
     from engine.domain.market import Symbol
 
 
@@ -86,3 +88,11 @@ class FeedState:
 
 
 FeedMessage = Quote | LastTrade | Headline | OrderHint | FeedState
+
+
+class Delivery(StrEnum):
+    """Way in which a feed arrives."""
+
+    STREAM = "stream"
+    POLLING = "polling"
+    DOWN = "down"

@@ -2,6 +2,8 @@
 
 Prices are kept as whole nano-units (1e-9 of the quote currency) in flat arrays: exact like Decimal, small like floats.
 Money leaves this module as Decimal.
+
+A symbol that a desk knows of, for those who search one.
 """
 
 from __future__ import annotations
@@ -324,3 +326,13 @@ def parse_symbol(text: str) -> Symbol:
     if not re.fullmatch(r"[A-Z0-9^][A-Z0-9.=^_-]{0,23}", name):
         raise UsageError(f"{text!r} is no symbol; write letters, digits, dot or dash, such as BRK.B or BTC-USD")
     return name
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSymbol:
+    """A symbol; `name` is its company's, empty where that is not known, and `sources` are the places that have it, such
+    as `desk`, `core` (a group of the watchlist), `data`, `runs`."""
+
+    symbol: Symbol
+    name: str = ""
+    sources: tuple[str, ...] = ()

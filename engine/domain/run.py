@@ -1,21 +1,25 @@
-"""A run as a value: a frozen, picklable description goes in, a result comes out."""
+"""A run as a value: a frozen, picklable description goes in, a result comes out.
+
+The briefing of a desk's agents: what the user adds to a preset, kept with a run so that it can be run again.
+
+Books carried forward: a portfolio after trades, cash flows and adopted differences.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from engine.domain.briefing import Briefing
 from engine.domain.decision import Decision, Opinion
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import Dropped, Symbol
 from engine.domain.model_call import NO_OPTIONS, AnswerOptions, Usage
 from engine.domain.order import Fill
-from engine.domain.portfolio import Portfolio
+from engine.domain.portfolio import EXACT, ZERO, Portfolio, Position
 
 
 class RunKind(StrEnum):
@@ -278,3 +282,81 @@ class Result:
     notes: tuple[str, ...] = ()
     interrupted: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertNote:
+    """An expert's note about a symbol on a day. Source: FinAgent §4.4 [A7]."""
+
+    day: date
+    symbol: Symbol
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Briefing:
+    """The user's additions to a preset. Source: InvestorBench A.1 [I6]; FinAgent §4.4 [A7, A8].
+
+    profiles: descriptions of assets and their sectors by symbol [I6].
+    risk: the risk character; None: the preset's.
+    preference: the trader's preference [A8]; None: the preset's.
+    tools: rule strategies that the decision reads; None: the preset's.
+    instruction: a text at the head of every decision with evidence.
+    guidance: experts' notes; each decision gets those that were dated by then.
+    """
+
+    profiles: tuple[tuple[Symbol, str], ...] = ()
+    risk: str | None = None
+    preference: str | None = None
+    tools: tuple[str, ...] | None = None
+    instruction: str = ""
+    guidance: tuple[ExpertNote, ...] = ()
+
+
+def carried_forward(
+    portfolio: Portfolio,
+    fills: Iterable[Fill] = (),
+    flows: Iterable[CashFlow] = (),
+    adoptions: Iterable[Adoption] = (),
+) -> Portfolio:
+    """The portfolio after a session's events.
+
+    Shares that moved without a trade come first, since splits take place before the market opens. Then come trades,
+    then cash, and adoptions last.
+    """
+    flows, changes = tuple(flows), dict[Symbol, Decimal]()
+    for flow in flows:
+        if flow.quantity and flow.symbol:
+            # Summed up first: a split may come as the old shares that go and the new ones that come.
+            changes[flow.symbol] = EXACT.add(changes.get(flow.symbol, ZERO), flow.quantity)
+    for symbol, change in changes.items():
+        portfolio = _with_shares(portfolio, symbol, change)
+    for fill in fills:
+        portfolio = portfolio.filled(fill)
+    paid = sum((portfolio.money(flow.amount) for flow in flows), ZERO)
+    portfolio = replace(portfolio, cash=portfolio.cash + paid)
+    for adopted in adoptions:
+        portfolio = _with_adoption(portfolio, adopted)
+    return portfolio
+
+
+def _with_shares(portfolio: Portfolio, symbol: Symbol, change: Decimal) -> Portfolio:
+    """The portfolio after a change of shares without a trade; the cost of the whole position is unchanged."""
+    before = portfolio.positions.get(symbol, Position(ZERO, ZERO))
+    held, after = dict(portfolio.positions), EXACT.add(before.quantity, change)
+    held.pop(symbol, None)
+    if after:
+        held[symbol] = Position(after, before.average_cost * before.quantity / after)
+    return replace(portfolio, positions=held)
+
+
+def _with_adoption(portfolio: Portfolio, adopted: Adoption) -> Portfolio:
+    change = EXACT.subtract(adopted.after, adopted.before)
+    if not adopted.symbol:
+        return replace(portfolio, cash=portfolio.cash + change)
+    held = dict(portfolio.positions)
+    after = EXACT.add(portfolio.quantity(adopted.symbol), change)
+    held.pop(adopted.symbol, None)
+    if after:
+        held[adopted.symbol] = Position(after, adopted.price)
+    return replace(portfolio, positions=held)

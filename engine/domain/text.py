@@ -1,9 +1,19 @@
-"""Text of bounded length."""
+"""Text of bounded length.
+
+Decimals as text in plain notation: how JSON documents write money, prices and quantities.
+
+Text of models, news and brokers made safe for a terminal and for storage: no control codes, no hidden characters.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
+from decimal import Decimal
+
+from engine.domain.portfolio import ZERO
+from engine.errors import InvariantBroken
 
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)]?(?=\s)""")
 _NOTE = 60
@@ -46,3 +56,40 @@ def listed(sessions: Sequence[str], most: int = 10) -> str:
     if len(sessions) <= most:
         return ", ".join(sessions)
     return f"{sessions[0]} to {sessions[-1]}, {len(sessions)} sessions"
+
+
+def plain(number: Decimal, places: int = 0) -> str:
+    """A decimal in plain notation, exact, without zeros at the end beyond `places` decimals."""
+    if not number.is_finite():
+        raise InvariantBroken(f"{number} among the figures of a run")
+    if not number:
+        number = ZERO  # there is a negative zero
+    whole, _, part = f"{number:f}".partition(".")
+    part = part.rstrip("0").ljust(places, "0")
+    return f"{whole}.{part}" if part else whole
+
+
+def money(amount: Decimal) -> str:
+    """An amount or a price: at least two decimals."""
+    return plain(amount, 2)
+
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_BREAK = re.compile("\r\n|[\r\u2028\u2029]")
+"""Line ends that are not a line feed, those of Unicode among them."""
+_KEPT = frozenset("\n")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+"""Categories of characters that show nothing themselves but change what others show."""
+
+
+def printable(text: str) -> str:
+    """The text as it may reach a screen: line feeds stay, tabs become blanks, control codes are removed."""
+    text = _BREAK.sub("\n", _ESCAPE.sub("", text)).replace("\t", "    ")
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _HIDDEN)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, safe to show."""
+    return " ".join(printable(text).split())

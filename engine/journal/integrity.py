@@ -10,9 +10,8 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from engine.domain.ledger import carried_forward
 from engine.domain.order import MOVES
-from engine.domain.run import EquityPoint
+from engine.domain.run import EquityPoint, carried_forward
 from engine.errors import InvariantBroken, MalformedData
 from engine.journal.database import WAIT, damaged_file, open_read_only, sqlite_errors
 from engine.journal.reader import EARLY_FILLS, JournalReader

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decision import DecisionKey
-from engine.domain.order_id import is_own
+from engine.domain.order import is_own
 from engine.domain.run import Result, RunKind, RunOutcome, Stretch
 from engine.errors import MissingData
 from engine.journal.entries import Trail

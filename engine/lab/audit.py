@@ -2,27 +2,43 @@
 
 The run under audit is a `Subject`: agents on the cycle, or a strategy. Each cut goes on from the state at the cut
 before, on data that ends at its own decision, so all cuts together cost about as much as one more run.
+
+A rule strategy under audit: its signals or weights, and what it trades on them, from data that is cut.
+
+Texts that quote a later close or name a later day: an amount with decimals that is a close of the sessions after its
+stamp, as a file writes it or to the cent, and a date after it.
+
+No cut shows such a text, since its stamp is wrong. An amount may be chance and a day an appointment, so they are listed
+and condemn nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from random import Random
 from typing import Any, Protocol
 
-from engine.domain.execution import FillAt
-from engine.domain.market import PriceHistory, Symbol
-from engine.domain.run import Stretch
+from engine.domain.execution import ExecutionRules, FillAt
+from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_nano
+from engine.domain.order import Fill
+from engine.domain.run import RunSpec, Stretch
 from engine.errors import PaperdeskError
+from engine.lab.backtest import coverage, decided_sessions
 from engine.lab.certificate import Certificate, Copies, Planted, Training
-from engine.lab.planting import HOLDINGS, MEMORY, SOURCES, planted
-from engine.lab.watched_market import Inputs, shown
+from engine.lab.rule_backtest import Played, Prices, RuleRun, through
+from engine.lab.watched_market import HOLDINGS, MEMORY, SOURCES, Inputs, WatchedMarket, planted, shown
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
+from engine.simulation.price_basis import on_first_basis
+from engine.strategies.answers import signals_of
+from engine.strategies.strategy import Fitted, SignalStrategy, WeightStrategy
 
 MOST_FINDINGS = 12
 """Findings that are described; the rest is counted."""
@@ -322,3 +338,167 @@ async def _plant(cut: _Cut, clean: Leg, findings: _Findings) -> None:
 
 def _apart(expected: Trace, found: Trace) -> list[tuple[date, Symbol, str]]:
     return sorted(key for key, value in found.items() if key not in expected or expected[key] != value)
+
+
+class RuleSubject:
+    """A strategy over its test. Every leg begins at the beginning: with the fit, or with the warm-up of a strategy that
+    keeps state. Raises what `run_strategy` raises."""
+
+    beside: tuple[str, ...] = ()
+    as_traded = True
+    hindsight = 0
+
+    def __init__(self, spec: RunSpec, market: Market, rules: ExecutionRules, cash: Decimal) -> None:
+        run = RuleRun.of(spec, market, rules, cash)
+        learns = isinstance(run.strategy(), WeightStrategy | Fitted)
+        # A rule learns nothing from its warm-up, and what it trades there is not compared.
+        self._run = run if learns else replace(run, spec=replace(spec, warm_up_from=None))
+        self.name = spec.strategy or ""
+        self.market = market
+        self.calendar = run.calendar
+        self._same_close = rules.fill_at is FillAt.SAME_CLOSE
+        self.decided = decided_sessions(self.calendar, run.sessions, rules)
+        self.test: Stretch | None = None
+
+    async def whole(self) -> tuple[Trace, Mapping[str, Inputs]]:
+        """The run as a backtest makes it, and what its strategy read."""
+        run, strategy = self._run, self._run.strategy()
+        coverage(run.spec, self.market)
+        watched = WatchedMarket.of(through(run.spec, self.market))
+        played = run.play(strategy, watched, run.prices(watched), run.sessions)
+        self.test = played.test
+        trace = _trace(played, run.sessions, run.spec.symbols)
+        if not isinstance(strategy, WeightStrategy):
+            trace |= self._signals(strategy, self.market, self.decided)
+            watched.read["bars"] = self._inputs()
+        return trace, watched.read
+
+    async def training(self, seed: int) -> None:
+        """None: rules write no texts."""
+
+    async def leg(self, market: Market, read: date, start: Any, plant: Sequence[str] = ()) -> Leg:
+        """The signal or the weights at a session, and the trades through the session that they fill in."""
+        strategy = self._run.strategy()
+        following = self.calendar.sessions(read + timedelta(days=1), self._run.sessions[-1])[:1]
+        filled = read if self._same_close or not following else following[0]
+        sessions = [session for session in self._run.sessions if session <= filled]
+        played = self._run.play(strategy, market, self._prices(read, filled), sessions)
+        trace = _trace(played, sessions, self._run.spec.symbols)
+        if not isinstance(strategy, WeightStrategy):
+            trace |= self._signals(strategy, market, [read])
+        return Leg(trace, None)
+
+    def _prices(self, read: date, filled: date) -> Prices:
+        """The prices that the market really had through the session of the last fill, as far as they were known once
+        the last decision was taken."""
+        real = self._run.prices(through(self._run.spec, self.market))
+        traded = replace(self.market, histories=real.histories)
+        actions = self.market.cut(decision_time(self.calendar, filled)).actions
+        return Prices(
+            histories=venue(traded, filled, decision_time(self.calendar, read), self._run.rules.fill_at),
+            actions=None if real.actions is None else actions,
+            last=filled,
+        )
+
+    def _signals(
+        self, rule: SignalStrategy, market: Market, decided: Sequence[date]
+    ) -> dict[tuple[date, Symbol, str], Any]:
+        """The signal at each of some decisions, None where there is no bar yet."""
+        found: dict[tuple[date, Symbol, str], Any] = {}
+        for symbol in self._run.spec.symbols:
+            history = on_first_basis(market.histories[symbol], market.actions[symbol])
+            signals = signals_of(rule, history)
+            for session in decided:
+                row = self._last_row(market, history, session)
+                found[session, symbol, "signal"] = int(signals[row]) if row >= 0 else None
+        return found
+
+    def _last_row(self, market: Market, history: PriceHistory, session: date) -> int:
+        """The row that a decision reads last, -1 where there is none yet."""
+        now = decision_time(self.calendar, session)
+        return history.rows_through(market.calendars[history.symbol].last_closed(now)) - 1
+
+    def _inputs(self) -> Inputs:
+        """The bars that a rule read: all of them up to each decision."""
+        inputs = Inputs()
+        for symbol in self._run.spec.symbols:
+            history, calendar, row = self.market.histories[symbol], self.market.calendars[symbol], -1
+            for session in self.decided:
+                row = self._last_row(self.market, history, session)
+                if row >= 0:
+                    closed = calendar.closes_at(history.session(row))
+                    inputs.add([(symbol, history.sessions[row])], closed, decision_time(self.calendar, session))
+            inputs.items.update((symbol, day) for day in history.sessions[: max(row, 0)])
+        return inputs
+
+
+def _trace(played: Played, sessions: Sequence[date], symbols: Sequence[Symbol]) -> dict[tuple[date, Symbol, str], Any]:
+    """The trades of every session and symbol, and the weights of a strategy that answers them."""
+    trace: dict[tuple[date, Symbol, str], Any] = {(d, s, "trade"): () for d in sessions for s in symbols}
+    fill: Fill
+    for fill in played.test.fills:
+        trace[fill.session, fill.symbol, "trade"] += (fill,)
+    return trace | {(*decided, "weight"): weight for decided, weight in played.answers.items()}
+
+
+AHEAD, BEHIND = 60, 250
+"""Sessions after a text whose closes it cannot know, and before it whose closes it may well tell."""
+
+_AMOUNT = re.compile(r"(?<![\d.,])\d[\d,]*\.\d{2,9}(?!\d|\s?%|\.\d)")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
+_DATES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<!\d)(?P<year>(?:19|20)\d\d)[-/](?P<number>\d\d)[-/](?P<day>\d\d)(?!\d)",
+        rf"\b{_MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<year>(?:19|20)\d\d)\b",
+        rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)? {_MONTH},? (?P<year>(?:19|20)\d\d)\b",
+    )
+)
+"""Dates that can be read in one way alone: year first, or with the month's name."""
+
+
+def foretold(market: Market, first: date, last: date) -> Iterator[str]:
+    """The texts of a window that quote a close of the sessions after them, or name a later day up to its end, each in
+    words."""
+    for symbol in market.histories:
+        items: list[NewsItem | Filing] = [*market.news.get(symbol, ()), *market.filings.get(symbol, ())]
+        for item in items:
+            if first <= item.available_at.date() <= last:
+                source = "news" if isinstance(item, NewsItem) else "filing"
+                told = f"{source} of {symbol}, {item.available_at:%Y-%m-%d}"
+                headline = item.headline or "" if isinstance(item, NewsItem) else ""
+                text = f"{headline} {item.summary}"
+                yield from (f"{told}: {what}" for what in _told(market, symbol, item, text))
+                later = sorted({day for day in _days(text) if item.available_at.date() < day <= last})
+                yield from (f"{told}: names {day}" for day in later[:1])
+
+
+def _told(market: Market, symbol: Symbol, item: NewsItem | Filing, text: str) -> Iterator[str]:
+    """The first later close that a text quotes."""
+    amounts = {found.replace(",", "") for found in _AMOUNT.findall(text)}
+    history = market.histories[symbol]
+    known = history.rows_through(market.calendars[symbol].last_closed(item.available_at))
+    decimals = {len(amount.partition(".")[2]) for amount in amounts}
+    unknown = amounts.difference(
+        *(_written(close, decimals) for close in history.close[max(0, known - BEHIND) : known])
+    )
+    for row, close in enumerate(history.close[known : known + AHEAD], known):
+        for amount in sorted(unknown.intersection(_written(close, decimals)))[:1]:
+            yield f"tells {amount}, the close of {history.session(row)}"
+            return
+
+
+def _written(close: int, decimals: Iterable[int]) -> set[str]:
+    """A close as texts write it, with these numbers of decimals."""
+    return {f"{from_nano(close):.{count}f}" for count in decimals}
+
+
+def _days(text: str) -> Iterator[date]:
+    """The days that a text names."""
+    for pattern in _DATES:
+        for found in pattern.finditer(text):
+            part = found.groupdict()
+            month = int(part["number"]) if "number" in part else _MONTHS.index(part["month"].lower()) + 1
+            with suppress(ValueError):  # the 31st of February
+                yield date(int(part["year"]), month, int(part["day"]))

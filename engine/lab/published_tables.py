@@ -2,6 +2,12 @@
 
 The figures are in `paper_tables/*.toml`, digit by digit, with a note where a row cannot be had and why;
 `engine.reports.comparison` puts ours beside them.
+
+The agents of a paper's tables as data: the preset that is run, its printed variants and models.
+
+They are in `paper_tables/*.toml` beside the printed rows; further ablations come from a file of the user's own.
+
+Our runs for a paper's tables: each symbol alone over the table's window, under the paper's convention.
 """
 
 from __future__ import annotations
@@ -15,9 +21,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from engine.account.time_weighted import daily_returns, track_of
+from engine.conventions.catalog import convention
+from engine.conventions.metrics import Metrics
+from engine.domain.exchanges import LISTED
 from engine.domain.market import ActionKind, CorporateAction, Symbol
-from engine.errors import UsageError
+from engine.domain.run import Briefing, ExpertNote, Result, RunSpec
+from engine.errors import ConfigError, UsageError
+from engine.lab.rule_backtest import run_strategy
+from engine.market.as_of import Market
 from engine.program_files import program_text
+from engine.simulation.price_basis import adjusted_by_actions
+from engine.strategies.catalog import make_strategy, strategy_class, tuned_params
+from engine.strategies.strategy import nearest, parameters
 
 BENCHES = ("finvision", "finagent", "investorbench", "tradinggpt")
 """The benches of papers' windows; each is also the name of its convention."""
@@ -193,3 +211,253 @@ def _is(wanted: str | None, actual: str | None, other_kind: bool) -> bool:
     if wanted is None:
         return actual is None or not other_kind
     return actual is not None and wanted in ("*", actual)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A row beside the paper's agent, run in the same environment.
+
+    row: its name.
+    without: steps that it leaves out.
+    symbols: those that it is run on, empty for all of the table.
+    training: False where it begins with the test.
+    preset: another preset that is run in the agent's place; None: the agent's own.
+    note: remark on every figure of ours.
+    """
+
+    row: str
+    without: tuple[str, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    training: bool = True
+    preset: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedModel:
+    """A model of a paper's table. `size` is in billions of parameters, None where its maker names none; `specs` are the
+    model specs that mean it. Source: InvestorBench Table 1 [I10]."""
+
+    name: str
+    kind: str
+    size: Decimal | None = None
+    specs: tuple[str, ...] = ()
+
+    @property
+    def size_class(self) -> str | None:
+        """Small up to 10 billion parameters, medium up to 65, large above. Source: InvestorBench figure 3 [I10]."""
+        if self.size is None:
+            return None
+        return "small" if self.size <= 10 else "medium" if self.size <= 65 else "large"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedAgents:
+    """The agents of a bench.
+
+    preset: the preset that is run.
+    row: the printed row that it is compared with; None where a row is a model, and the agent the same in all.
+    beside: agents of other papers that the paper compares it with, of which we have presets.
+    ablations: the printed ablations.
+    models: the models of its rows.
+    """
+
+    preset: str
+    row: str | None
+    beside: tuple[Variant, ...]
+    ablations: tuple[Variant, ...]
+    models: tuple[PrintedModel, ...]
+
+    def row_of(self, spec: str, variant: Variant | None = None) -> str:
+        """The name of the row that a model's answers make, of the whole agent or a variant."""
+        if self.row is not None:
+            return self.row if variant is None else variant.row
+        name = next((model.name for model in self.models if spec in model.specs), spec)
+        return name if variant is None else f"{name}, {variant.row}"
+
+
+def published_agents(bench: str) -> PublishedAgents:
+    """The agents of a bench that has printed rows."""
+    plain = paper_file(bench)["agents"]
+    models = tuple(
+        PrintedModel(m["name"], m["kind"], None if "size" not in m else Decimal(m["size"]), tuple(m.get("specs", ())))
+        for m in plain.get("model", ())
+    )
+    return PublishedAgents(
+        preset=plain["preset"],
+        row=plain.get("row"),
+        beside=tuple(map(_variant, plain.get("beside", ()))),
+        ablations=tuple(map(_variant, plain.get("ablation", ()))),
+        models=models,
+    )
+
+
+def ablations_from(path: Path) -> tuple[Variant, ...]:
+    """Ablations of a file of the user's own: `[[ablation]]` with `row`, `without` (a list of steps), `symbols` if not
+    all. The steps are checked by the preset. Raises ConfigError that names the file and the fault."""
+    try:
+        plain = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+    entries = plain.pop("ablation", None)
+    if plain or not isinstance(entries, list) or not entries:
+        odd = f" (not {sorted(plain)[0]})" if plain else ""
+        raise ConfigError(f"{path}: ablations belong under [[ablation]]{odd}, each with row and without")
+    ablations = tuple(_checked(f"{path}: ablation {number}", entry) for number, entry in enumerate(entries, 1))
+    names = [ablation.row for ablation in ablations]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{path}: two ablations are called {twice}")
+    return ablations
+
+
+def _checked(where: str, entry: Any) -> Variant:
+    """The ablation of an entry of a user's file. Raises ConfigError that begins with `where`."""
+    if not isinstance(entry, dict) or set(entry) - {"row", "without", "symbols"}:
+        raise ConfigError(f"{where}: it takes row, without and symbols")
+    if not isinstance(entry.get("row"), str) or not entry["row"].strip():
+        raise ConfigError(f"{where}: row has to name it")
+    if not _texts(entry.get("without")) or not entry["without"]:
+        raise ConfigError(f'{where} ({entry["row"]}): without has to list steps, such as ["tools"]')
+    if not _texts(entry.get("symbols", [])):
+        raise ConfigError(f"{where} ({entry['row']}): symbols has to be a list of symbols")
+    return _variant(entry)
+
+
+def _variant(entry: Mapping[str, Any]) -> Variant:
+    plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Variant(**plain)
+
+
+def _texts(value: Sequence[Any] | None) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One `--param`: `strategy` is None where it holds for every strategy of the table that takes `key`."""
+
+    strategy: str | None
+    key: str
+    value: str
+
+
+def overrides(params: Sequence[tuple[str, str]], strategies: Sequence[str]) -> tuple[Override, ...]:
+    """`--param` texts (`key=value` or `strategy.key=value`) checked against the strategies of a bench. Raises
+    UsageError for a parameter that none of them takes."""
+    found = []
+    for text, value in params:
+        name, dot, key = text.rpartition(".")
+        if dot and name not in strategies:
+            raise UsageError(f"--param {text}: this bench has no rule {name}{nearest(name, strategies)}")
+        chosen = [name] if dot else list(strategies)
+        taken = {parameter.name for rule in chosen for parameter in parameters(strategy_class(rule))}
+        key = key.replace("-", "_")
+        if key not in taken:
+            known = ", ".join(sorted(taken)) or "no parameters"
+            raise UsageError(f"--param {text}: no rule here takes {key}{nearest(key, taken)}; there are {known}")
+        found.append(Override(name if dot else None, key, value))
+    return tuple(found)
+
+
+def rule_params(strategy: str, symbol: Symbol, changes: Sequence[Override]) -> dict[str, str]:
+    """The parameters that the authors tuned for a symbol, with the user's changes. Raises UsageError for a value out of
+    bounds."""
+    takes = {parameter.name for parameter in parameters(strategy_class(strategy))}
+    params = dict(tuned_params(strategy, symbol))
+    for change in changes:
+        if change.strategy in (None, strategy) and change.key in takes:
+            params[change.key] = change.value
+    make_strategy(strategy, params)
+    return params
+
+
+def run_rule(
+    table: PublishedTable, symbol: Symbol, strategy: str, market: Market, changes: Sequence[Override] = ()
+) -> Result:
+    """A rule's run on one symbol over a table's window, by the table's convention. Raises what `run_strategy`
+    raises."""
+    spec = RunSpec(
+        symbols=(symbol,),
+        first=table.first,
+        last=table.last,
+        strategy=strategy,
+        params=tuple(rule_params(strategy, symbol, changes).items()),
+        convention=table.convention,
+    )
+    return run_strategy(spec, adjusted_market(table, symbol, market))
+
+
+def adjusted_market(table: PublishedTable, symbol: Symbol, market: Market) -> Market:
+    """The market of one symbol. Where adj_close is unknown it is made from the corporate actions, if they are known, or
+    else from the dividends that the table names."""
+    known = market.actions[symbol]
+    named = tuple(paid for paid in table.dividends if paid.symbol == symbol)
+    history = adjusted_by_actions(market.histories[symbol], known if known is not None else named or None, table.last)
+    return replace(market, histories={symbol: history})
+
+
+def agent_spec(
+    table: PublishedTable,
+    symbol: Symbol,
+    preset: str,
+    *,
+    training: bool = True,
+    guidance: tuple[ExpertNote, ...] = (),
+    **rest: Any,
+) -> RunSpec:
+    """The run of a preset on one symbol as a table's agents were run: warm-up, window and convention are the table's,
+    and of a desk's briefing only experts' notes reach them. `rest` are further fields of the RunSpec."""
+    return RunSpec(
+        symbols=(symbol,),
+        first=table.first,
+        last=table.last,
+        warm_up_from=table.warm_up_from if training else None,
+        preset=preset,
+        convention=table.convention,
+        briefing=Briefing(guidance=guidance),  # the rest of a desk's own briefing is no part of a paper
+        **rest,
+    )
+
+
+def measured(result: Result, symbol: Symbol, name: str) -> Metrics:
+    """The metrics of a run of one symbol by a convention."""
+    known = convention(name)
+    return known.metrics(track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol))))
+
+
+def session_returns(result: Result, symbol: Symbol, name: str) -> tuple[float, ...]:
+    """The returns of each session of a run of one symbol as a convention measures them: of its equity, or log returns
+    of the price times what was decided; none where that cannot be had."""
+    known = convention(name)
+    if known.measured == "equity":
+        return daily_returns(result.test)
+    track = track_of(result.test, known.periods_per_year(symbol, LISTED.of(symbol)))
+    if track.prices is None or track.positions is None:
+        return ()
+    return tuple((np.diff(np.log(track.prices)) * track.positions[:-1]).tolist())
+
+
+def cumulative_returns(result: Result, symbol: Symbol, name: str) -> Mapping[date, float]:
+    """The cumulative return by session of a run of one symbol, as a convention measures it. Source: FinAgent figure 4
+    [A11]."""
+    returns = np.array(session_returns(result, symbol, name))
+    grown = np.cumprod(1 + returns) - 1 if convention(name).measured == "equity" else np.cumsum(returns)
+    sessions = [point.session for point in result.test.equity]
+    return dict(zip(sessions[len(sessions) - len(returns) :], grown.tolist(), strict=True))
+
+
+def own_strategy_run(table: PublishedTable, symbol: Symbol, strategy: str, market: Market) -> Result:
+    """The run of a strategy of the user's own, by name or FILE:CLASS, on one symbol in a table's environment, fitted on
+    its training period. Raises what `run_strategy` raises."""
+    spec = RunSpec(
+        symbols=(symbol,),
+        first=table.first,
+        last=table.last,
+        warm_up_from=table.warm_up_from,
+        strategy=strategy,
+        convention=table.convention,
+    )
+    return run_strategy(spec, adjusted_market(table, symbol, market))

@@ -1,25 +1,35 @@
 """A backtest of a strategy: its target weights, session by session, drive the simulated broker directly.
 
 A fast synchronous core beside the session loop of the agents: no model is asked and nothing is journalled meanwhile.
+
+Target weights by decision, of rules from their signals and of strategies with state, and the orders that they make.
+
+Signals of a whole history are computed at once (a rule is causal), so a session touches only the symbols whose target
+changes in it; a strategy with state is asked at every decision. Each symbol trades with its own share of the cash; only
+targets that rebalance move cash between symbols. An order that expired unfilled is submitted again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
+from enum import Enum
 from fractions import Fraction
+from typing import NamedTuple, Protocol
+
+import numpy as np
 
 from engine.conventions.catalog import Convention
 from engine.conventions.catalog import convention as convention_named
 from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
-from engine.domain.market import PriceHistory, Symbol
-from engine.domain.portfolio import Portfolio
+from engine.domain.market import PriceHistory, Symbol, from_nano
+from engine.domain.order import Order, OrderState, Side, order_id
+from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
-from engine.lab.targets import RuleOrders, SignalTargets, TargetSource, VisibleCloses, WeightTargets
-from engine.lab.window import (
+from engine.lab.backtest import (
     coverage,
     data_notes,
     decided_sessions,
@@ -32,9 +42,20 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar
 from engine.simulation.price_basis import on_first_basis
-from engine.simulation.simulated_broker import Actions, SimulatedBroker
+from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
+from engine.strategies.answers import signals_of, weights_of
 from engine.strategies.catalog import in_file, make_strategy, strategy_class
-from engine.strategies.strategy import Fitted, Strategy, TrainingHistory, WeightStrategy, parameters
+from engine.strategies.strategy import (
+    Fitted,
+    Signal,
+    Signals,
+    SignalStrategy,
+    Strategy,
+    StrategyView,
+    TrainingHistory,
+    WeightStrategy,
+    parameters,
+)
 
 
 def run_strategy(
@@ -239,3 +260,253 @@ def _closed(decided: Sequence[date], calendar: Calendar, other: Calendar) -> Seq
     if other.name == calendar.name:
         return [session.toordinal() for session in decided]
     return [other.last_closed(decision_time(calendar, session)).toordinal() for session in decided]
+
+
+class Reach(Enum):
+    """The way to a target; the value names it in the reason of an order."""
+
+    WEIGHT = "rebalance"
+    """By buying or selling, at the portfolio's present value."""
+    ENTER = "buy if not held"
+    """By buying with the symbol's own cash, where nothing of it is held."""
+    ADD = "buy"
+    """By buying with the symbol's own cash, beside what is held."""
+
+
+class Target(NamedTuple):
+    """The share of the portfolio that a symbol is to have, exact; 0 sells all of it."""
+
+    weight: Fraction
+    reach: Reach = Reach.WEIGHT
+
+    @property
+    def verb(self) -> str:
+        """The target as an order's reason names it."""
+        return self.reach.value if self.weight else "sell"
+
+
+Targets = Sequence[tuple[Symbol, Target]]
+
+
+class TargetSource(Protocol):
+    """Targets by the number of the decision."""
+
+    def at(self, number: int, portfolio: Portfolio) -> Targets:
+        """The targets that change at a decision, given the books before it. Decisions come in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleCloses:
+    """The closes that each decision may see: `histories` are what the books are valued at, `visible` the ordinal of the
+    last visible session by symbol and number of the decision."""
+
+    histories: Mapping[Symbol, PriceHistory]
+    visible: Mapping[Symbol, Sequence[int]]
+
+    def close(self, symbol: Symbol, number: int) -> Decimal | None:
+        """The last visible close, or None where the symbol has not traded yet."""
+        history = self.histories[symbol]
+        rows = history.rows_through(date.fromordinal(self.visible[symbol][number]))
+        return from_nano(history.close[rows - 1]) if rows else None
+
+    def closes(self, number: int, portfolio: Portfolio) -> dict[Symbol, Decimal]:
+        """The last visible close of every symbol that is held."""
+        closes = {symbol: self.close(symbol, number) for symbol in portfolio.positions}
+        return {symbol: close for symbol, close in closes.items() if close is not None}
+
+
+class SignalTargets:
+    """The adapter from a rule's signals: each symbol has the same share, and its last signal since the decision before
+    is its target. Signals that only repeat what is wanted already are left out."""
+
+    def __init__(
+        self,
+        rule: SignalStrategy,
+        histories: Mapping[Symbol, PriceHistory],
+        visible: Mapping[Symbol, Sequence[int]],
+        *,
+        adds_to_positions: bool,
+    ) -> None:
+        share = Fraction(1, len(histories))
+        targets = {
+            Signal.OUT: Target(Fraction(0)),
+            Signal.LONG: Target(share, Reach.ADD),
+            Signal.ENTER: Target(share, Reach.ENTER),
+            Signal.REBALANCE: Target(share),
+        }
+        self._targets: dict[int, list[tuple[Symbol, Target]]] = {}
+        for symbol, history in histories.items():
+            numbers, signals = _changes(signals_of(rule, history), history, visible[symbol], adds_to_positions)
+            for number, signal in zip(numbers, signals, strict=True):
+                self._targets.setdefault(number, []).append((symbol, targets[Signal(signal)]))
+
+    def at(self, number: int, portfolio: Portfolio) -> Targets:
+        """The targets computed for the decision, whatever the books are."""
+        return self._targets.get(number, ())
+
+
+def _changes(
+    signals: Signals, history: PriceHistory, visible: Sequence[int], adds_to_positions: bool
+) -> tuple[list[int], list[int]]:
+    """The numbers of the decisions at which something new is wanted, and the signals."""
+    seen = np.searchsorted(np.asarray(history.sessions), np.asarray(visible), side="right")
+    start, stop = max(int(seen[0]) - 1, 0), int(seen[-1])
+    rows = np.flatnonzero(signals[start:stop]) + start
+    wanted = signals[rows]
+    if not adds_to_positions:
+        wanted = np.where(wanted == Signal.LONG, Signal.ENTER, wanted)
+    numbers = np.searchsorted(seen, rows, side="right")
+    latest = np.append(numbers[1:] != numbers[:-1], np.ones(min(len(rows), 1), bool))
+    numbers, wanted = numbers[latest], wanted[latest]
+    repeats = np.zeros(len(wanted), bool)
+    repeats[1:] = (wanted[1:] == wanted[:-1]) & np.isin(wanted[1:], (Signal.OUT, Signal.ENTER))
+    return numbers[~repeats].tolist(), wanted[~repeats].tolist()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightTargets:
+    """The answers of a strategy with state, each as of the close of the session in `decided`.
+
+    strategy: the strategy.
+    market: what its view is taken from.
+    calendar: the one that decisions follow.
+    decided: the sessions that decisions read.
+    closes: what the books are valued at for the view.
+    answers: every weight that it gave so far, by session and symbol.
+    """
+
+    strategy: WeightStrategy
+    market: Market
+    calendar: Calendar
+    decided: Sequence[date]
+    closes: VisibleCloses
+    answers: dict[tuple[date, Symbol], Fraction] = field(default_factory=dict)
+
+    def at(self, number: int, portfolio: Portfolio) -> Targets:
+        """Ask the strategy. Raises MalformedData for weights that no portfolio without short positions and credit can
+        have, and, naming file and line, where the strategy of a user fails."""
+        session = self.decided[number]
+        weights = weights_of(self.strategy, self._view(number, session, portfolio))
+        self.answers.update({(session, symbol): weight for symbol, weight in weights.items()})
+        return [(symbol, Target(weight)) for symbol, weight in weights.items()]
+
+    def _view(self, number: int, session: date, portfolio: Portfolio) -> StrategyView:
+        closes = self.closes.closes(number, portfolio)
+        value = portfolio.value(closes)
+        worth = {symbol: EXACT.multiply(portfolio.quantity(symbol), close) for symbol, close in closes.items()}
+        return StrategyView(
+            session=session,
+            market=self.market.at(decision_time(self.calendar, session)),
+            symbols=tuple(self.closes.histories),
+            value=value,
+            held={symbol: float(amount / value) for symbol, amount in worth.items()} if value else {},
+        )
+
+
+SMALLEST_REBALANCE = Decimal(1)
+"""The smallest trade of a rebalancing, in the quote currency: brokers take no smaller buys."""
+
+
+class RuleOrders:
+    """The orders of one run, submitted to `broker`; `name` opens the reason of each, `run` its id."""
+
+    def __init__(self, broker: SimulatedBroker, closes: VisibleCloses, cash: Decimal, *, name: str, run: str) -> None:
+        self.unfilled: dict[Symbol, Target] = {}
+        """Targets whose order expired, to be ordered again at the next decision."""
+        self._broker, self._closes = broker, closes
+        self._name, self._run = name, run
+        share = (cash / len(closes.histories)).quantize(broker.rules.money_step, ROUND_DOWN)
+        self._cash = dict.fromkeys(closes.histories, share)
+        self._ordered: dict[str, tuple[Symbol, Target]] = {}
+
+    def record(self, activity: MarketActivity) -> None:
+        """Book a session's activity on the symbols' shares of the cash."""
+        for fill in activity.fills:
+            amount = self._broker.portfolio.money(EXACT.multiply(fill.quantity, fill.price))
+            self._cash[fill.symbol] += (-amount if fill.side is Side.BUY else amount) - fill.fee
+        for flow in activity.cash_flows:
+            self._cash[flow.symbol] += flow.amount
+        for update in activity.updates:
+            if update.state is OrderState.EXPIRED and update.order_id in self._ordered:
+                symbol, target = self._ordered[update.order_id]
+                # What was bought in part is held by now: the rest is an addition to it.
+                self.unfilled[symbol] = target._replace(reach=Reach.ADD) if target.reach is Reach.ENTER else target
+
+    def submit(self, number: int, session: date, targets: Targets) -> None:
+        """Submit the orders of one decision. Cash that an order may use is reserved; sells free none yet."""
+        wanted = self._with_unfilled(targets)
+        self.unfilled, self._ordered = {}, {}
+        others = (order for order in self._broker.waiting if order.symbol not in wanted)
+        free = self._broker.portfolio.cash - sum((order.notional or ZERO for order in others), ZERO)
+        balanced: dict[Symbol, Target] = {}
+        for symbol, target in wanted.items():
+            held = self._broker.portfolio.quantity(symbol)
+            if not target.weight:
+                if held > 0:
+                    self._order(symbol, target, session, Side.SELL, quantity=held)
+            elif target.reach is Reach.WEIGHT:
+                balanced[symbol] = target
+            elif target.reach is Reach.ADD or not held:
+                notional = min(self._cash[symbol], free)
+                if notional > 0:
+                    self._order(symbol, target, session, Side.BUY, notional=notional)
+                    free -= notional
+        if balanced:
+            self._rebalance(balanced, number, session, free)
+
+    def _with_unfilled(self, targets: Targets) -> dict[Symbol, Target]:
+        """The targets of a decision beside those that were not reached before."""
+        wanted = dict(self.unfilled)
+        for symbol, target in targets:
+            # Being in is what an unfilled buy or rebalancing is about already, and it wants more than that.
+            if target.reach is not Reach.ENTER or symbol not in wanted or not wanted[symbol].weight:
+                wanted[symbol] = target
+        return wanted
+
+    def _rebalance(self, targets: dict[Symbol, Target], number: int, session: date, free: Decimal) -> None:
+        """Sell what is above its weight and buy, with the cash that there is, what is below; where the sales are to pay
+        for more, the rest is bought at the next decision."""
+        portfolio = self._broker.portfolio
+        value = portfolio.value(self._closes.closes(number, portfolio))
+        sells, buys = [], {}
+        for symbol, target in targets.items():
+            price = self._closes.close(symbol, number)
+            if price is None:
+                continue
+            share = EXACT.multiply(value, Decimal(target.weight.numerator)) / target.weight.denominator
+            excess = EXACT.multiply(portfolio.quantity(symbol), price) - share
+            if excess >= SMALLEST_REBALANCE:
+                sells.append(symbol)
+                self._order(symbol, target, session, Side.SELL, quantity=excess / price)
+            elif excess <= -SMALLEST_REBALANCE:
+                buys[symbol] = -excess
+        wanted = sum(buys.values(), ZERO)
+        part = min(Decimal(1), max(free, ZERO) / wanted) if wanted else ZERO
+        for symbol, notional in buys.items():
+            notional = (notional * part).quantize(CENT, ROUND_DOWN)
+            if notional >= SMALLEST_REBALANCE:
+                self._order(symbol, targets[symbol], session, Side.BUY, notional=notional)
+            if part < 1 and sells:
+                self.unfilled[symbol] = targets[symbol]
+
+    def _order(
+        self,
+        symbol: Symbol,
+        target: Target,
+        session: date,
+        side: Side,
+        *,
+        quantity: Decimal | None = None,
+        notional: Decimal | None = None,
+    ) -> None:
+        order = Order(
+            id=order_id(self._run, session, 1, symbol, side),
+            symbol=symbol,
+            side=side,
+            session=session,
+            quantity=quantity,
+            notional=notional,
+            reason=f"{self._name}: {target.verb}",
+        )
+        self._ordered[order.id] = (symbol, target)
+        self._broker.submit(order)

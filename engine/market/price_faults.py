@@ -2,19 +2,27 @@
 
 Bars are to be as traded. Then a split shows as a jump of its ratio at the open of its ex-date, and a jump of such a
 ratio has a split. Where one is without the other, a position would be multiplied or lose its worth in silence.
+
+Coverage of a window by a symbol's bars: a gap is an error, a late start and an early end are values.
+
+The state of a symbol's data on a day: one judgement, on which imports, fetches, backtests, audits and runs act.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Context
+from enum import StrEnum
+from itertools import pairwise
 
-from engine.domain.market import NANO, PRICES, ActionKind, CorporateAction, PriceHistory, Symbol, is_crypto
-from engine.errors import MalformedData
+from engine.domain.market import NANO, PRICES, ActionKind, CorporateAction, PriceHistory, Symbol, from_nano, is_crypto
+from engine.domain.text import first_few
+from engine.errors import MalformedData, MissingData, StaleData, UsageError
 from engine.market.implied_actions import USUAL_RATIOS, Implied, implied_actions
-from engine.market.symbol_days import is_sparse
+from engine.ports import Calendar
 
 NEAR = 0.10
 """Distance from a usual ratio, as a part of it, within which a jump is taken for a split."""
@@ -291,3 +299,154 @@ def _named(ratio: float) -> str:
 
 def _plain(figure: float) -> str:
     return f"{_FOUR_DIGITS.create_decimal_from_float(figure).normalize():f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """First and last session of a window with a bar; none between them is missing."""
+
+    first: date
+    last: date
+    starts_late: bool
+    """True where the symbol begins to trade after the window's first session."""
+    ends_early: bool
+    """True where the symbol stops trading before the window's last session."""
+
+
+def check_coverage(history: PriceHistory, calendar: Calendar, first: date, last: date) -> Coverage:
+    """Compare the bars dated from first to last (both included) with the calendar's sessions.
+
+    Raises UsageError for a window without sessions, MissingData for sessions without a bar before the last one and
+    where all bars are later, StaleData where all bars are earlier, MalformedData for an impossible row and for a bar on
+    a day without a session.
+    """
+    sessions = calendar.sessions(first, last)
+    if not sessions:
+        raise UsageError(f"{calendar.name} has no session from {first} to {last}; choose a longer window")
+    window = history.slice(history.rows_through(date.fromordinal(first.toordinal() - 1)), history.rows_through(last))
+    if window.sessions == array("q", [day.toordinal() for day in sessions]):
+        return Coverage(sessions[0], sessions[-1], starts_late=False, ends_early=False)  # the quick way of sound data
+    without = days_without_bar(history, calendar, sessions)
+    impossible = next((day for day, state in without.items() if state is DayState.IMPOSSIBLE), None)
+    if impossible is not None:
+        raise MalformedData(history.impossible[impossible])
+    missing = [day for day, state in without.items() if state is DayState.MISSING]
+    if missing:
+        raise MissingData(missing_text(history, calendar, missing))
+    if not window:
+        _raise_outside(history, first, last)
+    bars = set(window.sessions)
+    extra = sorted(bars - {day.toordinal() for day in sessions})
+    if extra:
+        days = [date.fromordinal(day) for day in extra]
+        raise MalformedData(
+            f"{history.symbol}: bars on {_listed(days)}, no session of {calendar.name}; remove those rows"
+        )
+    begins, ends = window.session(0), window.session(-1)
+    return Coverage(begins, ends, begins > sessions[0], ends < sessions[-1])
+
+
+def missing_text(history: PriceHistory, calendar: Calendar, missing: Sequence[date]) -> str:
+    """The sentence on sessions without a bar between others."""
+    return (
+        f"{history.symbol}: no bar for {_listed(missing)} of {calendar.name}; import the missing rows (with volume 0 "
+        "where nothing was traded), or choose a window without the gap"
+    )
+
+
+def _raise_outside(history: PriceHistory, first: date, last: date) -> None:
+    if history and history.session(-1) < first:
+        raise StaleData(f"{history.symbol}: its bars end on {history.session(-1)}, before {first}; fetch newer ones")
+    begins = f"begin on {history.session(0)}" if history else "are none"
+    raise MissingData(f"{history.symbol}: no bar from {first} to {last} (its bars {begins}); choose another window")
+
+
+def _listed(days: Sequence[date]) -> str:
+    noun = "session" if len(days) == 1 else f"{len(days)} sessions:"
+    return f"{noun} {first_few(days)}"
+
+
+_NOISE = 100_000
+"""The part of a price, one in so many, within which a price outside of its bar's range is rounding."""
+_SPARSE = 8
+"""Bars from which on it can be told that a file has none of each day."""
+_APART = 4
+"""Days between two bars of consecutive sessions, at most, over a long weekend."""
+
+
+class ImpossibleRows(MalformedData):
+    """Rows of a symbol's bars cannot be; `history` has the others, and theirs as its `impossible`."""
+
+    def __init__(self, history: PriceHistory) -> None:
+        first, *others = history.impossible.items()
+        more = f" (and those of {', '.join(str(day) for day, _ in others)})" if others else ""
+        super().__init__(first[1] + more)
+        self.history = history
+
+
+class DayState(StrEnum):
+    """The state of a symbol's data on a session of its calendar."""
+
+    USABLE = "usable"
+    UNTRADED = "untraded"
+    """Its volume is zero in a series that has volumes: there is no price to trade at."""
+    LATE = "late"
+    """The bars end before it."""
+    MISSING = "missing"
+    """No bar, and a later one."""
+    IMPOSSIBLE = "impossible"
+    """A row that no market can have made."""
+
+
+def day_state(history: PriceHistory, calendar: Calendar, session: date) -> DayState | None:
+    """The state of a symbol's data on a day; None where nothing is expected of it: the calendar has no such session, or
+    it is before the first bar."""
+    if session in history.impossible:
+        return DayState.IMPOSSIBLE
+    row = history.index(session)
+    if row is not None:
+        return DayState.UNTRADED if is_untraded(history, row) else DayState.USABLE
+    rows = history.rows_through(session)
+    if not calendar.sessions(session, session) or (len(history) and not rows):
+        return None
+    return DayState.LATE if rows == len(history) else DayState.MISSING
+
+
+def days_without_bar(history: PriceHistory, calendar: Calendar, sessions: Sequence[date]) -> dict[date, DayState]:
+    """Those of some sessions that are late, missing or impossible, in their order."""
+    bars = set(history.sessions)
+    open_days = (day for day in sessions if day.toordinal() not in bars)
+    states = ((day, day_state(history, calendar, day)) for day in open_days)
+    return {day: state for day, state in states if state is not None}
+
+
+def is_untraded(history: PriceHistory, row: int) -> bool:
+    """True where nothing was traded in a bar: its volume is zero, and others of the series have one."""
+    return history.volume[row] == 0 and any(volume > 0 for volume in history.volume)
+
+
+def is_sparse(history: PriceHistory) -> bool:
+    """True for weekly or monthly bars: no two of them, of eight or more, lie within four days."""
+    days = history.sessions
+    return len(days) >= _SPARSE and all(after - day > _APART for day, after in pairwise(days))
+
+
+def is_noise(distance: int, price: int) -> bool:
+    """True where a distance of prices is less than a hundred-thousandth of a price, any unit."""
+    return distance * _NOISE < price
+
+
+def bar_fault(opened: int, high: int, low: int, close: int) -> str:
+    """The rule that the prices of a bar (nano-units, above zero) break by more than rounding; empty for none."""
+    if not is_noise(low - high, low):
+        return f"high {from_nano(high):f} is below low {from_nano(low):f}"
+    for name, price in (("open", opened), ("close", close)):
+        if not is_noise(max(price - high, low - price), price):
+            return f"{name} {from_nano(price):f} is not between low {from_nano(low):f} and high {from_nano(high):f}"
+    return ""
+
+
+def without_noise(opened: int, high: int, low: int, close: int) -> tuple[int, int, int, int]:
+    """The open, high, low and close of a bar, those outside of its range by rounding put onto its bounds."""
+    low, high = min(low, high), max(low, high)
+    return min(max(opened, low), high), high, low, min(max(close, low), high)

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from engine.domain.exchanges import AROUND_THE_CLOCK, LISTED, Exchanges
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Order
-from engine.domain.order_id import is_own
+from engine.domain.order import Order, is_own
 from engine.errors import ConfigError, DataError, MissingData, UsageError
 from engine.ports import Calendar
 from engine.settings.places import write_whole

@@ -9,7 +9,7 @@ from typing import Any
 from engine.agents.character import Traits
 from engine.agents.debate import Case, CommentView, ReconsiderView
 from engine.domain.debate import Comment, Stance
-from engine.domain.five_level import Advice
+from engine.domain.decision import Advice
 from engine.domain.recollection import LAYERS, Recollection
 from engine.offline.memories import LayerLeaning, is_reflection, lean_by_layer, memory_sentence, preference, tone
 from engine.offline.reading import clean, ended

@@ -9,9 +9,9 @@ from typing import Any
 
 from engine.agents.immediate import ImmediateView
 from engine.agents.rendering import percent, signed_percent
-from engine.domain.five_level import Advice
+from engine.domain.decision import Advice
 from engine.domain.recollection import LAYERS, Recollection
-from engine.market.moves import MOMENTUM_SESSIONS
+from engine.market.figures import MOMENTUM_SESSIONS
 from engine.offline.decision import leaning_of, report_text
 from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, tone
 from engine.offline.reading import clean, ended

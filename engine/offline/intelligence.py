@@ -9,12 +9,11 @@ from math import prod
 from typing import Any, Literal
 
 from engine.agents.filing_summary import SUMMARY_WORDS, FilingView
-from engine.agents.intelligence import IntelligenceView
-from engine.agents.intelligence_items import IntelligenceItem, ItemKind
+from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind
 from engine.agents.rendering import signed_percent
 from engine.domain.recollection import RetrievalType
 from engine.domain.text import counted
-from engine.market.moves import SessionMove
+from engine.market.figures import SessionMove
 from engine.offline.reading import (
     Reading,
     ended,

@@ -11,7 +11,7 @@ from engine.agents.news import NewsDigest
 from engine.agents.reflections import LowLevelView
 from engine.agents.rendering import signed_percent
 from engine.domain.text import counted
-from engine.market.moves import HORIZONS, PriceMove
+from engine.market.figures import HORIZONS, PriceMove
 from engine.offline import chart
 from engine.offline.memories import memory_sentence
 from engine.offline.reading import clean, ended, main_sentence, names_of, read, salient_words

@@ -16,8 +16,7 @@ import numpy as np
 from engine.conventions.metrics import Metrics
 from engine.conventions.metrics.bootstrap import daily_mean_interval
 from engine.domain.market import Symbol
-from engine.lab.published_agents import PrintedModel
-from engine.lab.published_tables import PublishedCell, PublishedTable
+from engine.lab.published_tables import PrintedModel, PublishedCell, PublishedTable
 from engine.reports.performance import BENCHMARK
 
 

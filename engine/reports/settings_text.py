@@ -7,9 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.domain.decimal_text import plain
 from engine.domain.market import is_crypto
-from engine.domain.text import first_few
+from engine.domain.text import first_few, plain
 
 Settings = Mapping[str, Any]
 MOST_CHANGES = 8

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from engine.domain.printable import one_line
+from engine.domain.text import one_line
 from engine.reports.amounts import UNKNOWN
 
 ACTION_INKS = {"BUY": "up", "SELL": "down", "ABSTAIN": "warn"}

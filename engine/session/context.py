@@ -1,4 +1,9 @@
-"""The context of a run's sessions, made once, the moment that one of them is decided at, and a desk run's context."""
+"""The context of a run's sessions, made once, the moment that one of them is decided at, and a desk run's context.
+
+An operator's pause within a session: a cycle begins only without one, and ends at one without a result.
+
+Prices of a moment within a session, and the symbols that can be decided on them.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +15,19 @@ from decimal import Decimal
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion
-from engine.domain.market import Symbol
-from engine.domain.order import Fill, Order, OrderState
-from engine.domain.order_id import DAILY
+from engine.domain.execution import TradingMode
+from engine.domain.market import ActionKind, Symbol
+from engine.domain.order import DAILY, Fill, Order, OrderState
 from engine.domain.portfolio import ZERO
 from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, RunTrigger
-from engine.domain.trading_mode import TradingMode
 from engine.errors import OrdersRejected, PaperdeskError
-from engine.execution.controls import Halted, Paused
+from engine.execution.controls import CyclePaused, Halted, Paused
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_error, reasons
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import SessionVenue, SettledSession, Venue
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from engine.market.as_of import Market
+from engine.market.as_of import Market, last_opened
 from engine.market.trading_hours import books_close
 from engine.messages.events import Event, Noticed
 from engine.ports import Calendar, Clock, Pause
@@ -272,3 +276,44 @@ class DeskRunResult:
     def error(self) -> PaperdeskError | None:
         """The error that the run ends with although it did what it could; None for none."""
         return run_error(self.frozen, self.orders)
+
+
+async def unless_paused(
+    orders: OrderRoute, decide: Callable[[RunState], Awaitable[tuple[CycleResult, RunState]]], state: RunState
+) -> tuple[CycleResult | None, RunState, Paused | None]:
+    """Decide on a state, and return what came of it; at a pause None, the state as it was and the pause. Raises what
+    `decide` raises."""
+    pause = orders.pause()
+    if pause is None:
+        try:
+            result, after = await decide(state)
+        except CyclePaused as stopped:
+            pause = stopped.pause
+        else:
+            return result, after, None
+    return None, state, pause
+
+
+async def quoted(
+    context: SessionContext, symbols: Sequence[Symbol], quotes: Quotes
+) -> tuple[tuple[Symbol, ...], Mapping[Symbol, Decimal]]:
+    """The symbols that can be decided within a session, and the prices of this moment. A symbol that splits today is
+    left out: bars and books are on the basis of before until its close is known."""
+    wanted = tuple(dict.fromkeys((*symbols, *context.venue.portfolio.positions)))
+    split = {symbol for symbol in wanted if _splits_today(context, symbol)}
+    prices = await quotes([symbol for symbol in wanted if symbol not in split])
+    for symbol in wanted:
+        if symbol in split:
+            context.warn(f"{symbol} splits in this session: it is decided again when its close is known")
+        elif symbol not in prices:
+            context.warn(f"{symbol} has no price at this moment: its last close is taken")
+    return tuple(symbol for symbol in symbols if symbol not in split), prices
+
+
+def _splits_today(context: SessionContext, symbol: Symbol) -> bool:
+    """True where shares are counted anew since the last close."""
+    calendar = context.market.calendars.get(symbol, context.calendar)
+    now = context.clock.now()
+    closed, opened = calendar.last_closed(now), last_opened(calendar, now)
+    known = context.market.actions.get(symbol) or ()
+    return any(one.kind is ActionKind.SPLIT and closed < one.ex_date <= opened for one in known)

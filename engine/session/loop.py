@@ -20,12 +20,9 @@ from engine.errors import StaleData
 from engine.execution.submission import SubmissionResult
 from engine.market.trading_hours import step_at
 from engine.session import owner_books
-from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled
-from engine.session.outcomes import learn, marked_at
+from engine.session.context import Moment, RunState, SessionContext, SessionResult, Settled, quoted, unless_paused
+from engine.session.outcomes import learn, marked_at, publish_settled
 from engine.session.owner_books import OwnerBooks, has_books
-from engine.session.pause import unless_paused
-from engine.session.quotes import quoted
-from engine.session.settled_events import publish_settled
 
 RESUMED_WITHIN = timedelta(minutes=15)
 """Largest age of the data with which a killed cycle within a session goes on."""

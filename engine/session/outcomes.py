@@ -5,6 +5,8 @@ its reward is its direction times the size that it asked for times the move of t
 a rise, a sale of 8 % earns 8 % of a fall, HOLD and ABSTAIN earn nothing. Costs, dividends and limits are left out. The
 rule is the same for owners who were overruled and owners who won, so that they can be compared.
 Source: FinVision §3.4, the reward agent [V7].
+
+Events of sessions that were settled: the trades that nobody has heard of yet, and the books at each close.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ from engine.domain.run import CashFlow
 from engine.execution.venue import SettledSession
 from engine.market.point_in_time import MarketAsOf
 from engine.market.trading_hours import completed_at, decision_time
+from engine.messages.events import OrderFilled, Publish, SessionSettled
+from engine.ports import Clock
 from engine.session.context import RunState, SessionContext
+from engine.session.recorder import Recorder
 
 STEP = Decimal("0.00000001")
 HUNDRED = Decimal(100)
@@ -189,3 +194,14 @@ def _with_closes(context: SessionContext, settled: SettledSession, market: Marke
     """A stretch whose books after it have the closes of all symbols, held or not."""
     closes = {symbol: market.close(symbol) for symbol in context.symbols if market.count(symbol)}
     return replace(settled, after=replace(settled.after, prices={**closes, **settled.after.prices}))
+
+
+def publish_settled(
+    run: str, recorder: Recorder, clock: Clock, publish: Publish, sessions: Iterable[SettledSession]
+) -> None:
+    """Publish the trades and the books of sessions that a run has settled."""
+    for one in sessions:
+        now = clock.now()
+        for fill in recorder.new_fills(one):
+            publish(OrderFilled(run, now, fill))
+        publish(SessionSettled(run, now, one.after, deposits_in(one)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from engine.domain.order_id import DAILY
+from engine.domain.order import DAILY
 from engine.market.trading_hours import AroundTheClock, session_after
 from engine.ports import Calendar
 

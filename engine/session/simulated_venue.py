@@ -16,7 +16,7 @@ from engine.domain.market import PriceHistory, Symbol, is_crypto
 from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.run import EquityPoint
-from engine.execution.account_limits import Price
+from engine.execution.limits import Price
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 from engine.journal.reader import JournalReader

@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, Symbol, from_nano
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
-from engine.domain.order_id import closing_order_id
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side, closing_order_id
 from engine.domain.portfolio import EXACT, ZERO, Portfolio
 from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import InvariantBroken, MissingData
-from engine.market.symbol_days import is_untraded
+from engine.market.price_faults import is_untraded
 from engine.simulation.fill_models import FillModel
 
 DIVIDEND = "dividend"

@@ -42,8 +42,7 @@ class Ticker:
     async def follow(self, symbols: Sequence[str], on_message: Callable[[Any], None]) -> None:
         from fake_desk import NOW
 
-        from engine.domain.delivery import Delivery
-        from engine.domain.live import FeedState
+        from engine.domain.live import Delivery, FeedState
 
         on_message(FeedState("coins", Delivery.STREAM, NOW))
         random = Random(7)

@@ -27,7 +27,7 @@ from engine.conventions.metrics import METRICS, Track
 from engine.domain.chart import Candles, ChartSpec, Panel
 from engine.domain.market import Bar, PriceHistory
 from engine.market import indicators
-from engine.offline import evidence, intelligence, memories, moves, reflections
+from engine.offline import intelligence, memories, moves, reflections
 from engine.strategies.catalog import make_strategy
 from tests.bench.random_walk import days, walks
 from tests.engine.agents import evidence_samples as samples
@@ -128,7 +128,7 @@ def of_the_offline_model() -> Iterator[Part]:
             memories.summarize(samples.past_view(*recalled))
             moves.reflect(samples.low_level_view())
             reflections.on_decisions(samples.high_level_view(*outcomes))
-            evidence.decide(decided)
+            reflections.decide(decided)
 
         return answers
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.domain.market import Bar, PriceHistory
 from engine.errors import MalformedData, MissingData, StaleData, UsageError
-from engine.market.coverage import check_coverage
+from engine.market.price_faults import check_coverage
 from tests.connectors.weekdays import Weekdays
 
 CALENDAR = Weekdays()

@@ -6,8 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from engine.lab.published_agents import published_agents
-from engine.lab.published_tables import published
+from engine.lab.published_tables import published, published_agents
 from engine.reports.comparison import AgentRow, Average, agent_cells, averages, compare
 
 AGENTS = published_agents("investorbench")

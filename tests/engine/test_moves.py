@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.market import Bar, PriceHistory
-from engine.market.moves import PriceMove, last_sessions, momentum, moves_after, moves_up_to
+from engine.market.figures import PriceMove, last_sessions, momentum, moves_after, moves_up_to
 
 FIRST = date(2023, 1, 2)
 

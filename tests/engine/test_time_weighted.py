@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import CONVENTIONS, convention
 from engine.domain.exchanges import Exchanges
-from engine.domain.ledger import carried_forward
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch
+from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch, carried_forward
 from engine.reports.performance import Measure, profit
 
 NEW_YORK = Exchanges().of("AAA")

@@ -37,7 +37,7 @@ async def draw() -> None:
     from connectors.wiring.services import services
     from engine.app.arena.arena import run_arena
     from engine.app.arena.record import ArenaSpec
-    from engine.app.desk.run_kinds import run_daily
+    from engine.app.desk.run import run_daily
     from engine.app.open_desk import OpenDesk
     from engine.clock import SyncedClock
     from engine.market.trading_hours import completed_at

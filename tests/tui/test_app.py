@@ -615,7 +615,7 @@ async def test_a_paid_backtest_asks_before_it_begins_and_again_before_it_goes_on
         await pilot.press("escape")
         await until(pilot, lambda: newest().status == STOPPED)
         first = newest().spec
-        monkeypatch.setattr("engine.app.research.resumption.recorded_spec", lambda run: first)
+        monkeypatch.setattr("engine.app.research.backtest.recorded_spec", lambda run: first)
         await pilot.press("ctrl+r")  # another one meanwhile, which is not the one that goes on
         await until(pilot, asked)
         await pilot.press("y")

@@ -15,8 +15,7 @@ from conftest import Running, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
-from engine.domain.delivery import Delivery
-from engine.domain.live import FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.domain.market import ActionKind, CorporateAction
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import EquityPoint

@@ -16,7 +16,7 @@ from fake_desk import BOUGHT, NOW, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from engine.app.models.gated_model import Gate
+from engine.app.models.models import Gate
 from engine.app.open_desk import Publish
 from engine.domain.order import OrderState
 from engine.journal.writer import JournalWriter

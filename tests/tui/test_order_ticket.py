@@ -15,8 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from engine.domain.live import LastTrade
-from engine.domain.order import OrderSize, OrderState, Side
-from engine.domain.order_id import YOU
+from engine.domain.order import YOU, OrderSize, OrderState, Side
 from engine.errors import CredentialsRefused, NetworkError, PaperdeskError
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader

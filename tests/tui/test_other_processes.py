@@ -19,8 +19,8 @@ from test_clicks import every_click_hits
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine.app.desk.cycle_request import CycleProcess, CycleRunner, run_here
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.notification import CycleProcess, CycleRunner, run_here
+from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.domain.order import Order, OrderState, Side
 from engine.domain.run import RunOutcome

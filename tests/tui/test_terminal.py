@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.settings import places
 from engine.settings.config import load_config
 from tests.tui.commands.test_approve import Buys

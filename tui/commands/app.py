@@ -99,7 +99,7 @@ def open_desk(invocation: Invocation, *, read_only: bool = False) -> OpenDesk:
     the demo desk. The heavy imports happen here, in the desk's thread; a cycle has a process of its own, and the
     configuration that the app was opened with. Raises ConfigError."""
     from connectors.wiring.services import services
-    from engine.app.desk.cycle_request import CycleProcess
+    from engine.app.desk.notification import CycleProcess
     from engine.app.open_desk import OpenDesk
     from engine.domain.run import RunTrigger
     from tui.settings.configuration_changes import ConfigurationChanges
@@ -127,8 +127,7 @@ def run_in_process(spec: RunSpec, connection: Connection, *, invocation: Invocat
     of one that was stopped."""
     from engine.app.bench.forecast import paid_forecast
     from engine.app.bench.jobs import Job
-    from engine.app.research.backtest import run_backtest
-    from engine.app.research.resumption import first_part
+    from engine.app.research.backtest import first_part, run_backtest
     from engine.app.research.run_spec import check_spec, settled
     from engine.messages.events import to_plain
     from engine.reports.documents.backtest import document

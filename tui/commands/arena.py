@@ -69,9 +69,7 @@ def arena_command(
       paperdesk arena --agents duel --model openai:gpt-4o --baseline groq:llama-3 --days 10 --repeats 5
       paperdesk arena --resume arena-20261120-120000-ab12 --model replay
     """
-    from engine.app.arena.arena import run_arena
-    from engine.app.arena.forecast import arena_forecast
-    from engine.app.arena.repeats import run_repeats
+    from engine.app.arena.arena import arena_forecast, run_arena, run_repeats
     from tui.text.arena_text import arena_lines
 
     services = replace(invocation.services(), abstain_limit=abstain_limit)

@@ -27,7 +27,7 @@ MOST_FORETOLD = 12
 """Texts that are listed; the rest is counted."""
 
 if TYPE_CHECKING:
-    from engine.app.research.resumption import FirstPart
+    from engine.app.research.backtest import FirstPart
     from engine.domain.run import RunSpec
     from engine.services import Services
 
@@ -113,7 +113,7 @@ def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool)
       paperdesk rerun mine --model replay
     """
     from engine.app.bench.jobs import Job
-    from engine.app.research.resumption import recorded_spec
+    from engine.app.research.backtest import recorded_spec
     from engine.reports.documents.run_comparison import rerun_document
     from engine.reports.stored import stored_document
 
@@ -169,7 +169,7 @@ def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
       paperdesk audit --run backtest-20251122-101500-ab12
     """
     from engine.app.audit.audit import run_audit
-    from engine.app.research.resumption import recorded_spec
+    from engine.app.research.backtest import recorded_spec
     from engine.reports.documents.research import audit_document
 
     services, of = invocation.services(), invocation.run
@@ -199,7 +199,7 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
 
 def _stopped_part(run: str, flags: RunFlags, new: str | None) -> FirstPart:
     """The recorded part of the run to go on with. Raises UsageError for flags that it has already."""
-    from engine.app.research.resumption import first_part
+    from engine.app.research.backtest import first_part
 
     if new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
         raise click.UsageError("--resume goes on with a run as it was begun: of a run's flags it takes --model alone")

@@ -14,7 +14,7 @@ import click
 
 from engine.app.desk.demo_history import LAST, begin
 from engine.app.records.desk_journal import DeskJournal
-from engine.domain.order_id import YOU
+from engine.domain.order import YOU
 from engine.domain.run import RunTrigger
 from engine.domain.text import listed
 from engine.errors import DataError, DeskHalted, PaperdeskError, TryAgainLater, UsageError

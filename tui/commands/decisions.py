@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.domain.order_id import YOU
+from engine.domain.order import YOU
 from engine.reports.amounts import price, quantity, size
 from engine.reports.settings_text import changed_text
 from engine.reports.table import Column

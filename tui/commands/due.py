@@ -28,7 +28,7 @@ def clock_time(services: Services | None) -> datetime | None:
         return LiveClock().now() if broker is None else broker.time()
     if (calendar := quick_calendar(services)) is None:
         return None
-    from engine.app.desk.demo_time import session_reached
+    from engine.app.desk.demo_history import session_reached
     from engine.app.records.desk_journal import DeskJournal
     from engine.market.trading_hours import completed_at
     from tui.settings.invocation import DEFAULT_DESK
@@ -40,7 +40,7 @@ def clock_time(services: Services | None) -> datetime | None:
 def operator_time(invocation: Invocation) -> datetime:
     """The time (UTC) that a command of the operator's is dated to: a demo desk's own, as the app shows it, else this
     machine's, also where the desk's cannot be read: a kill switch waits for nothing."""
-    from engine.app.desk.demo_time import by_desk_time
+    from engine.app.desk.demo_history import by_desk_time
     from engine.clock import LiveClock
 
     with suppress(PaperdeskError):

@@ -13,7 +13,7 @@ from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 if TYPE_CHECKING:
-    from engine.app.records.journal_file import JournalFile
+    from engine.app.records.desk_journal import JournalFile
 
 HASH = re.compile(r"[0-9a-f]{32}")
 CHECK = "check"
@@ -37,7 +37,7 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
       paperdesk journal check --verify
       paperdesk journal check --run backtest-20250701-120000-ab12 --json
     """
-    from engine.app.records.journal_file import JournalFile
+    from engine.app.records.desk_journal import JournalFile
 
     named = invocation.desk_name if invocation.run else invocation.begun_desk()
     journal = JournalFile.of(named, invocation.run)

@@ -106,7 +106,7 @@ def _list(runs: Sequence[StoredRun], limit: int) -> None:
 
 
 def _compare(runs: Sequence[StoredRun]) -> None:
-    from engine.app.runs.comparison import compare_runs
+    from engine.app.runs.inventory import compare_runs
     from tui.text.runs_text import comparison_lines
 
     document = compare_runs(runs)
@@ -114,7 +114,7 @@ def _compare(runs: Sequence[StoredRun]) -> None:
 
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None:
-    from engine.app.runs.export import export_run
+    from engine.app.runs.inventory import export_run
     from engine.reports.documents.runs import exported_document
 
     target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
@@ -123,7 +123,7 @@ def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None
 
 
 def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], given: Mapping[str, Any]) -> None:
-    from engine.app.runs.pruning import Pruned, check_prunable, prune_runs, to_prune
+    from engine.app.runs.inventory import Pruned, check_prunable, prune_runs, to_prune
     from engine.clock import LiveClock
     from engine.reports.documents.runs import pruned_document
     from tui.text.runs_text import candidate_lines, pruned_lines

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from engine.app.desk.cycle_request import CycleRunner, run_here, unless_changed
+from engine.app.desk.notification import CycleRunner, run_here, unless_changed
 from engine.app.desk.watch import DeskWatch
 from engine.domain.live import FeedMessage
 from engine.domain.run import RunTrigger

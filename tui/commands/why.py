@@ -236,7 +236,7 @@ def parity_command(invocation: Invocation, session: date | None) -> int:
       paperdesk parity 2025-03-14
       paperdesk parity 2025-03-14 --json
     """
-    from engine.app.research.parity import check_parity
+    from engine.app.redecision.redecision import check_parity
     from engine.reports.documents.redecision import parity_document
 
     with invocation.records() as records:

@@ -21,7 +21,7 @@ def show_attribution(
 ) -> None:
     """Attribute one decision, or without a session some that are drawn: `drawn` is how many, and the seed."""
     from engine.app.records.spending import within_day
-    from engine.app.redecision.attribution import attribute, attribution_forecast, sample
+    from engine.app.redecision.redecision import attribute, attribution_forecast, sample
     from engine.reports.documents.attribution import attribution_document, run_attribution_document
     from engine.reports.documents.trail import decided
 

@@ -28,7 +28,7 @@ _COLUMNS = (
 
 def show_placement(invocation: Invocation, symbol: str, session: date, wanted: str) -> None:
     """Print the place of a memory in what a decision asked of memory."""
-    from engine.app.research.recall_placement import recall_placement
+    from engine.app.redecision.redecision import recall_placement
     from engine.reports.documents.memory import placement_document
     from engine.reports.documents.trail import decided
 

@@ -172,7 +172,7 @@ class Bridge:
         return ""
 
     def _resumed(self, run: str, name: str) -> str:
-        from engine.app.research.resumption import recorded_spec
+        from engine.app.research.backtest import recorded_spec
 
         return self._begin(name, recorded_spec(run), partial(self._backtest, resume=True))
 

@@ -12,11 +12,9 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engine.domain.delivery import Delivery
-from engine.domain.live import ORDER_NEWS, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.domain.live import ORDER_NEWS, Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.errors import PaperdeskError
-from engine.market.forming_minutes import FormingMinutes
-from engine.market.live_prices import LivePrices
+from engine.market.live_prices import FormingMinutes, LivePrices
 from tui.text.plain_text import one_line
 from tui.view.live_view import LiveView
 from tui.view.state import Line

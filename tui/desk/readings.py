@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import MissingData
-from engine.market.forming_minutes import continued
+from engine.market.live_prices import continued
 from engine.messages.commands import PlaceOrder
 from engine.reports.documents.runs import StoredKind
 from tui.view.desk_port import OpenedDesk
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from engine.app.open_desk import OpenDesk
     from engine.domain.chart import ChartSpec
-    from engine.domain.known_symbol import KnownSymbol
     from engine.domain.live import MinuteBar
+    from engine.domain.market import KnownSymbol
     from engine.messages.commands import ResizeOrder
     from engine.reports.documents.decisions import ClosesOf
     from engine.reports.documents.order_effect import Ticket
@@ -53,8 +53,7 @@ class Readings:
     async def run(self, run: str, *others: str) -> Document:
         """The document of a stored run, or of a comparison."""
         from engine.app.arena.record import is_begun, load_document
-        from engine.app.runs.comparison import compare_runs
-        from engine.app.runs.inventory import Wanted, named_runs, stored_runs
+        from engine.app.runs.inventory import Wanted, compare_runs, named_runs, stored_runs
         from engine.reports.stored import stored_document
 
         def read() -> Document:

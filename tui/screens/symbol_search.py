@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from engine.domain.known_symbol import KnownSymbol
+from engine.domain.market import KnownSymbol
 from engine.errors import PaperdeskError
 from tui.desk.worker_failures import ShowsFailures
 from tui.screens.dialog import Dialog

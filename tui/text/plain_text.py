@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.domain.printable import one_line, printable
+from engine.domain.text import one_line, printable
 from engine.reports.amounts import UNKNOWN
 from engine.reports.table import Column
 

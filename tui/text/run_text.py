@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.domain.order_id import YOU
+from engine.domain.order import YOU
 from engine.domain.text import counted
 from engine.reports import amounts
 from engine.reports.documents.row_json import failed_words, minute, price_words

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from engine.domain.delivery import Delivery
+from engine.domain.live import Delivery
 
 STALE = 20.0
 """Seconds without any message after which a feed is called stale while the market is open."""

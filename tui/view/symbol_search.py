@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.domain.known_symbol import KnownSymbol
+from engine.domain.market import KnownSymbol
 
 
 def matching(symbols: Sequence[KnownSymbol], text: str) -> list[KnownSymbol]:

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from engine.domain.decision import Action
-from engine.domain.order_id import is_own
+from engine.domain.order import is_own
 from engine.reports import amounts
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
 from engine.reports.table import action_ink, signed

@@ -3,32 +3,51 @@
 An arena is played from its specification alone: dividends, arrivals and rules draw from its seed, and answers of models
 are recorded. One that was killed is therefore resumed by playing it again: what was answered is not asked again, and
 the tape is that of an unbroken run.
+
+Repeats of an arena: seeds counted up, seats rotated, each repeat a record of its own.
+
+The forecast of an arena: its first days played with the offline rules in the place of its models.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, partial
+from typing import Any
 
-from engine.app.arena.record import ArenaSpec, arena_lock, begun, keep_record
+from engine.app.arena.record import ArenaSpec, arena_lock, begun, is_begun, keep_record, played_document, repeat_of
 from engine.app.arena.seats import Seats
-from engine.app.models.model_notes import known_of
-from engine.app.models.models import open_model
-from engine.app.models.preflight import Preflight
-from engine.app.research.agent_run import end_session, guard_of
+from engine.app.bench.forecast import (
+    KINDS,
+    SETTLING,
+    Estimate,
+    Forecast,
+    Rehearsal,
+    counted_embedder,
+    embedder_spec,
+    one_call,
+)
+from engine.app.bench.jobs import begin_worker, stop_requested
+from engine.app.models.models import Preflight, known_of, open_model
+from engine.app.research.backtest import end_session, guard_of
 from engine.arena.decided_player import DecidedPlayer
 from engine.arena.play import Table, play
 from engine.arena.players import PersonaPlayer
 from engine.arena.rules import ArenaRules
-from engine.arena.seating import Seating
-from engine.domain.model_call import ModelRequest
-from engine.domain.model_spec import ModelKind, ReplayMode
+from engine.arena.traders import Seating
+from engine.domain.model_call import ModelRequest, Usage
+from engine.domain.model_spec import ModelKind, ModelSpec, PriceTable, ReplayMode, parse_model_spec
 from engine.errors import TryAgainLater
-from engine.reports.documents.arena import ArenaReport, arena_document
+from engine.ports import LanguageModel
+from engine.reports.documents.arena import ArenaReport, arena_document, tournament_document
 from engine.reports.documents.row_json import Row
 from engine.services import Services, SpendingLimit
 from engine.session.cost_meter import CostMeter
@@ -121,3 +140,165 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             baseline=[seat.name for seat in seating.agents if seat.baseline],
         )
     )
+
+
+Stop = Callable[[], bool]
+_PATIENCE = 0.2
+"""Seconds between two checks whether to stop."""
+
+
+def run_repeats(
+    services: Services,
+    spec: ArenaSpec,
+    *,
+    jobs: int = 1,
+    replay: bool = False,
+    budget: Decimal | None = None,
+    stop: Stop = lambda: False,
+) -> Row | None:
+    """Play all repeats of an arena, `jobs` at a time, and keep the record of the whole; those that are done already are
+    not played again. `budget` is shared evenly by the repeats that are left. Returns the document of those that are
+    done, None where none is.
+
+    Raises as `run_arena` does.
+    """
+    with arena_lock(spec.run):
+        return _run_repeats(services, begun(spec), jobs, (replay, budget), stop)
+
+
+def _run_repeats(
+    services: Services, spec: ArenaSpec, jobs: int, limits: tuple[bool, Decimal | None], stop: Stop
+) -> Row | None:
+    replay, budget = limits
+    keep_record(spec, None)
+    specs = [repeat_of(spec, number) for number in range(spec.repeats)]
+    done: dict[str, Mapping[str, Any]] = {}
+    for one in specs:
+        if (document := _done(one.run)) is not None and not replay:
+            done[one.run] = document
+    left = [one for one in specs if one.run not in done]
+    each = budget / len(left) if budget is not None and left else None
+    try:
+        documents = _play_repeats(services, left, jobs, (replay, each), stop)
+    except TryAgainLater as error:
+        text = str(error).partition("; `paperdesk arena --resume")[0]
+        raise type(error)(f"{text}; `paperdesk arena --resume {spec.run}` goes on") from None
+    done |= {one["run"]: one for one in documents if not one["interrupted"]}
+    if not done:
+        return None
+    arenas = [done[one.run] for one in specs if one.run in done]
+    baseline = [seat.name for seat in spec.seating().agents if seat.baseline]
+    whole = tournament_document(spec.run, arenas, spec.repeats, baseline)
+    keep_record(spec, whole)
+    return whole
+
+
+def repeat_documents(spec: ArenaSpec) -> Sequence[Mapping[str, Any]]:
+    """The documents of the repeats that came to their end, in their order."""
+    found = (_done(repeat_of(spec, number).run) for number in range(spec.repeats))
+    return [one for one in found if one is not None]
+
+
+def _done(run: str) -> Mapping[str, Any] | None:
+    """The document of a repeat that came to its end. Raises MalformedData."""
+    document = played_document(run) if is_begun(run) else None
+    return None if document is None or document["interrupted"] else document
+
+
+def _play_repeats(
+    services: Services, specs: Sequence[ArenaSpec], jobs: int, limits: tuple[bool, Decimal | None], stop: Stop
+) -> Sequence[Row]:
+    if jobs > 1 and len(specs) > 1:
+        return _side_by_side(services, specs, min(jobs, len(specs)), limits, stop)
+    played = []
+    for spec in specs:
+        if stop():
+            break
+        played.append(run_arena(services, spec, replay=limits[0], budget=limits[1], stop=stop))
+    return played
+
+
+def _side_by_side(
+    services: Services, specs: Sequence[ArenaSpec], jobs: int, limits: tuple[bool, Decimal | None], stop: Stop
+) -> Sequence[Row]:
+    context = multiprocessing.get_context("spawn")
+    stopping = context.Event()
+    pool = ProcessPoolExecutor(jobs, context, begin_worker, (stopping,))
+    try:
+        futures = [pool.submit(run_there, services, spec, *limits) for spec in specs]
+        while (state := wait(futures, _PATIENCE, FIRST_EXCEPTION)).not_done:
+            if any(not one.cancelled() and one.exception() for one in state.done):
+                break
+            if stop() and not stopping.is_set():
+                stopping.set()
+                for one in futures:
+                    one.cancel()
+        return [one.result() for one in futures if not one.cancelled()]
+    except BrokenProcessPool:
+        raise TryAgainLater("a process of the arena ended without a result: try again with fewer --jobs") from None
+    finally:
+        stopping.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def run_there(services: Services, spec: ArenaSpec, replay: bool, budget: Decimal | None) -> Row:
+    """Play one repeat in a process of the pool."""
+    return run_arena(services, spec, replay=replay, budget=budget, stop=stop_requested)
+
+
+REHEARSED = 2
+"""Days that are played where nobody's questions grow with the days, as those of a preset do."""
+Tally = Counter[tuple[str, str]]
+
+
+def arena_forecast(services: Services, spec: ArenaSpec) -> Forecast | None:
+    """An estimate of what the table will ask, recorded answers not considered; None where nobody is asked who might
+    charge for it. Raises UsageError for a preset or table that means nothing."""
+    config, rules, seating = services.config, spec.rules(), spec.seating()
+    if spec.model == ModelKind.REPLAY or config.models.replay == ReplayMode.REPLAY_ONLY:
+        return None
+    played = min(rules.days, SETTLING if any(seat.preset for seat in seating.agents) else REHEARSED)
+    tallies: dict[ModelSpec, Tally] = {}
+
+    def tally(named: ModelSpec) -> Tally:
+        return tallies.setdefault(named, Counter())
+
+    @cache
+    def rehearsal(text: str) -> LanguageModel:
+        named = parse_model_spec(text, config.endpoints)
+        return Rehearsal(tally(named), None, named, sees=services.models.sees(named))
+
+    vectors = tally(embedder_spec(config, config.memory.embedder))
+    with ExitStack() as memories:
+        seats = Seats(
+            services=replace(services, open_embedder=partial(counted_embedder, services.open_embedder, vectors)),
+            spec=spec,
+            rules=rules,
+            open_model=rehearsal,
+            memories=memories,
+        )
+        players = {seat.name: seats.take(seat).player for seat in seating.agents}
+
+        async def rehearse() -> None:
+            async for _ in play(rules.model_copy(update={"days": played}), players, spec.seed):
+                pass
+
+        if all(named.kind is ModelKind.OFFLINE for named in tallies):
+            return None
+        asyncio.run(rehearse())
+    times, prices = spec.repeats * rules.days / played, services.models.prices()
+    estimates = {
+        str(named): _estimate(named, found, times, prices)
+        for named, found in tallies.items()
+        if named.kind is not ModelKind.OFFLINE and found
+    }
+    return Forecast(estimates, spec.repeats) if estimates else None
+
+
+def _estimate(named: ModelSpec, tally: Tally, times: float, prices: PriceTable) -> Estimate:
+    """The questions to one model in `times` what was rehearsed."""
+    calls, asked, written = (times * sum(n for (_, kind), n in tally.items() if kind == wanted) for wanted in KINDS)
+    price = prices.find(named.provider, named.model)
+    cost = None if price is None else price.cost(Usage(round(asked), 0, round(written)))
+    least = one_call(price, asked / calls) if price is not None and calls else None
+    return Estimate(calls=calls, input_tokens=asked, output_tokens=written, cost=cost, one_call=least)

@@ -8,9 +8,8 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from engine.app.arena.forecast import arena_forecast
+from engine.app.arena.arena import arena_forecast, repeat_documents, run_repeats
 from engine.app.arena.record import ArenaSpec
-from engine.app.arena.repeats import repeat_documents, run_repeats
 from engine.app.bench.forecast import Estimate, Forecast
 from engine.app.research.run_spec import new_run_id
 from engine.lab.published_tables import paper_file

@@ -18,7 +18,7 @@ from engine.app.bench.bench import models_used, unresolved_figures
 from engine.app.bench.jobs import Job, agents_of, run_jobs
 from engine.app.bench.plan import strategy_titles
 from engine.app.records.look_index import check_look_index, count_looks, result_look
-from engine.app.research.agent_run import Stop
+from engine.app.research.backtest import Stop
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec, new_run_id, with_costs
 from engine.conventions.catalog import convention

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from engine.app.records.lock import one_process
+from engine.app.records.desk_journal import one_process
 from engine.arena.rules import ArenaRules, load_rules
-from engine.arena.seating import DEFAULT_TABLE, AgentSeat, Seating, load_seating
+from engine.arena.traders import DEFAULT_TABLE, AgentSeat, Seating, load_seating
 from engine.errors import MalformedData, MissingData, UsageError
 from engine.reports.documents.row_json import Row
 from engine.settings import places

@@ -14,16 +14,12 @@ from engine.agents.ask import DEFAULT, Asker, agent_of
 from engine.app.arena.record import REHEARSED, ArenaSpec
 from engine.app.memory.memory import run_memory
 from engine.app.models.briefings import desk_preset
-from engine.app.models.models import OnUnanswered, chosen_models, insisted_agents, models_of_agents
-from engine.app.models.preflight import Preflight
+from engine.app.models.models import OnUnanswered, Preflight, chosen_models, insisted_agents, models_of_agents
 from engine.arena.agents import ANALYSIS, CHAT, ORDERS, REFLECTION
-from engine.arena.cycle_seat import CycleDecider, unfed
-from engine.arena.decided_player import DecidedPlayer
+from engine.arena.decided_player import CycleDecider, DecidedPlayer, StrategyDecider, unfed
 from engine.arena.players import Persona, PersonaPlayer, Player, RulePlayer
 from engine.arena.rules import ArenaRules
-from engine.arena.seating import PERSONA, AgentSeat, seat_strategy
-from engine.arena.strategy_seat import StrategyDecider
-from engine.arena.traders import RULES
+from engine.arena.traders import PERSONA, RULES, AgentSeat, seat_strategy
 from engine.cycle.cycle import Cycle
 from engine.domain.model_call import AnswerRecord
 from engine.domain.model_spec import ModelKind
@@ -31,7 +27,7 @@ from engine.market.trading_hours import AroundTheClock
 from engine.ports import LanguageModel
 from engine.preset import Preset, load_preset
 from engine.services import OnUse, Services
-from engine.session.abstentions import AbstentionGuard
+from engine.session.cost_meter import AbstentionGuard
 
 OpenModel = Callable[[str], LanguageModel]
 """The model of a spec, opened once for the whole table."""

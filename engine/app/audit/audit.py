@@ -1,35 +1,43 @@
-"""The look-ahead audit of a run of agents or of a rule strategy, on its whole data and on changed ones."""
+"""The look-ahead audit of a run of agents or of a rule strategy, on its whole data and on changed ones.
+
+Copies of the data folder, cut at the decisions of an audited run, and the process that plays its legs on them.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date, datetime
 from importlib.util import cache_from_source
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from engine.app.audit.copies import folder_copies
+from engine.app.audit.legs import CopiedLeg, LegsTask
+from engine.app.audit.legs_process import begin
 from engine.app.audit.subjects import open_subject
 from engine.app.models.models import build_models
 from engine.app.records.look_index import check_look_index, count_looks, spec_look
+from engine.app.research.backtest import recorded_spec
 from engine.app.research.market_data import load_run
-from engine.app.research.resumption import recorded_spec
 from engine.app.research.run_spec import check_spec, preset_of, settled, user_code
 from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec
-from engine.errors import UsageError
+from engine.errors import InvariantBroken, UsageError
 from engine.journal.looks import spec_hash
-from engine.lab.audit import OnStep, audit
-from engine.lab.backtest import windows
+from engine.lab.audit import OnStep, Trace, audit, foretold
+from engine.lab.backtest import comparison_notes, windows
 from engine.lab.certificate import Bound, Certificate
-from engine.lab.foretold import foretold
 from engine.lab.opened_files import files_outside, opened_files
-from engine.lab.window import comparison_notes
-from engine.market.as_of import data_fingerprint
+from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import decision_time
 from engine.preset import Preset
 from engine.reports.documents.backtest import Document, fingerprint
 from engine.reports.stored import stored_document
-from engine.services import Services
+from engine.services import FolderCuts, Services
 from engine.settings.user_code import code_hash, surroundings
 
 
@@ -115,3 +123,62 @@ def _undated(preset: Preset, symbols: Sequence[Symbol]) -> Iterator[str]:
     yield from (f"{what} ({len(text.split())} words)" for what, text in texts.items() if text)
     if preset.guidance:
         yield f"guidance ({len(preset.guidance)} notes, dated by their file alone)"
+
+
+class FolderCopies:
+    """Legs on copies (CutLegs): the copy is written here, and a process without sight of the original plays the leg.
+
+    early: texts of the folder that are stamped before their release, in words.
+    hidden: True where nothing that runs there can open the original, False where only Python cannot.
+    opened: files of the folder that were opened nevertheless, each with the line of the user's code that did it;
+        `outside` those beside it.
+    """
+
+    def __init__(self, connection: Connection, cuts: FolderCuts, task: LegsTask) -> None:
+        self._connection, self._cuts, self._task = connection, cuts, task
+        self.early = tuple(cuts.early)
+        self.hidden: bool | None = None
+        self.opened: dict[str, str] = {}
+        self.outside: dict[str, str] = {}
+
+    async def leg(self, read: date, now: datetime) -> Trace | str:
+        """The trace of the leg to the decision that reads a session, taken at `now`; or what went wrong."""
+        self._cuts.write(self._task.copy, now)
+        leg = await asyncio.to_thread(self._played, read)
+        self.opened.update(leg.opened)
+        self.outside.update(leg.outside)
+        return leg.trace
+
+    def _played(self, read: date) -> CopiedLeg:
+        try:
+            if self.hidden is None:
+                self._connection.send(self._task)
+                self.hidden = self._connection.recv()
+            self._connection.send(read)
+            leg: CopiedLeg = self._connection.recv()
+        except (EOFError, OSError):
+            raise InvariantBroken(f"the process that plays legs on copies of the folder ended before {read}") from None
+        return leg
+
+
+@contextmanager
+def folder_copies(services: Services, spec: RunSpec, market: Market) -> Iterator[FolderCopies | None]:
+    """Legs of a run of a market on copies of its data folder, until the block ends; None on the demo market, which has
+    none. Raises MalformedData for a file of the folder that cannot be read."""
+    if spec.data.folder is None:
+        yield None
+        return
+    folder = Path(spec.data.folder).expanduser().resolve()
+    cuts = services.open_cuts(folder, spec.symbols)
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=begin, args=(theirs,), daemon=True)
+    with TemporaryDirectory(prefix="paperdesk-audit-") as copy:
+        process.start()
+        theirs.close()
+        try:
+            yield FolderCopies(ours, cuts, LegsTask(services, spec, market, folder, Path(copy)))
+        finally:
+            ours.close()
+            process.terminate()
+            process.join()

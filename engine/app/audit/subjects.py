@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.app.memory.memory import run_memory
 from engine.app.models.models import build_models
-from engine.app.research.agent_run import AgentRun
+from engine.app.research.backtest import AgentRun
 from engine.app.research.run_spec import preset_of, with_costs
 from engine.conventions.catalog import convention
 from engine.cycle.recall import ASKED, MemoryScope, TradingMemory
@@ -23,13 +23,10 @@ from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.run import RunSpec, Stretch
 from engine.errors import PaperdeskError
-from engine.lab.audit import Leg, Subject, Trace, venue
-from engine.lab.audit_rules import RuleSubject
-from engine.lab.backtest import Checkpoint, play_to, run_agents, windows
+from engine.lab.audit import Leg, RuleSubject, Subject, Trace, venue
+from engine.lab.backtest import Checkpoint, decided_sessions, on_convention, play_to, run_agents, windows
 from engine.lab.certificate import Training
-from engine.lab.planting import GUIDANCE, MARKERS, MEMORY, planted, planted_notes
-from engine.lab.watched_market import Inputs, WatchedMarket
-from engine.lab.window import decided_sessions, on_convention
+from engine.lab.watched_market import GUIDANCE, MARKERS, MEMORY, Inputs, WatchedMarket, planted, planted_notes
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar, LanguageModel

@@ -20,15 +20,22 @@ from engine.agents.ask import agent_of, for_owner
 from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
-from engine.app.models.shared_answers import without_repeats
-from engine.app.research.agent_run import AgentRun, Stop
+from engine.app.models.recorded_run import without_repeats
+from engine.app.research.backtest import AgentRun, Stop
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
-from engine.domain.model_price import ModelPrice, PriceTable
-from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
+from engine.domain.model_spec import (
+    VENDORS,
+    ModelKind,
+    ModelPrice,
+    ModelSpec,
+    PriceTable,
+    ReplayMode,
+    parse_model_spec,
+    replays,
+)
 from engine.domain.text import counted
 from engine.errors import BudgetReached, MissingData, StaleData
-from engine.lab.backtest import run_agents, windows
-from engine.lab.window import desk_calendar_of
+from engine.lab.backtest import desk_calendar_of, run_agents, windows
 from engine.market.as_of import Market
 from engine.messages.events import SessionOpened
 from engine.offline.model import OfflineModel

@@ -15,16 +15,13 @@ from typing import TYPE_CHECKING
 
 from engine.app.models.models import build_models
 from engine.app.records.look_index import count_result
-from engine.app.research.agent_run import AgentRun, Stop, play
-from engine.app.research.backtest import run_backtest
+from engine.app.research.backtest import AgentRun, FirstPart, Stop, first_part, play, run_backtest
 from engine.app.research.market_data import load_run
-from engine.app.research.resumption import FirstPart, first_part
 from engine.app.research.run_spec import preset_of
 from engine.clock import LiveClock
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
-from engine.lab.published_runs import adjusted_market
-from engine.lab.published_tables import PublishedTable
+from engine.lab.published_tables import PublishedTable, adjusted_market
 from engine.market.as_of import Market
 from engine.preset import Preset
 from engine.services import Services

@@ -12,15 +12,14 @@ from engine.app.bench.jobs import Job, agents_of, job_market
 from engine.app.memory.memory import memory_errors, remembers
 from engine.app.models.models import build_models
 from engine.app.records.look_index import check_look_index, count_result
-from engine.app.research.agent_run import AgentRun, Stop
+from engine.app.research.backtest import AgentRun, Stop
 from engine.app.research.run_spec import check_spec, new_run_id, settled
 from engine.conventions.catalog import convention
 from engine.domain.model_call import AnswerRecord
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import UsageError
-from engine.lab.backtest import run_agents, windows
+from engine.lab.backtest import desk_calendar_of, run_agents, windows
 from engine.lab.memory_arms import WITHOUT, Arm, Citations, StudiedMemory, arms, changed, poison_of, unresolved
-from engine.lab.window import desk_calendar_of
 from engine.market.as_of import Market
 from engine.ports import Calendar
 from engine.reports.documents.memory_worth import ArmRow, MemoryStudy, PresetStudy

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from engine.app.desk.context import check_exchange
 from engine.clock import LiveClock
 from engine.domain.brokerage import SessionHours
-from engine.domain.decimal_text import money
+from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol
-from engine.domain.text import counted
-from engine.domain.trading_mode import TradingMode
+from engine.domain.text import counted, money
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.reports.documents.set_up import FAIL, NOTE, OK, Finding
 from engine.settings.config import Config

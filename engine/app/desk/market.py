@@ -1,22 +1,39 @@
-"""The market of a desk's run: its data, the symbols that are left out, and the venue that takes its orders."""
+"""The market of a desk's run: its data, the symbols that are left out, and the venue that takes its orders.
+
+Market data fetched before a daily run at a broker: what the run reads, as far as it is there.
+
+A desk's closes held against the broker's of the same session, symbol by symbol, before anything is decided.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import partial
 
-from engine.account.broker_venue import BrokerVenue
-from engine.account.claim import claim_account
-from engine.app.desk.context import DeskAccount, DeskContext, check_calendar, check_one_currency, refuse_bound
-from engine.app.desk.price_check import off_prices
-from engine.app.desk.refresh import refresh
+from engine.account.broker_venue import BrokerVenue, claim_account
+from engine.app.desk.context import (
+    DeskAccount,
+    DeskContext,
+    check_calendar,
+    check_one_currency,
+    desk_account,
+    desk_context,
+    refuse_bound,
+)
 from engine.app.desk.settings import desk_spec
-from engine.app.research.market_data import held_symbols, load_desk
+from engine.app.records.desk_journal import DeskJournal
+from engine.app.research.market_data import broker_closes, held_symbols, load_desk
 from engine.app.research.run_spec import with_costs
 from engine.domain.execution import ExecutionRules
-from engine.domain.market import Symbol
+from engine.domain.fetched import Fetched
+from engine.domain.live import FeedMessage, LastTrade
+from engine.domain.market import Symbol, from_nano, is_crypto
+from engine.errors import MissingData, PaperdeskError, StaleData
 from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_error, frozen_when_closed, late_actions
 from engine.execution.venue import Venue
 from engine.journal.reader import JournalReader
@@ -24,7 +41,10 @@ from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market
 from engine.market.price_faults import PriceFault
 from engine.market.trading_hours import decision_time
-from engine.messages.events import Noticed, Publish
+from engine.messages.events import Event, Noticed, Publish
+from engine.ports import Clock, Pause
+from engine.services import FetchOptions, MarketFetch, Services
+from engine.session.context import run_id
 from engine.session.recorder import DeskRecorder
 from engine.session.simulated_venue import DeskVenue
 from engine.settings import places
@@ -170,3 +190,172 @@ class DeskMarket:
             currency=context.services.config.exchanges.of_portfolio(context.services.symbols).currency,
             patience=timedelta(hours=context.services.config.broker.late_entry_hours),
         )
+
+
+PAUSES = (2.0, 5.0, 10.0, 20.0)
+"""Seconds after which bars that the feed does not have yet are asked for again, before a daily run."""
+Untraded = Callable[[Sequence[Symbol]], Awaitable[Mapping[Symbol, str]]]
+"""Those of some symbols in which nothing was traded, with a line that says so."""
+FILINGS_BACK = timedelta(days=400)
+"""The period over which a daily run fetches filings: an annual report and what follows it."""
+
+
+async def refresh(
+    services: Services,
+    symbols: Sequence[Symbol],
+    session: date,
+    clock: Clock,
+    publish: Callable[[Event], None] = lambda event: None,
+    *,
+    pause: Pause = asyncio.sleep,
+    run: str | None = None,
+) -> tuple[PriceFault, ...]:
+    """Fetch what a run at a broker reads: bars, actions and news of some symbols, and filings once a day where
+    filings.user_agent is set. `run` is the run that warns, the session's daily run unless another is named.
+
+    Bars of `session` have to come for the desk's own symbols, and are waited for a little. The faults are those of
+    symbols without one, where others have theirs or nothing was traded. Anything else that fails is published as a
+    warning. Raises StaleData where no bar comes, and as MarketFetch does for bars.
+    """
+    if services.data_folder is None:
+        return ()
+    identity = run or run_id(services.desk, session)
+
+    def warn(text: str) -> None:
+        publish(Noticed(identity, clock.now(), "warning", text))
+
+    own = list(dict.fromkeys(services.config.desk.symbols or symbols))
+    held = [symbol for symbol in dict.fromkeys(symbols) if symbol not in own]
+    options = FetchOptions(folder=services.data_folder)
+    async with services.fetch.market(options, clock) as market:
+        done, late = await _own_bars(market, own, session, partial(_not_traded, services, session, clock), pause)
+        _warn_of_differences(market, done, warn)
+        try:
+            _warn_of_differences(market, await market.bars(held), warn)
+        except MissingData as error:
+            warn(str(error))
+        await _or_warn(market.news([*own, *held]), "news was not fetched", warn)
+        today = clock.now().date()
+        due = market.without_filings([*own, *held], today)
+        if services.config.filings.user_agent:
+            filings = services.fetch.filings(options, due, today - FILINGS_BACK)
+            if await _or_warn(filings, "filings were not fetched", warn):
+                market.note_filings(due, today)
+    return late
+
+
+async def _or_warn(fetched: Awaitable[list[Fetched]], failure: str, warn: Callable[[str], None]) -> bool:
+    """Await a fetch that a run can do without; True where it succeeded."""
+    try:
+        await fetched
+    except PaperdeskError as error:
+        warn(f"{failure}, the desk decides on what it has: {error}")
+        return False
+    return True
+
+
+async def _own_bars(
+    market: MarketFetch, symbols: Sequence[Symbol], session: date, untraded: Untraded, pause: Pause
+) -> tuple[list[Fetched], tuple[PriceFault, ...]]:
+    """The bars of the desk's own symbols, and a fault of each that has none of the session where others have theirs:
+    a feed that is late as a whole has to be waited for. What was not traded has no bar to wait for, once bars of others
+    show that the service is up to date."""
+    done, late = await _some_bars(market, symbols), market.late(symbols, session)
+    impossible = {one.name: one.impossible[session] for one in done if one.name in late and session in one.impossible}
+    late = [symbol for symbol in late if symbol not in impossible]
+    halted = await untraded(late) if 0 < len(late) < len(symbols) else {}
+    late = [symbol for symbol in late if symbol not in halted]
+    for seconds in PAUSES:
+        if not late:
+            break
+        await pause(seconds)
+        done += await _some_bars(market, late)
+        late = market.late(late, session)
+    missing = f"{market.vendor} has no bar of {session} for"
+    advice = f"yet (feed {market.feed}); run again later, or take what does not trade any more off desk.symbols"
+    if late and len(late) + len(impossible) == len(symbols):
+        raise StaleData(f"{missing} {', '.join(late)} {advice}")
+    faults = [PriceFault(symbol, session, f"{missing} {symbol} {advice}") for symbol in late]
+    faults += [PriceFault(symbol, session, why) for symbol, why in impossible.items()]
+    return done, (*faults, *(PriceFault(symbol, session, why, halted=True) for symbol, why in halted.items()))
+
+
+async def _not_traded(services: Services, session: date, clock: Clock, symbols: Sequence[Symbol]) -> dict[Symbol, str]:
+    """The symbols whose last trade was before a session, each with a line that says so; none where the broker does not
+    say."""
+    feed = None if services.broker is None else services.broker.open_feed(clock)
+    messages: Sequence[FeedMessage] = ()
+    with suppress(PaperdeskError):  # then it counts as late
+        messages = () if feed is None else await feed.latest(symbols)
+    return {
+        one.symbol: f"{one.symbol} was not traded in the session of {session} (its last trade is of "
+        f"{one.time:%Y-%m-%d %H:%M} UTC): it is halted at its exchange, its orders wait, and nothing is decided on it"
+        for one in messages
+        if isinstance(one, LastTrade) and one.time < services.calendar_for(one.symbol).opens_at(session)
+    }
+
+
+async def _some_bars(market: MarketFetch, symbols: Sequence[Symbol]) -> list[Fetched]:
+    """The bars of symbols that have any; those without are late."""
+    try:
+        return await market.bars(symbols)
+    except MissingData:
+        return []
+
+
+def _warn_of_differences(market: MarketFetch, done: Sequence[Fetched], warn: Callable[[str], None]) -> None:
+    for one in done:
+        if one.differing:
+            warn(
+                f"{one.path}: {one.differing} rows differ from what {market.vendor} says now; they are kept, "
+                f"`paperdesk fetch {'actions' if one.path.parent.name == 'actions' else 'bars'} --symbols {one.name} "
+                "--again` replaces them"
+            )
+
+
+FROZEN = Decimal("0.05")
+"""The part of the broker's close by which a symbol's own may differ, at most, for it to be decided on; more where the
+tolerance is."""
+
+
+async def off_prices(
+    context: DeskContext, market: Market, faulty: Collection[Symbol], warn: Callable[[str], None]
+) -> tuple[PriceFault, ...]:
+    """The faults of symbols whose close of the context's session is far off the broker's; one that is off by more than
+    the tolerance is warned of, as are closes that cannot be asked for. Symbols that are faulty already are left out."""
+    services, session = context.services, context.session
+    ours: dict[Symbol, Decimal] = {}
+    for symbol, history in market.histories.items():
+        row = history.index(session)
+        if row is not None and symbol not in faulty:
+            ours[symbol] = from_nano(history.close[row])
+    try:
+        theirs = await broker_closes(services, list(ours), session) if ours else {}
+    except PaperdeskError as error:
+        warn(f"the closes of {session} are not compared with the broker's: {error}")
+        return ()
+    tolerance, faults = Decimal(str(services.config.broker.price_tolerance)), list[PriceFault]()
+    for symbol, close in theirs.items():
+        gap = (ours[symbol] - close) / close
+        if abs(gap) <= tolerance:
+            continue
+        feed = "its own for crypto" if is_crypto(symbol) else services.config.broker.feed
+        text = f"{symbol}: its close of {session} is {ours[symbol]:f} in the data and {close:f} at the broker (feed "
+        text += f"{feed}), {gap:+.1%} off"
+        if abs(gap) <= max(FROZEN, tolerance):
+            warn(f"{text}: compare with `paperdesk fetch bars`, or raise broker.price_tolerance for another feed")
+        else:
+            advice = "fetch the bars again (`paperdesk fetch bars --again`), or correct those of the data folder"
+            faults.append(PriceFault(symbol, session, f"{text}: {advice}"))
+    return tuple(faults)
+
+
+async def prices_now(services: Services, warn: Callable[[str], None]) -> tuple[PriceFault, ...]:
+    """The faults that a run of the desk would find now, between two of them; the next one freezes their symbols. Raises
+    what the data and the broker raise."""
+    assert services.broker is not None
+    with DeskJournal(services.desk) as journal:
+        async with desk_account(services, services.broker) as account:
+            context = desk_context(services, journal, account=account)
+            market = await load_desk(services, context.session, held_symbols(journal.reader), prices_only=True)
+            return await off_prices(context, market, {one.symbol for one in market.faults}, warn)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from engine.app.desk.context import Finished
-from engine.app.desk.demo_history import is_demo
-from engine.app.desk.demo_time import DECIDED, due_session, session_reached
+from engine.app.desk.demo_history import DECIDED, due_session, is_demo, session_reached
 from engine.app.desk.notification import run_and_notify
 from engine.app.records.desk_journal import DeskJournal
 from engine.domain.run import RunKind

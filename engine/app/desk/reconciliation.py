@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 
 from engine.account.booking import adopt, adoptions, cancel_ended_orders
-from engine.account.claim import claim_account
+from engine.account.broker_venue import claim_account
 from engine.account.disagreement import BooksDisagree, EntryAwaited
 from engine.account.rebuilding import Recovery, name_of
 from engine.account.reconciliation import ReconciliationReport

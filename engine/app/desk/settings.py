@@ -10,8 +10,7 @@ from engine.agents.agent import Agent, Answer
 from engine.agents.rendering import prompt_version
 from engine.app.desk.context import DeskContext
 from engine.app.research.run_spec import settled
-from engine.domain.briefing import Briefing
-from engine.domain.run import RunSpec
+from engine.domain.run import Briefing, RunSpec
 from engine.journal.reader import JournalReader
 from engine.journal.versioned_documents import keep_version
 from engine.journal.writer import JournalWriter

@@ -14,8 +14,8 @@ from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderSize, Side
 from engine.domain.portfolio import Portfolio
 from engine.errors import MissingData, UsageError
-from engine.execution.account_limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall
 from engine.execution.controls import OrderTimes
+from engine.execution.limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall
 from engine.journal.reader import JournalReader
 from engine.market.point_in_time import MarketAsOf
 from engine.messages.commands import Edit

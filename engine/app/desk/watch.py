@@ -13,21 +13,19 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from engine.app.desk.booking_queue import BookingQueue
+from engine.app.desk.booking_queue import BookingQueue, book_fills
 from engine.app.desk.context import Finished
-from engine.app.desk.cycle_request import CycleRequest, CycleRunner, run_here
-from engine.app.desk.demo_time import by_desk_time
-from engine.app.desk.fills_booking import book_fills
-from engine.app.desk.notification import notify_of
-from engine.app.desk.price_check import prices_now
-from engine.app.desk.run_kinds import interrupted_cycle, is_decided
-from engine.app.models.gated_model import Gate
+from engine.app.desk.demo_history import by_desk_time
+from engine.app.desk.market import prices_now
+from engine.app.desk.notification import CycleRequest, CycleRunner, notify_of, run_here
+from engine.app.desk.run import interrupted_cycle, is_decided
+from engine.app.models.models import Gate
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import held_symbols
 from engine.clock import SyncedClock
 from engine.domain.live import FeedMessage
 from engine.domain.market import is_crypto
-from engine.domain.order_id import DAILY
+from engine.domain.order import DAILY
 from engine.errors import (
     NO_DESK_SYMBOLS,
     ConfigError,

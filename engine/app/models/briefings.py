@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.agents.tools import read_guidance
-from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec
+from engine.domain.run import Briefing, DataSpec, ExpertNote
 from engine.errors import ConfigError
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader

@@ -1,28 +1,40 @@
-"""Models of a run: a model and its settings for each agent, by preset, configuration and flag together."""
+"""Models of a run: a model and its settings for each agent, by preset, configuration and flag together.
+
+Preflight: one short question per model, settings and picture of a run, before the first question that is paid for.
+
+A model that is not there, or a key or a setting that is refused, ends the run before anything is decided or paid. The
+answer does not matter; it is recorded like any other, so that no run asks again for what one has been told already.
+
+Notes on the models of a run: what they were trained on, the age of their prices; and the label of a run.
+
+A model whose every question waits at a gate, where an operator's pause holds it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from engine.agents.agent import Agent, Reads
-from engine.agents.ask import Asker, QuestionKey, agent_of, for_owner
+from engine.agents.agent import Agent, Reads, View
+from engine.agents.ask import Asker, QuestionKey, agent_of, check_had, for_owner
 from engine.agents.registry import waits_for
-from engine.app.models.preflight import Preflight
-from engine.app.models.recorded_run import RecordedRun, recorded_backtest
-from engine.app.models.shared_answers import Unseeing, without_repeats
+from engine.app.models.recorded_run import RecordedRun, Unseeing, recorded_backtest, without_repeats
+from engine.domain.chart import Candles, ChartSpec
 from engine.domain.model_call import (
     NO_OPTIONS,
+    PREFLIGHT,
     AnswerRecord,
     Capabilities,
+    Message,
+    ModelRequest,
+    ModelResult,
     UnansweredCall,
 )
-from engine.domain.model_price import PriceTable
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
+from engine.domain.model_spec import ModelKind, ModelSpec, PriceTable, ReplayMode, parse_model_spec, replays
 from engine.domain.run import RunSpec
-from engine.errors import ConfigError, MissingData, PaperdeskError
+from engine.errors import ConfigError, MissingData, PaperdeskError, UsageError
 from engine.messages.events import AgentSaid, Publish
 from engine.offline.model import OfflineModel
 from engine.ports import Clock, LanguageModel
@@ -314,3 +326,167 @@ async def probe_models(services: Services, specs: Sequence[ModelSpec]) -> Probed
         except PaperdeskError as error:
             found[spec] = error
     return found
+
+
+_PICTURE = ChartSpec(
+    kind="kline",
+    title="Three sessions",
+    symbol="ABC",
+    sessions=("2024-01-02", "2024-01-03", "2024-01-04"),
+    candles=Candles((10.0, 11.0, 12.0), (11.5, 12.5, 13.5), (9.5, 10.5, 11.5), (11.0, 12.0, 13.0)),
+)
+_SCHEMA = {
+    "type": "object",
+    "properties": {"word": {"type": "string"}},
+    "required": ["word"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """The preflight of a run whose agents ask through an asker."""
+
+    asker: Asker
+    agents: Sequence[Agent[Any, Any]]
+
+    async def __call__(self, first: ModelRequest) -> None:
+        """Ask every model in each way that the agents ask it; `first` is the question that waits for it, whose symbol
+        and session the calls are kept under. Raises CredentialsRefused, ConfigError and TryAgainLater."""
+        for agent, model, request in self._questions(first):
+            key = QuestionKey(
+                agent=agent, step=PREFLIGHT, symbol=first.symbol, session=first.session, owner=first.owner
+            )
+            result = await model.answer(request, lambda text: None)  # streamed, as the agents' own questions are
+            for call in result.failed:
+                self.asker.on_unanswered(key, call)
+            check_had(result, f"asked for {agent} before the first question")
+            if not result.cached:
+                used = UnansweredCall(
+                    model=result.model,
+                    kind=PREFLIGHT,
+                    detail="" if result.failure is None else result.failure.kind,
+                    input_tokens=result.usage.input_tokens,
+                    output_tokens=result.usage.output_tokens,
+                    cost=result.cost,
+                    latency=result.latency,
+                )
+                self.asker.on_unanswered(key, used)
+
+    def _questions(self, first: ModelRequest) -> Iterator[tuple[str, LanguageModel, ModelRequest]]:
+        known = set()
+        for agent, model in ((one, model) for one in self.agents for model in self.asker.models_of(one.name)):
+            if model.spec == ModelKind.OFFLINE:
+                continue
+            settings, shows = self.asker.settings_of(agent.name), model.sees and agent.view.charts is not View.charts
+            way = (model.spec, replace(settings, timeout=0.0), shows)
+            if way not in known:
+                known.add(way)
+                yield (
+                    agent.name,
+                    model,
+                    replace(
+                        first,
+                        purpose=PREFLIGHT,
+                        system="You answer with JSON.",
+                        messages=(Message("user", "Answer with the word ready.", (_PICTURE,) if shows else ()),),
+                        view=None,
+                        schema_name=PREFLIGHT,
+                        schema=_SCHEMA,
+                        settings=settings,
+                        sample=0,
+                        rule=None,
+                    ),
+                )
+
+
+_THEN = ", then "
+UNKNOWN = "unknown"
+
+
+def model_notes(services: Services, preset: Preset, spec: RunSpec) -> list[str]:
+    """Notes on the models of a backtest: those that were trained on its window, and prices that are old."""
+    config, prices = services.config, services.models.prices()
+    override = None if replays(spec.model) else spec.model
+    notes = []
+    specs = chosen_models(preset, config, override, recorded=spec.models)[1]
+    active = {agent.name for agent in preset.active_agents}
+    for text in dict.fromkeys(text for key, text in specs.items() if agent_of(key) in active):
+        try:
+            named = parse_model_spec(text, config.endpoints)
+        except UsageError:  # a replay of a model whose endpoint is gone
+            continue
+        price = prices.find(named.provider, named.model)
+        if price is not None and f"{spec.first:%Y-%m}" <= price.training_cutoff:
+            extent = "lies" if f"{spec.last:%Y-%m}" <= price.training_cutoff else "begins"
+            notes.append(
+                f"the window {extent} within the training of {text}, which knows the world to "
+                f"{price.training_cutoff}: what it decides may be remembered"
+            )
+    return [*notes, *price_notes(services, preset, spec.model, spec.models)]
+
+
+def known_of(services: Services, specs: str) -> tuple[str, str]:
+    """The training cut-off of models (`A, B`) and the date of their prices, as ModelUse has them."""
+    prices, cutoffs, priced = services.models.prices(), dict[str, str](), ""
+    for text in filter(None, specs.split(", ")):
+        try:
+            named = parse_model_spec(text, services.config.endpoints)
+        except UsageError:  # of an endpoint that is gone
+            cutoffs[text] = UNKNOWN
+            continue
+        if named.kind in (ModelKind.OFFLINE, ModelKind.REPLAY):
+            continue
+        price = prices.find(named.provider, named.model)
+        cutoffs[text] = (price and price.training_cutoff) or UNKNOWN
+        priced = str(prices.as_of) if prices.dated(named.provider, named.model) else priced
+    if len(set(cutoffs.values())) > 1:
+        return ", ".join(f"{until} ({text})" for text, until in cutoffs.items()), priced
+    return next(iter(cutoffs.values()), ""), priced
+
+
+def price_notes(
+    services: Services, preset: Preset, override: str | None = None, recorded: RecordedModels = ()
+) -> list[str]:
+    """A warning where the costs of a run would come from a price table that is old by now."""
+    config, prices = services.config, services.models.prices()
+    if replays(override):
+        return []
+    texts = chosen_models(preset, config, override, recorded=recorded)[1].values()
+    specs = [parse_model_spec(text, config.endpoints) for text in texts]
+    today = services.clock.now().date()
+    return [stale_words(prices)] if any(prices.stale(one.provider, one.model, today) for one in specs) else []
+
+
+def label_after(before: str, label: str) -> str:
+    """The label of a run that goes on: every model that decides it; `before` is empty where nobody has yet."""
+    known = before.split(_THEN) if before else []
+    return before if label in known else _THEN.join((*known, label))
+
+
+def stale_words(prices: PriceTable) -> str:
+    """The warning about an old price table."""
+    return (
+        f"the price table is of {prices.as_of}: what models cost may have changed since; update Paperdesk, or set "
+        "models.prices"
+    )
+
+
+Gate = Callable[[], Awaitable[None]]
+"""A wait while the desk is paused; awaited before every question to a model."""
+PAUSE_SECONDS = 1.0
+"""Seconds between two looks at a pause, which another process may end."""
+
+
+class Gated:
+    """A model that waits at the gate before every question."""
+
+    def __init__(self, inner: LanguageModel, gate: Gate) -> None:
+        self.spec, self.label, self.sees = inner.spec, inner.label, inner.sees
+        self._inner = inner
+        self._gate = gate
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The inner model's answer, once the gate is open."""
+        await self._gate()
+        return await self._inner.answer(request, on_delta)

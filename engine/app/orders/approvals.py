@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from engine.domain.execution import TradingMode
 from engine.domain.order import Order, OrderSize, OrderState
-from engine.domain.trading_mode import TradingMode
 from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.execution.controls import OrderTimes, give
 from engine.journal.entries import OrderEntry

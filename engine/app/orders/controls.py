@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from engine.app.desk.demo_time import by_desk_time
+from engine.app.desk.demo_history import by_desk_time
 from engine.errors import CredentialsRefused
 from engine.execution import controls
 from engine.journal.database import refuse_unreadable
@@ -55,7 +55,7 @@ def resume_desk(desk: str, now: datetime, only: Stop | None = None) -> Row:
 
 def approval_desk(services: Services) -> ApprovalDesk:
     """The configured desk, whose orders an operator answers. Raises as `controlled_journal` does."""
-    from engine.app.desk.run_kinds import submit_approved
+    from engine.app.desk.run import submit_approved
     from engine.app.desk.waiting_orders import limited_edit, order_effects, order_times
     from engine.app.orders.approvals import ApprovalDesk
 

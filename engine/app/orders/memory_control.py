@@ -6,13 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 
-from engine.app.memory.memory import memory_errors
-from engine.app.memory.memory_binding import MemoryBinding, check_memory, known_head
-from engine.app.memory.memory_changes import CAUSES, follow_changes, last_changes, touch_key
-from engine.app.memory.stored_memory import absence, memory_of_desk
+from engine.app.memory.memory import (
+    CAUSES,
+    MemoryBinding,
+    absence,
+    check_memory,
+    follow_changes,
+    known_head,
+    last_changes,
+    memory_errors,
+    memory_of_desk,
+    touch_key,
+)
 from engine.app.orders.controls import controlled_journal
 from engine.app.records.desk_journal import desk_lock
-from engine.domain.printable import printable
+from engine.domain.text import printable
 from engine.errors import DataError, MissingData, TryAgainLater
 from engine.execution.controls import PATIENCE
 from engine.journal.reader import JournalReader

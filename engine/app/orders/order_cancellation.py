@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.account.booking import BY_YOU
+from engine.app.desk.booking_queue import book_fills
 from engine.app.desk.context import desk_account, refuse_bound
-from engine.app.desk.demo_time import by_desk_time
-from engine.app.desk.fills_booking import book_fills
+from engine.app.desk.demo_history import by_desk_time
 from engine.app.orders.controls import controlled_journal
 from engine.app.records.desk_journal import DeskJournal
 from engine.broker_registration import BrokerService

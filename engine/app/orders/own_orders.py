@@ -13,19 +13,18 @@ from decimal import Decimal
 
 from engine.account.reconciliation import journal_snapshot
 from engine.app.desk.context import DeskContext, desk_account, desk_clock, desk_context
-from engine.app.desk.demo_time import by_desk_time
+from engine.app.desk.demo_history import by_desk_time
 from engine.app.desk.market import DeskMarket, desk_market, load_market
 from engine.app.desk.waiting_orders import last_prices, order_times
 from engine.app.records.desk_journal import DeskJournal
+from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderState, Side
-from engine.domain.order_id import NO_CYCLE, YOU, is_own, own_order_id
+from engine.domain.order import NO_CYCLE, YOU, Order, OrderState, Side, is_own, own_order_id
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunKind, RunOutcome
-from engine.domain.trading_mode import TradingMode
 from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
-from engine.execution.account_limits import Price, buying_power, cash_floor, own_order, own_refusal, refused_by_venue
 from engine.execution.controls import halted
+from engine.execution.limits import Price, buying_power, cash_floor, own_order, own_refusal, refused_by_venue
 from engine.execution.submission import Submission
 from engine.execution.venue import OrderTerms, Venue
 from engine.journal.entries import OrderEntry, RunEntry
@@ -38,9 +37,9 @@ from engine.preset import Preset, load_preset
 from engine.reports.documents.order_effect import OrderEffect, Ticket, order_effect
 from engine.reports.documents.records import records_in
 from engine.services import Services
+from engine.session.outcomes import publish_settled
 from engine.session.owner_books import has_books
 from engine.session.run import book_fills
-from engine.session.settled_events import publish_settled
 from engine.settings import places
 
 LEFT = "the program that took it ended before it was sent"

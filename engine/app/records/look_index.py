@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from engine.account.track_record import daily_returns
+from engine.account.time_weighted import daily_returns
 from engine.domain.run import LookKind, Result, RunSpec, WindowLook
 from engine.errors import ConfigError, DataError
 from engine.journal.database import open_read_only, refuse_remains

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from engine.account.explanations import Actions
+from engine.account.activity import Actions
 from engine.account.reconciliation import journal_snapshot
 from engine.app.research.run_spec import preset_of
 from engine.clock import OffsetClock
@@ -21,10 +21,8 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.errors import DataError, MalformedData, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.market.as_of import Market, load_market
-from engine.market.coverage import check_coverage
 from engine.market.point_in_time import MarketAsOf
-from engine.market.price_faults import PriceFault, refuse_faults
-from engine.market.symbol_days import DayState, ImpossibleRows, day_state
+from engine.market.price_faults import DayState, ImpossibleRows, PriceFault, check_coverage, day_state, refuse_faults
 from engine.market.trading_hours import LONGEST_REST
 from engine.ports import Calendar, Clock, MarketSource
 from engine.reports.documents.records import Records

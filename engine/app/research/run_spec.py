@@ -14,13 +14,13 @@ from pathlib import Path
 from engine.app.models.briefings import configured_briefing
 from engine.app.models.models import chosen_models
 from engine.conventions.catalog import convention
-from engine.domain.decimal_text import plain
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_spec import ModelKind
 from engine.domain.portfolio import ZERO
 from engine.domain.run import RunSpec
+from engine.domain.text import plain
 from engine.errors import UsageError
-from engine.lab.window import execution_rules
+from engine.lab.backtest import execution_rules
 from engine.market.trading_hours import FIRST_SESSION
 from engine.preset import Preset, briefed, load_preset, recorded_preset
 from engine.reports.documents.row_json import Row

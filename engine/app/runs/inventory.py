@@ -1,21 +1,42 @@
-"""All runs of this machine: backtests, arenas, and the runs in the journals of desks."""
+"""All runs of this machine: backtests, arenas, and the runs in the journals of desks.
+
+Runs of this machine, held against each other.
+
+Remove runs with all their files. The index of looks at windows stays, and so do the journals of desks.
+
+A run as a folder of its own, to be carried to another machine or given to others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from engine.app.arena.record import load_spec, played_document
+from engine.app.arena.record import arena_lock, load_document, load_spec, played_document
+from engine.app.research.backtest import run_lock
 from engine.domain.run import RunOutcome
-from engine.errors import MissingData, PaperdeskError
+from engine.errors import DataError, MissingData, PaperdeskError, TryAgainLater, UsageError
+from engine.journal import copies
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
+from engine.reports.arena_report import arena_html
+from engine.reports.csv_tables import TABLES, csv_table
+from engine.reports.documents.backtest import as_text
+from engine.reports.documents.desk_performance import desk_performance
 from engine.reports.documents.operations import outcomes
+from engine.reports.documents.row_json import Row
+from engine.reports.documents.run_comparison import comparison_document
 from engine.reports.documents.runs import StoredKind, StoredRun
-from engine.reports.stored import stored_figures
+from engine.reports.documents.session import session_document
+from engine.reports.html import html
+from engine.reports.stored import stored_document, stored_figures
+from engine.services import Services
 from engine.settings import places
 
 DATABASE = ("", "-wal", "-shm", ".part", ".part-wal", ".part-shm")
@@ -152,3 +173,134 @@ def _bytes(path: Path) -> int:
         except FileNotFoundError:
             continue
     return total
+
+
+def compare_runs(runs: Sequence[StoredRun]) -> Row:
+    """The document of a comparison, each run with the first one. Raises UsageError for runs that cannot be compared,
+    MissingData for one that never came to a result."""
+    kinds = {run.kind for run in runs}
+    if len(runs) < 2:
+        raise UsageError("compare needs two runs or more: paperdesk runs compare ID ID")
+    if kinds == {StoredKind.BACKTEST}:
+        return comparison_document([stored_document(run.id) for run in runs])
+    named = ", ".join(f"{run.id} ({run.kind})" for run in runs if run.kind is not StoredKind.BACKTEST)
+    raise UsageError(f"backtests are compared, and the agents of an arena by its --repeats: {named} is no backtest")
+
+
+PRUNABLE = (StoredKind.BACKTEST, StoredKind.ARENA)
+"""Kinds of runs that have files of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The end of a pruning: runs that were removed, and those that a process is playing and that stay."""
+
+    removed: Sequence[StoredRun]
+    at_work: Sequence[StoredRun]
+
+
+def to_prune(
+    runs: Sequence[StoredRun], now: datetime, *, keep: int | None = None, older_than: int | None = None
+) -> Sequence[StoredRun]:
+    """Of runs, the latest first, those that are beyond the latest `keep` of their kind and begun more than `older_than`
+    days ago; None sets no limit. Runs of desks are none of them."""
+    found = []
+    for kind in PRUNABLE:
+        found += [run for run in runs if run.kind is kind][keep or 0 :]
+    oldest = None if older_than is None else now - timedelta(days=older_than)
+    return [run for run in found if oldest is None or run.time < oldest]
+
+
+def check_prunable(runs: Sequence[StoredRun]) -> None:
+    """Raise UsageError for a run of a desk: it is in the desk's journal, which is never pruned."""
+    of_desk = next((run for run in runs if run.kind not in PRUNABLE), None)
+    if of_desk is not None:
+        raise UsageError(f"{of_desk.id} is a run of the desk {of_desk.desk}: a desk's journal is never pruned")
+
+
+def prune_runs(runs: Sequence[StoredRun]) -> Pruned:
+    """Remove runs, but for those that are being played. Raises ConfigError or DataError for a file that cannot be
+    removed, naming it; what went before is gone."""
+    removed, at_work = [], []
+    for run in runs:
+        try:
+            with _held(run):
+                _remove(run)
+            removed.append(run)
+        except TryAgainLater:
+            at_work.append(run)
+    return Pruned(removed, at_work)
+
+
+def _held(run: StoredRun) -> AbstractContextManager[None]:
+    return arena_lock(run.id) if run.kind is StoredKind.ARENA else run_lock(run.id)
+
+
+def _remove(run: StoredRun) -> None:
+    lock = places.arena_lock(run.id) if run.kind is StoredKind.ARENA else places.run_lock(run.id)
+    for path in (*files_of(run), lock):
+        try:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise places.unusable(path, error) from error
+
+
+JOURNAL = "journal.db"
+Texts = Mapping[str, str]
+
+
+def export_run(services: Services, run: StoredRun, folder: Path) -> tuple[str, ...]:
+    """Write a run's document, tables, reports and journal into a new folder, all or nothing; the names of the files.
+    A run of a desk comes with the whole journal of its desk. Raises DataError where the folder is there or cannot be
+    written, MissingData for a run that never came to a result."""
+    if folder.exists():
+        raise DataError(f"{folder} is there already: name another folder")
+    made = {StoredKind.BACKTEST: _backtest_files, StoredKind.ARENA: _arena_files}.get(run.kind, _desk_files)
+    texts, half = made(services, run), folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(half, ignore_errors=True)
+        half.mkdir(parents=True)
+        for name, text in texts.items():
+            # Half of a surrogate pair, which models do answer with, has no place in UTF-8.
+            (half / name).write_bytes(text.encode("utf-8", "replace"))
+        if run.kind is StoredKind.ARENA:
+            shutil.copyfile(run.path, half / "record.json")
+        else:
+            copies.backup(run.path, half / JOURNAL)
+        half.rename(folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written ({error.strerror}): name another folder with --to") from None
+    finally:
+        shutil.rmtree(half, ignore_errors=True)
+    return tuple(sorted(file.name for file in folder.iterdir()))
+
+
+def _backtest_files(services: Services, run: StoredRun) -> Texts:
+    document = stored_document(run.id)
+    tables = {f"{name}.csv": csv_table(document, name) for name in TABLES}
+    return {"result.json": _json(document), "report.html": html(document), **tables}
+
+
+def _arena_files(services: Services, run: StoredRun) -> Texts:
+    document = load_document(run.id)
+    texts = {"result.json": _json(document)}
+    return texts if "repeats" in document else {**texts, "report.html": arena_html(document)}
+
+
+def _desk_files(services: Services, run: StoredRun) -> Texts:
+    if run.desk is None:
+        raise MissingData(f"no run {run.id}")
+    with JournalReader(places.desk_journal(run.desk)) as reader:
+        document = session_document(reader, run.desk, run.id)
+        config = services.config
+        whole = desk_performance(
+            reader, run.desk, run.id, exchanges=config.exchanges, risk_free=config.metrics.risk_free
+        )
+    return {"result.json": _json(document), "report.html": html(whole)}
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    return as_text(document) + "\n"

@@ -15,11 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
-from engine.app.memory.memory import finish_replacing
-from engine.app.memory.memory_binding import check_memory
-from engine.app.memory.stored_memory import StoredMemory, memory_of_desk
-from engine.app.records.desk_journal import desk_lock
-from engine.app.records.journal_file import JournalFile
+from engine.app.memory.memory import StoredMemory, check_memory, finish_replacing, memory_of_desk
+from engine.app.records.desk_journal import JournalFile, desk_lock
 from engine.errors import DataError, MalformedData, MissingData, UsageError
 from engine.journal import copies
 from engine.journal.reader import JournalReader

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.app.desk.broker_check import broker_checks
 from engine.app.desk.certificate import refusal, trades_account
-from engine.app.desk.demo_time import by_desk_time
-from engine.app.memory.stored_memory import memory_of_desk
+from engine.app.desk.demo_history import by_desk_time
+from engine.app.memory.memory import memory_of_desk
 from engine.app.models.briefings import desk_preset
-from engine.app.models.model_notes import stale_words
-from engine.app.models.models import agent_models, probe_models
+from engine.app.models.models import agent_models, probe_models, stale_words
 from engine.app.orders.memory_control import check_desk_memory
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.records.look_index import check_look_index
@@ -33,8 +32,7 @@ from engine.domain.market import has_crypto_among_shares
 from engine.domain.model_spec import ModelKind
 from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
 from engine.journal.integrity import quick_check, read_chain
-from engine.market.coverage import check_coverage
-from engine.market.price_faults import compare, refuse_faults
+from engine.market.price_faults import check_coverage, compare, refuse_faults
 from engine.market.trading_hours import exchange_calendar, session_to_decide
 from engine.reports.documents.operations import operation_rows, rate_words
 from engine.reports.documents.records import latest_backtests

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from engine.app.arena.arena import run_arena
-from engine.app.arena.forecast import arena_forecast
+from engine.app.arena.arena import arena_forecast, run_arena
 from engine.app.arena.record import REHEARSED, ArenaSpec
 from engine.app.bench.forecast import Estimate, Forecast, paid_forecast
 from engine.app.bench.jobs import Job
 from engine.app.desk.certificate import keep_certificate, subject_of
 from engine.app.models.briefings import desk_preset
-from engine.app.research.agent_run import Stop
-from engine.app.research.backtest import run_backtest
+from engine.app.research.backtest import Stop, run_backtest
 from engine.app.research.run_spec import new_run_id
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action

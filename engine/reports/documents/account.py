@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
+from engine.account.books import Since, since_close
 from engine.account.disagreement import BooksDisagree, EntryAwaited
-from engine.account.present_books import Since, since_close
 from engine.account.reconciliation import ReconciliationReport
 from engine.account.time_weighted import CloseComparison, Measured, beside, is_external, measured, net_deposits
 from engine.domain.brokerage import BrokerOrder
-from engine.domain.decimal_text import money, plain
 from engine.domain.run import Adoption, CashFlow, EquityPoint
+from engine.domain.text import money, plain
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row

@@ -13,15 +13,13 @@ from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any
 
-from engine.arena.chat import Strategy
-from engine.arena.listing import Listing
-from engine.arena.market import Market
-from engine.arena.metrics import Figures, agent_figures, market_figures, most_volatile
-from engine.arena.play import Table
-from engine.arena.targets import SeatDecision
+from engine.arena.decided_player import SeatDecision
+from engine.arena.market import Listing, Market
+from engine.arena.play import Figures, Table, agent_figures, market_figures, most_volatile
+from engine.arena.players import Strategy
 from engine.arena.values import Flow
-from engine.domain.decimal_text import money, plain
 from engine.domain.run import ModelUse
+from engine.domain.text import money, plain
 from engine.reports.documents.row_json import Row, model_use
 
 SCHEMA = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from engine.lab.attribution import Attributed, Attribution, Effect, InputWorth, Mean, input_worths, signed_size
+from engine.lab.decision_changes import Attributed, Attribution, Effect, InputWorth, Mean, input_worths, signed_size
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row

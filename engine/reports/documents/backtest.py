@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 from engine.conventions.catalog import convention
-from engine.domain.decimal_text import money, plain
 from engine.domain.market import Dropped
 from engine.domain.portfolio import ZERO
 from engine.domain.run import ModelUse, Result, Stretch
+from engine.domain.text import money, plain
 from engine.reports.documents import row_json
 from engine.reports.documents.settings import spec_settings
 from engine.reports.performance import BENCHMARK, Measure, Report, owner_books, profit, through

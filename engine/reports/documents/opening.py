@@ -12,7 +12,7 @@ from heapq import merge
 from itertools import takewhile
 from operator import itemgetter
 
-from engine.account.present_books import Since
+from engine.account.books import Since
 from engine.domain.decision import Action, Decision
 from engine.domain.market import Symbol
 from engine.domain.order import Fill

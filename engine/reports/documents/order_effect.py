@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from engine.domain.order import Order, Side
 from engine.domain.portfolio import Portfolio
-from engine.execution.account_limits import Price, buying_power, shares_of
+from engine.execution.limits import Price, buying_power, shares_of
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 

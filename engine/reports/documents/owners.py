@@ -10,8 +10,7 @@ import numpy as np
 
 from engine.conventions.metrics.opinions import Skill, calibration, skill
 from engine.domain.debate import Debate
-from engine.domain.decision import DIRECTIONS, Opinion
-from engine.domain.five_level import Advice
+from engine.domain.decision import DIRECTIONS, Advice, Opinion
 from engine.domain.market import Symbol
 from engine.journal.entries import StatedAnswer
 from engine.journal.schema import WARM_UP

@@ -16,12 +16,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from engine.domain.brokerage import Difference
-from engine.domain.decimal_text import money, plain
 from engine.domain.decision import DESK, Decision, Opinion
 from engine.domain.json_text import plain_of
-from engine.domain.order import Fill, Order
-from engine.domain.order_id import YOU, is_own
+from engine.domain.order import YOU, Fill, Order, is_own
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
+from engine.domain.text import money, plain
 from engine.messages.events import DecisionMade, Event, OpinionFormed, OrderFilled, OrderMoved, SessionSettled, to_plain
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from engine.domain.decimal_text import plain
 from engine.domain.json_text import plain_of
 from engine.domain.run import RunSpec
+from engine.domain.text import plain
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.versioned_documents import document_versions

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from engine.account.present_books import Since
-from engine.domain.decimal_text import money
+from engine.account.books import Since
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, OrderState, Side
-from engine.domain.order_id import is_own
+from engine.domain.order import Fill, OrderState, Side, is_own
 from engine.domain.portfolio import ZERO
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
+from engine.domain.text import money
 from engine.execution.controls import OrderTimes, approvals, halted, paused
 from engine.execution.frozen_symbols import frozen_in, reasons
 from engine.journal.entries import CallCost, RunEntry

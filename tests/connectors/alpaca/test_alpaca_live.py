@@ -16,8 +16,7 @@ from connectors.alpaca.live_feed import AlpacaLive, DataStream, TradingStream, s
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.sandbox import SandboxServer
 from engine.clock import BacktestClock
-from engine.domain.delivery import Delivery
-from engine.domain.live import FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
+from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.errors import CredentialsRefused
 from tests.connectors.alpaca.sandbox_markets import START, order
 

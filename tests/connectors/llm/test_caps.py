@@ -11,7 +11,7 @@ import pytest
 
 from connectors.llm.capped_model import CappedModel, SpendingCap
 from engine.domain.model_call import FailureKind, Message, ModelResult, Usage
-from engine.domain.model_price import ModelPrice, Rates
+from engine.domain.model_spec import ModelPrice, Rates
 from engine.errors import BudgetReached
 from engine.services import SpendingLimit
 from engine.settings.config import BudgetConfig

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from connectors.llm.pricing import load_prices
 from engine.domain.model_call import Usage
-from engine.domain.model_price import ModelPrice, Rates
+from engine.domain.model_spec import ModelPrice, Rates
 
 REPO = Path(__file__).parents[3]
 UNCACHED = {"gpt-4", "gpt-4-0613", "gpt-4-turbo", "gpt-4-vision-preview"}

@@ -16,9 +16,8 @@ from engine.agents.tools import ToolSignal, guidance_signals
 from engine.app.audit.audit import run_audit
 from engine.cycle import observe
 from engine.cycle.recall import TradingMemory
-from engine.domain.briefing import Briefing, ExpertNote
 from engine.domain.market import PriceHistory, from_nano
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import Briefing, DataSpec, ExpertNote, RunSpec
 from engine.lab import rule_backtest
 from engine.lab.audit import Certificate
 from engine.market.as_of import ArrayMarketAsOf

@@ -28,7 +28,7 @@ from engine.domain.decision import SizingRule
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.model_spec import ModelSpec
 from engine.errors import CredentialsRefused, MalformedData, UsageError
-from engine.lab.published_agents import Variant, published_agents
+from engine.lab.published_tables import Variant, published_agents
 from engine.market.trading_hours import exchange_calendar
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel

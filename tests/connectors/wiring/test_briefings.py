@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.models.briefings import configured_briefing, recorded_briefing
 from engine.app.redecision.redecision import redecide
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import preset_of, settled
-from engine.domain.briefing import Briefing, ExpertNote
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import Briefing, DataSpec, ExpertNote, RunSpec
 from engine.errors import ConfigError, MalformedData, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail

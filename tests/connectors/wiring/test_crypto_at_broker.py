@@ -18,7 +18,7 @@ from connectors.wiring.sandbox import loader
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.desk.context import Finished
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.clock import LiveClock
 from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest, ModelResult

@@ -15,7 +15,7 @@ from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
 from engine.app.desk.context import Finished
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec

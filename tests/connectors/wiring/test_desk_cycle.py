@@ -19,9 +19,9 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.agents.decision import DecisionView
 from engine.app.desk.context import Finished
-from engine.app.desk.run_kinds import interrupted_cycle, is_decided, run_daily, run_intraday
+from engine.app.desk.run import interrupted_cycle, is_decided, run_daily, run_intraday
 from engine.app.records.desk_journal import DeskJournal
-from engine.app.research.parity import check_parity
+from engine.app.redecision.redecision import check_parity
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
@@ -36,7 +36,7 @@ from engine.messages.events import Event, Noticed
 from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
 from engine.session.loop import RESUMED_WITHIN
-from engine.session.recorded_inputs import read_inputs
+from engine.session.recorder import read_inputs
 from engine.settings import places
 from engine.settings.config import Config
 from tests.connectors.wiring.test_desk_at_broker import SYMBOLS, assert_equal_books, desk, written
@@ -249,7 +249,7 @@ def test_a_later_cycle_takes_the_place_of_what_nobody_approved(sandbox: SandboxS
         standing = {entry.order.id: entry.order.state for entry in reader.orders()}
     assert standing == {first.orders[0].id: OrderState.EXPIRED, second.orders[0].id: OrderState.INTENDED}
     give(places.desk_journal("paper"), [Approve(second.orders[0].id)], OPEN)
-    from engine.app.desk.run_kinds import submit_approved
+    from engine.app.desk.run import submit_approved
 
     assert asyncio.run(submit_approved(services(config)))
     assert sandbox.state()["posts"] == {second.orders[0].id: 1}

@@ -18,7 +18,7 @@ from connectors.files.market import FilesMarket
 from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
-from engine.app.desk.refresh import PAUSES, refresh
+from engine.app.desk.market import PAUSES, refresh
 from engine.app.research.market_data import fetch as fetch_data
 from engine.domain.fetched import Fetched
 from engine.domain.market import ActionKind, CorporateAction, NewsItem, PriceHistory, from_nano

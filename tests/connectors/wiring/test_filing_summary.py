@@ -17,7 +17,7 @@ import pytest
 from connectors.files.texts import filing_line
 from connectors.wiring.services import services
 from engine.agents.text import count_words, plain
-from engine.app.memory.stored_memory import memory_of_run
+from engine.app.memory.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.market import Filing
 from engine.domain.model_call import AnswerRecord

@@ -17,8 +17,8 @@ from connectors.files.macro import write_macro
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.audit.audit import run_audit
-from engine.app.desk.run_kinds import run_daily
-from engine.app.memory.stored_memory import memory_of_run
+from engine.app.desk.run import run_daily
+from engine.app.memory.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_macro
 from engine.domain.macro import MacroRelease

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
-from engine.app.memory import stored_memory
-from engine.app.memory.memory import part_of
-from engine.app.memory.stored_memory import Reembedded, memory_of_desk, memory_of_run, reembed_memory
+from engine.app.desk.run import run_daily
+from engine.app.memory import memory
+from engine.app.memory.memory import Reembedded, memory_of_desk, memory_of_run, part_of, reembed_memory
 from engine.app.records.desk_journal import desk_lock
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
@@ -228,7 +227,7 @@ def test_a_desk_at_work_is_not_embedded_anew(server: FakeLLMServer) -> None:
 
 def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
     day(config(embedder="hash-384"), DAYS[0])
-    honest = stored_memory.replace_memory
+    honest = memory.replace_memory
     seen: list[bool] = []
 
     def replacing(place: Path, new: Path) -> None:
@@ -237,6 +236,6 @@ def test_the_lock_is_held_while_it_is_embedded(server: FakeLLMServer, monkeypatc
         seen.append(new == part_of(place))
         honest(place, new)
 
-    monkeypatch.setattr(stored_memory, "replace_memory", replacing)
+    monkeypatch.setattr(memory, "replace_memory", replacing)
     assert reembedded(config(server)).done
     assert seen == [True]

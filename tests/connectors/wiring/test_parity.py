@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
-from engine.app.research.parity import check_parity
+from engine.app.desk.run import run_daily
+from engine.app.redecision.redecision import check_parity
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.errors import MissingData
 from engine.journal.reader import JournalReader
-from engine.lab.parity import Parity
+from engine.lab.recorded_turn import Parity
 from engine.settings import places
 from engine.settings.config import Config
 from tests.connectors.wiring.few_symbols import FewSymbols

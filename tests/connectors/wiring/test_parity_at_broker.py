@@ -22,18 +22,17 @@ from connectors.wiring.sources import calendars
 from engine.account.disagreement import BooksDisagree
 from engine.app.desk.context import Finished
 from engine.app.desk.reconciliation import adopt_account
-from engine.app.desk.run_kinds import run_daily
-from engine.app.redecision.redecision import redecide
-from engine.app.research.parity import check_parity
+from engine.app.desk.run import run_daily
+from engine.app.redecision.redecision import check_parity, redecide
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
 from engine.domain.run import DataSpec, RunKind
 from engine.execution import controls
 from engine.journal.reader import JournalReader
-from engine.lab.parity import Parity
+from engine.lab.recorded_turn import Parity
 from engine.ports import LanguageModel
 from engine.session.context import DeskRunResult
-from engine.session.recorded_inputs import TurnInputs, read_inputs
+from engine.session.recorder import TurnInputs, read_inputs
 from engine.settings import places
 from engine.settings.config import Config
 from tests.data_folders import write_folder

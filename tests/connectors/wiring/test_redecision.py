@@ -19,11 +19,10 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
-from engine.app.redecision.redecision import AS_IT_WAS, Changes, Redecided, redecide
+from engine.app.desk.run import run_daily
+from engine.app.redecision.redecision import AS_IT_WAS, Changes, Redecided, check_parity, redecide
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_run
-from engine.app.research.parity import check_parity
 from engine.domain.decision import Action, Decision
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.run import DataSpec, RunSpec
@@ -136,7 +135,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def load(given: Services, spec: RunSpec) -> Market:
         return markets[spec] if spec in markets else markets.setdefault(spec, await load_run(given, spec))
 
-    monkeypatch.setattr("engine.app.research.recorded_turns.load_run", load)
+    monkeypatch.setattr("engine.app.research.decider.load_run", load)
 
 
 EVERY = pytest.mark.parametrize("every", [4, 1], ids="each {}".format)

@@ -23,7 +23,7 @@ from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
-from engine.lab.published_runs import agent_spec
+from engine.lab.published_tables import agent_spec
 from engine.settings import places
 from engine.settings.config import Config
 from tests.connectors.wiring.short_bench import short_tables, write_folder

@@ -19,17 +19,16 @@ from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json
 from engine.account.ahead_of_run import book_ahead, session_to_close
 from engine.account.booking import Booking
-from engine.account.broker_venue import BrokerVenue
-from engine.account.claim import claim_account
+from engine.account.broker_venue import BrokerVenue, claim_account
 from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
-from engine.app.desk.fills_booking import NO_PRICES
+from engine.app.desk.booking_queue import NO_PRICES
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
+from engine.domain.execution import TradingMode
 from engine.domain.market import CorporateAction, is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
-from engine.domain.trading_mode import TradingMode
 from engine.errors import CredentialsRefused, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

@@ -15,14 +15,13 @@ import pytest
 from connectors.sandbox.protocol import Request, to_json
 from engine.account.activity import read_activity, session_of
 from engine.account.booking import Booking, adopt, cancel_ended_orders
-from engine.account.claim import claim_account
+from engine.account.broker_venue import claim_account
 from engine.account.disagreement import BooksDisagree
 from engine.account.reconciliation import PAUSES, ReconciliationReport, compare
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
-from engine.domain.ledger import carried_forward
 from engine.domain.order import Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import Adoption, CashFlow, RunKind, RunOutcome
+from engine.domain.run import Adoption, CashFlow, RunKind, RunOutcome, carried_forward
 from engine.errors import ConfigError, CredentialsRefused
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader

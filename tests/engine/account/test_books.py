@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from engine.account.books import Allocation, allocate, net_orders, open_books
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, CorporateAction
-from engine.domain.order import Order, Side
-from engine.domain.order_id import order_id
+from engine.domain.order import Order, Side, order_id
 from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, Portfolio
 from engine.domain.run import EquityPoint
 from engine.execution.venue import SettledSession

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
-from engine.account.present_books import since_close
+from engine.account.books import since_close
 from engine.domain.order import Fill, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint

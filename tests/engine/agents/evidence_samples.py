@@ -6,12 +6,11 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
+from engine.agents.character import PastSummary, PastView
 from engine.agents.debate import Case, CommentView, ReconsiderView
 from engine.agents.decision import EvidenceView, WholeView
 from engine.agents.immediate import FiveLevelReflection, ImmediateView, LayeredEvidence, MarketFacts, ThreeWayReflection
-from engine.agents.intelligence import IntelligenceView, ItemJudgement, answer_with
-from engine.agents.intelligence_items import IntelligenceItem
-from engine.agents.past import PastSummary, PastView
+from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemJudgement, answer_with
 from engine.agents.reflections import (
     ExtendedReflection,
     ExtendedView,
@@ -23,12 +22,11 @@ from engine.agents.reflections import (
 )
 from engine.agents.tools import ToolSignal
 from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Action, Outcome
-from engine.domain.five_level import Advice
+from engine.domain.decision import Action, Advice, Outcome
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.recollection import HORIZON_TYPES, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart, trading_chart
-from engine.market.moves import PriceMove, SessionMove
+from engine.market.figures import PriceMove, SessionMove
 from tests.engine.agents.samples import DAY, FIGURES, decision_view, outcome
 
 

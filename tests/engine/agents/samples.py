@@ -13,8 +13,7 @@ from engine.agents.decision import DecisionView
 from engine.domain.decision import Action, Outcome
 from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.portfolio import PositionContext
-from engine.market.figures import PriceFigures
-from engine.market.moves import PriceMove
+from engine.market.figures import PriceFigures, PriceMove
 from engine.preset import load_preset
 
 DAY = date(2023, 6, 1)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Agent
+from engine.agents.character import PAST
 from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
 from engine.agents.immediate import (
     IMMEDIATE,
@@ -17,12 +18,9 @@ from engine.agents.immediate import (
     ImmediateReflection,
     ThreeWayReflection,
 )
-from engine.agents.intelligence import INTELLIGENCE
-from engine.agents.intelligence_items import IntelligenceItem
-from engine.agents.past import PAST
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
-from engine.domain.decision import SizingRule
-from engine.domain.five_level import Advice
+from engine.domain.decision import Advice, SizingRule
 from engine.domain.market import Filing, NewsItem
 from engine.errors import InvariantBroken
 from tests.engine.agents import evidence_samples as some

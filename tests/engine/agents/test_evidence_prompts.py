@@ -13,7 +13,7 @@ from engine.agents.agent import View
 from engine.agents.registry import registered
 from engine.agents.rendering import render
 from engine.agents.text import one_line
-from engine.market.moves import PriceMove
+from engine.market.figures import PriceMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import outcome
 

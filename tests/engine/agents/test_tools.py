@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.agents.tools import ToolSignal, guidance_signals, read_guidance, tool_signals
-from engine.domain.briefing import ExpertNote
 from engine.domain.market import PriceHistory
+from engine.domain.run import ExpertNote
 from engine.errors import MalformedData, MissingData
 from engine.strategies.catalog import make_strategy
 from tests.engine.agents.evidence_samples import DAY, history

@@ -14,8 +14,7 @@ import pytest
 from engine.app.desk import booking_queue
 from engine.app.desk_runner import DeskRunner, Publish
 from engine.app.records.desk_journal import desk_lock
-from engine.domain.delivery import Delivery
-from engine.domain.live import FeedMessage, FeedState, OrderHint
+from engine.domain.live import Delivery, FeedMessage, FeedState, OrderHint
 from engine.errors import DeskHalted, NetworkError, TryAgainLater
 from engine.messages.bus import Bus
 from engine.messages.commands import RunCycle, Shutdown

@@ -14,7 +14,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.app.desk import demo_history
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.errors import InvariantBroken
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader

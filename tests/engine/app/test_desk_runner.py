@@ -15,14 +15,14 @@ import pytest
 from pytest import MonkeyPatch
 
 from engine.app.desk_runner import DeskRunner, Publish
-from engine.app.models.gated_model import Gate, Gated
+from engine.app.models.models import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize, Side
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import RunOutcome
 from engine.errors import StaleData, TryAgainLater
 from engine.execution import controls
-from engine.execution.account_limits import own_order
+from engine.execution.limits import own_order
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.bus import Bus

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from engine.cycle.feedback import Feedback
+from engine.cycle.recall import Feedback
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Action, DecisionKey, Opinion, Outcome
 from engine.market.trading_hours import decision_time

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.decision import Action
-from engine.domain.five_level import Advice, TradeValues, trade_of
+from engine.domain.decision import Action, Advice, TradeValues, trade_of
 from engine.errors import ConfigError
 
 VALUES = TradeValues(9, 4, 2, 7)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
-from engine.domain.order import Order, OrderState, Side
-from engine.domain.order_id import order_id
+from engine.domain.order import Order, OrderState, Side, order_id
 
 SESSION = date(2024, 3, 1)
 

@@ -15,8 +15,7 @@ from engine.domain.decision import Action
 from engine.domain.execution import ExecutionRules
 from engine.domain.order import Side
 from engine.domain.portfolio import Portfolio, Position, PositionContext
-from engine.execution.limits import Approved, Batch, Funds, Refused, Request, cost, limit
-from engine.execution.sizing import Sized
+from engine.execution.limits import Approved, Batch, Funds, Refused, Request, Sized, cost, limit
 from engine.preset import load_preset
 from engine.simulation.simulated_broker import SimulatedBroker
 from tests.engine.desks import bars

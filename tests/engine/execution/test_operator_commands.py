@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.app.orders.approvals import Answer, ApprovalDesk, answer_orders
+from engine.domain.execution import TradingMode
 from engine.domain.order import Order, OrderSize, OrderState, Side
 from engine.domain.portfolio import Portfolio, Position
-from engine.domain.trading_mode import TradingMode
 from engine.errors import UsageError
-from engine.execution.account_limits import buying_power, edit_of, short_excess, shortfall
 from engine.execution.controls import give
+from engine.execution.limits import buying_power, edit_of, short_excess, shortfall
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.order import Order, OrderSize, Side
-from engine.domain.order_id import closing_order_id, is_closing, is_own, order_id, own_order_id
+from engine.domain.order import Order, OrderSize, Side, closing_order_id, is_closing, is_own, order_id, own_order_id
 from engine.domain.portfolio import Portfolio, Position
 from engine.errors import UsageError
-from engine.execution.account_limits import buying_power, cash_floor, own_order, own_refusal
-from engine.execution.limits import cost
+from engine.execution.limits import buying_power, cash_floor, cost, own_order, own_refusal
 from engine.messages.commands import PlaceOrder
 
 SESSION = date(2025, 3, 14)

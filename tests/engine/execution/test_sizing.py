@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.domain.decision import Action, Proposal, SizingRule
 from engine.domain.portfolio import PositionContext
-from engine.execution.sizing import size
+from engine.execution.limits import size
 from engine.preset import load_preset
 
 FINVISION = load_preset("finvision").sizing

@@ -12,8 +12,7 @@ import pytest
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.model_call import AnswerRecord, FailureKind, Message, ModelFailure, ModelResult
-from engine.domain.order import Order, Side
-from engine.domain.order_id import order_id
+from engine.domain.order import Order, Side, order_id
 from engine.domain.run import LookKind, RunKind, WindowLook
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.looks import add_looks

@@ -9,8 +9,7 @@ from pathlib import Path
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
-from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Proposal
-from engine.domain.five_level import Advice
+from engine.domain.decision import Action, Advice, Decision, DecisionKey, Outcome, Proposal
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerRecord, Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, Side

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
-from engine.domain.decision import Action, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
-from engine.domain.five_level import Advice
+from engine.domain.decision import Action, Advice, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, AnswerRecord, FailureKind, Message, ModelFailure, ModelResult, Usage
 from engine.domain.order import Fill, Order, OrderSize, Side

@@ -13,8 +13,7 @@ from engine.domain.execution import FillAt
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, from_nano
 from engine.lab.audit import choose_cuts, venue
-from engine.lab.planting import ABSURD_PRICE, MARKERS, SOURCES, planted
-from engine.lab.watched_market import WatchedMarket, shown
+from engine.lab.watched_market import ABSURD_PRICE, MARKERS, SOURCES, WatchedMarket, planted, shown
 from engine.market.as_of import Market, last_opened
 from engine.market.trading_hours import AroundTheClock, decision_time, exchange_calendar
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigError
-from engine.lab.published_agents import Variant, ablations_from, published_agents
-from engine.lab.published_tables import BENCHES, published
+from engine.lab.published_tables import BENCHES, Variant, ablations_from, published, published_agents
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow, Spread, agent_cells
 

@@ -15,8 +15,7 @@ from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, Pric
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.errors import UsageError
-from engine.lab.published_runs import Override, agent_spec, measured, overrides, rule_params, run_rule
-from engine.lab.published_tables import published
+from engine.lab.published_tables import Override, agent_spec, measured, overrides, published, rule_params, run_rule
 from engine.market.as_of import Market
 from engine.market.trading_hours import exchange_calendar
 from engine.reports.comparison import compare

@@ -15,8 +15,7 @@ from engine.domain.market import Bar, PriceHistory, from_nano
 from engine.domain.run import Result, RunSpec
 from engine.errors import DataError, MissingData, UsageError
 from engine.lab import rule_backtest
-from engine.lab.audit import Certificate, audit
-from engine.lab.audit_rules import RuleSubject
+from engine.lab.audit import Certificate, RuleSubject, audit
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock

@@ -10,22 +10,19 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.character import Traits
+from engine.agents.character import PAST, PastView, Traits
 from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.figures import Facts, unresolved_figures
 from engine.agents.immediate import IMMEDIATE, MarketFacts
-from engine.agents.intelligence import INTELLIGENCE, IntelligenceView
-from engine.agents.intelligence_items import IntelligenceItem
-from engine.agents.past import PAST, PastView
+from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, IntelligenceView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Action, Outcome
-from engine.domain.five_level import Advice
+from engine.domain.decision import Action, Advice, Outcome
 from engine.domain.recollection import LAYERS, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
-from engine.market.moves import PriceMove, SessionMove
+from engine.market.figures import PriceMove, SessionMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import DAY, outcome
 from tests.engine.offline.test_offline_model import DOWN, HOLDINGS, OUTCOMES, PRICES, SIZING, UP, answer_twice

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.agents.decision import EvidenceView
-from engine.agents.intelligence import IntelligenceView, answer_with
-from engine.agents.intelligence_items import IntelligenceItem
+from engine.agents.intelligence import IntelligenceItem, IntelligenceView, answer_with
 from engine.offline import intelligence
 from tests.engine.agents import evidence_samples as some
 

@@ -12,7 +12,7 @@ from engine.domain.portfolio import Portfolio, Position
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, decision_time, previous_session
 from engine.ports import Calendar
-from engine.session.recorded_inputs import TurnInputs, input_parts, read_inputs
+from engine.session.recorder import TurnInputs, input_parts, read_inputs
 from tests.engine.desks import WEEKDAYS, market_of, split
 
 DAYS = WEEKDAYS.sessions(date(2023, 6, 1), date(2024, 6, 28))

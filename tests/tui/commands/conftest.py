@@ -18,7 +18,7 @@ import pytest
 from connectors.sandbox import SandboxServer, SandboxSettings
 from connectors.wiring.sandbox import build_sandbox
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.market.trading_hours import exchange_calendar

@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.open_desk import Publish, TakeTurn
 from engine.domain.live import FeedMessage
 from engine.domain.model_call import ModelRequest, ModelResult, Usage

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.app.records.desk_journal import desk_lock
 from engine.domain.model_call import ModelRequest, ModelResult

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.agents.strategy_library import without_strategy
+from engine.agents.tools import without_strategy
 from engine.journal.reader import JournalReader
 from engine.offline.portfolio import CONTRARY, FOLLOW
 from engine.settings import places

@@ -12,7 +12,7 @@ import pytest
 from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
-from engine.app.desk.demo_time import is_demo
+from engine.app.desk.demo_history import is_demo
 from engine.settings import places
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_book_screen import cells

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.journal.point_in_time import OF_SESSION, hide_after_event
 from engine.journal.reader import JournalReader
 from engine.journal.schema import CHAIN, MARKED, VERSIONS

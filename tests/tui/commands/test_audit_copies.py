@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas
 import pytest
 
-from engine.app.audit import copies as audit_copies
+from engine.app.audit import audit as audit_copies
 from engine.lab.opened_files import opened_files
 from engine.market.trading_hours import calendar_for
 from tests.tui.commands import audit_leaks

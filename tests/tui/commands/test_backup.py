@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.records.desk_journal import desk_lock
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader

@@ -15,9 +15,7 @@ import pytest
 
 from engine.app.bench import bench as bench_module
 from engine.journal.reader import JournalReader
-from engine.lab.published_agents import published_agents
-from engine.lab.published_runs import rule_params
-from engine.lab.published_tables import PublishedTable, published
+from engine.lab.published_tables import PublishedTable, published, published_agents, rule_params
 from engine.reports.stored import document_of
 from engine.settings import places
 from tests.long_cases import first_of

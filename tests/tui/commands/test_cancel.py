@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.orders.order_cancellation import cancel_orders
 from engine.app.records.desk_journal import desk_lock
 from engine.journal.reader import JournalReader

@@ -12,8 +12,7 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.geometry import Offset
 
-from engine.domain.order import Order, Side
-from engine.domain.order_id import order_id
+from engine.domain.order import Order, Side, order_id
 from engine.domain.run import CashFlow
 from engine.journal.entries import OrderEntry
 from engine.journal.writer import JournalWriter

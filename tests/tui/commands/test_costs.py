@@ -18,7 +18,7 @@ from textual.pilot import Pilot
 from connectors.llm.pricing import load_prices
 from connectors.wiring.services import services
 from engine.app.desk.context import Finished
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
@@ -161,7 +161,7 @@ async def test_the_status_bar_says_unknown_over_a_model_without_a_price(desk: De
 def test_an_old_price_table_is_said_by_run_and_doctor(
     service: Counting, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.domain.model_price.STALE_DAYS", -1)
+    monkeypatch.setattr("engine.domain.model_spec.STALE_DAYS", -1)
     monkeypatch.setenv("OPENAI_BASE_URL", service.openai_url)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-1")
     places.config_file().write_text(

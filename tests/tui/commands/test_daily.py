@@ -19,7 +19,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.app.desk.context import desk_context
-from engine.app.desk.demo_time import by_desk_time
+from engine.app.desk.demo_history import by_desk_time
 from engine.app.records.desk_journal import DeskJournal
 from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio

@@ -247,7 +247,7 @@ def test_a_symbol_that_is_halted_all_day_has_no_bar_and_is_told_on_the_trail(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = opened(datetime(2025, 3, 10, 20, 5, tzinfo=UTC))
-    monkeypatch.setattr("engine.app.desk.refresh.PAUSES", (0.0,))
+    monkeypatch.setattr("engine.app.desk.market.PAUSES", (0.0,))
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
     monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(places.market_folder()))
     assert "ORVL" in {one["symbol"] for one in run("--daily", "--json").json["orders"]}
@@ -320,7 +320,7 @@ def test_a_symbol_without_a_bar_is_frozen_and_the_others_go_on(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = opened()
-    monkeypatch.setattr("engine.app.desk.refresh.PAUSES", (0.0,))
+    monkeypatch.setattr("engine.app.desk.market.PAUSES", (0.0,))
     monkeypatch.setenv("PAPERDESK_DATA__REFRESH", "true")
     monkeypatch.setenv("PAPERDESK_DATA__FOLDER", str(places.market_folder()))
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "ORVL,HLXM,NADA")

@@ -20,7 +20,7 @@ from connectors.files.market import FilesMarket
 from connectors.files.prices import read_actions, read_prices
 from connectors.llm import gate
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_intraday
+from engine.app.desk.run import run_intraday
 from engine.app.desk.watch import DeskWatch
 from engine.errors import TryAgainLater
 from engine.market.price_faults import price_faults

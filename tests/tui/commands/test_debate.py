@@ -17,8 +17,7 @@ from connectors.wiring.sources import calendars
 from engine.app.audit.audit import run_audit
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.domain.debate import Debate, DebateEnd
-from engine.domain.decision import DIRECTIONS, Opinion
-from engine.domain.five_level import trade_of
+from engine.domain.decision import DIRECTIONS, Opinion, trade_of
 from engine.domain.recollection import Recollection
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader

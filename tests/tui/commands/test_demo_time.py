@@ -240,7 +240,7 @@ async def test_the_app_runs_its_cycles_in_a_process_of_their_own_with_the_config
 ) -> None:
     heard: list[Event] = []
     there = AsyncMock(return_value=Finished("daily-demo-20250715", date(2025, 7, 15)))
-    monkeypatch.setattr("engine.app.desk.cycle_request.in_own_process", there)
+    monkeypatch.setattr("engine.app.desk.notification.in_own_process", there)
     desk = open_desk(Invocation())
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", '["ORVL"]')
     await desk.run_cycle(heard.append, AsyncMock())

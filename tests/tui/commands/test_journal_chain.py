@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.app.records.journal_file import JournalFile
+from engine.app.records.desk_journal import JournalFile
 from engine.errors import PaperdeskError
 from engine.journal.schema import CHAIN, CHAINED
 from tests.tui.commands.conftest import Run

@@ -19,9 +19,8 @@ import pytest
 from filelock import FileLock
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
-from engine.app.memory.memory import desk_memory
-from engine.app.memory.stored_memory import memory_of_desk
+from engine.app.desk.run import run_daily
+from engine.app.memory.memory import desk_memory, memory_of_desk
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.preset import load_preset

@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from connectors.sandbox import SandboxServer
-from engine.domain.order import OrderState
-from engine.domain.order_id import YOU, is_own
+from engine.domain.order import YOU, OrderState, is_own
 from engine.domain.run import RunKind
 from engine.execution.controls import halt
 from engine.journal.reader import JournalReader

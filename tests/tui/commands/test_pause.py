@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk import cycle_request
+from engine.app.desk import notification
 from engine.app.desk import watch as desk_watch
-from engine.app.desk.cycle_request import CycleRequest
 from engine.app.desk.demo_history import DUE
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.notification import CycleRequest
+from engine.app.desk.run import run_daily
 from engine.domain.run import RunKind, RunOutcome
 from engine.execution.controls import Paused, pause, pause_of, unpause
 from engine.journal.reader import JournalReader
@@ -141,10 +141,10 @@ def test_a_cycle_in_a_process_of_its_own_waits_until_the_pause_is_over(
                 unpause(path, NOON)
         return found
 
-    monkeypatch.setattr(cycle_request, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(cycle_request, "pause_of", looked)
+    monkeypatch.setattr(notification, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(notification, "pause_of", looked)
     done = asyncio.run(
-        cycle_request._run_there(configured, NOON, None, CycleRequest(session=date.fromisoformat(NEXT)), pausing)
+        notification._run_there(configured, NOON, None, CycleRequest(session=date.fromisoformat(NEXT)), pausing)
     )
     assert looks == [3, 3, 3], "no question while it is paused"
     assert (str(done.session), getattr(done, "outcome", None)) == (NEXT, RunOutcome.DONE)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.journal.reader import JournalReader

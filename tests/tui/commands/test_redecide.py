@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import LookKind, WindowLook
 from engine.settings import places

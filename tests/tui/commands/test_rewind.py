@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.market.trading_hours import exchange_calendar
 from engine.reports import amounts
 from engine.settings import places

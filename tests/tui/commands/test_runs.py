@@ -19,7 +19,7 @@ from statistics import fmean
 import pytest
 
 from engine.app.arena.record import arena_lock
-from engine.app.research.resumption import run_lock
+from engine.app.research.backtest import run_lock
 from engine.clock import LiveClock
 from engine.domain.run import RunKind
 from engine.journal.reader import JournalReader
@@ -110,7 +110,7 @@ def test_a_run_that_was_killed_is_listed_as_not_finished(run: Run, fresh: Path) 
         "import os, sys; from engine.lab import backtest as b; from tui.cli import main\n"
         "before = b.run_agents\n"
         "async def dies(context): os._exit(9)\n"
-        "import engine.app.research.agent_run as a; a.run_agents = dies; main(sys.argv[1:])"
+        "import engine.app.research.backtest as a; a.run_agents = dies; main(sys.argv[1:])"
     )
     flags = ["backtest", "--symbols", "ORVL", *WINDOW, "--preset", "finvision-no-reflection", "--run", "killed"]
     assert subprocess.run([sys.executable, "-c", code, *flags], check=False).returncode == 9

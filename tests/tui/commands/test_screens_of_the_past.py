@@ -15,7 +15,7 @@ from textual.screen import Screen
 from connectors.wiring.services import services
 from engine.app.arena.arena import run_arena
 from engine.app.arena.record import ArenaSpec
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.app.research.backtest import run_backtest
 from engine.reports.documents.set_up import Finding

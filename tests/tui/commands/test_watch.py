@@ -18,7 +18,7 @@ import pytest
 
 from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.settings import places

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.desk.run_kinds import run_daily
+from engine.app.desk.run import run_daily
 from engine.domain.model_call import ModelRequest, ModelResult, Usage
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept

@@ -16,9 +16,8 @@ from engine.app.desk.context import agreed_clock, check_calendar
 from engine.app.upkeep.drill.drill import OnResult
 from engine.app.upkeep.drill.results import keep_result
 from engine.domain.brokerage import Activity, ActivityKind
-from engine.domain.decimal_text import money
 from engine.domain.market import Symbol
-from engine.domain.text import counted
+from engine.domain.text import counted, money
 from engine.errors import ConfigError, MalformedData, PaperdeskError
 from engine.ports import Broker
 from engine.reports.documents.drill import ACCOUNT, RowResult, drill_document

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from engine.app.upkeep.drill.checks import DoesNotHold, check_end
 from engine.app.upkeep.drill.fault_table import Row, chosen, fault_table
 from engine.app.upkeep.drill.practice import (
+    DoesNotHold,
     DrillParts,
     Practice,
     as_it_is,
     at_home,
+    check_end,
     copied_home,
     prepare,
     write_configuration,

@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.app.desk.reconciliation import Reconciled
-from engine.app.memory.stored_memory import memory_of_desk
+from engine.app.memory.memory import memory_of_desk
 from engine.app.orders.order_cancellation import Canceled
-from engine.app.upkeep.drill.checks import check_run, held
 from engine.app.upkeep.drill.fault_table import Step
-from engine.app.upkeep.drill.practice import DESK, Practice
+from engine.app.upkeep.drill.practice import DESK, Practice, check_run, held
 from engine.errors import PaperdeskError
 from engine.journal.schema import VERSIONS
 from engine.services import Services
