@@ -18,7 +18,7 @@ def test_a_backtests_clock_stands_still_and_never_goes_back() -> None:
     assert clock.now() == START
     clock.advance(START + timedelta(hours=1))
     assert clock.now() == START + timedelta(hours=1)
-    with pytest.raises(InvariantBroken, match="cannot go back"):
+    with pytest.raises(InvariantBroken):
         clock.advance(START)
     assert clock.now() == START + timedelta(hours=1)
 

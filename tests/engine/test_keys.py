@@ -35,7 +35,7 @@ def test_without_a_file_nothing_happens(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o666])
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
     environ: dict[str, str] = {}
-    with pytest.raises(CredentialsRefused, match="chmod 600"):
+    with pytest.raises(CredentialsRefused):
         load_keys(environ, kept(tmp_path, "APCA_API_KEY_ID=PKFILE", mode))
     assert environ == {}
 

