@@ -49,7 +49,7 @@ release-check: docs ## build sdist and wheel into dist/ and check them: contents
 	@rm -rf dist
 	@$(BIN)/python -W ignore -c "from setuptools import build_meta as build; build.build_sdist('dist')" >/dev/null
 	@$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist dist/paperdesk-*.tar.gz
-	@PAPERDESK_TEST_DIST=dist $(BIN)/python -m pytest -q -m "slow or not slow" tests/test_wheel.py tests/test_packaging.py \
+	@RELEASE_DIST=dist $(BIN)/python -m pytest -q -m "slow or not slow" tests/test_wheel.py tests/test_packaging.py \
 	  tests/test_container.py
 	@ls -l dist
 

@@ -26,7 +26,7 @@ from tests.tui.real_terminal import REPO, TMUX, Terminal
 
 PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = PROJECT["version"]
-DIST = os.environ.get("PAPERDESK_TEST_DIST")
+DIST = os.environ.get("RELEASE_DIST")
 """The folder of a release's wheel and sdist, which `make release-check` has built; else they are built here."""
 WINDOW = ("--symbols", "ORVL,HLXM", "--from", "2025-03-11", "--to", "2025-03-13")
 PACKAGES = ("tui", "engine", "connectors", "memory")
