@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.conventions.metrics.bootstrap import Interval, mean_interval
+from engine.conventions.metrics.bootstrap import mean_interval
 from engine.domain.decision import DIRECTIONS, Decision
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord
@@ -355,8 +355,9 @@ def _use(now: Trail | None) -> ModelUse:
 class Mean:
     """A mean over `count` decisions with its 95 % interval, None where there are too few sessions."""
 
-    value: float | None
-    interval: Interval
+    mean: float | None
+    low: float | None
+    high: float | None
     count: int
 
 
@@ -364,15 +365,16 @@ class Mean:
 class InputWorth:
     """The worth of an input over several decisions.
 
+    without: the input.
     changed: share of decisions that come out otherwise without it.
-    moved: absolute change of the signed size, in percent of the portfolio.
-    effect: of leaving it out on the next session's return, a fraction of the portfolio.
+    mean_change: absolute change of the signed size, in percent of the portfolio.
+    return_effect: of leaving it out on the next session's return, a fraction of the portfolio.
     """
 
-    name: str
+    without: str
     changed: Mean
-    moved: Mean
-    effect: Mean
+    mean_change: Mean
+    return_effect: Mean
 
 
 def input_worths(decisions: Sequence[Attributed], seed: int = 0) -> tuple[InputWorth, ...]:
@@ -388,18 +390,18 @@ def _worth(name: str, decisions: Sequence[Attributed], seed: int) -> InputWorth:
     sessions = [one.then.key.session for one, _ in pairs]
     effects = [one.effect_on_return(effect) for one, effect in pairs]
     return InputWorth(
-        name=name,
+        without=name,
         changed=_mean([float(effect.changed) for _, effect in pairs], sessions, seed),
-        moved=_mean([float(abs(effect.change)) for _, effect in pairs], sessions, seed),
-        effect=_mean(effects, sessions, seed),
+        mean_change=_mean([float(abs(effect.change)) for _, effect in pairs], sessions, seed),
+        return_effect=_mean(effects, sessions, seed),
     )
 
 
 def _mean(values: Sequence[float | None], sessions: Sequence[date], seed: int) -> Mean:
     known = [(value, day) for value, day in zip(values, sessions, strict=True) if value is not None]
     if not known:
-        return Mean(None, (None, None), 0)
+        return Mean(None, None, None, 0)
     days = sorted({day for _, day in known})
     groups = np.array([days.index(day) for _, day in known], dtype=np.intp)
     floats = np.array([value for value, _ in known])
-    return Mean(float(floats.mean()), mean_interval(floats, groups, seed), len(known))
+    return Mean(float(floats.mean()), *mean_interval(floats, groups, seed), len(known))

@@ -256,7 +256,7 @@ class Average:
     group: a kind, a size, or a model by its row.
     of: the owner of the figures.
     mean: in the paper's unit.
-    percent: of buy and hold's own mean; None where that is not above zero, as a share of a loss says nothing.
+    percent_of_buy_and_hold: of the mean of that; None where that is not above zero, as a share of a loss says nothing.
     """
 
     table: str
@@ -265,7 +265,7 @@ class Average:
     of: Literal["paper", "ours"]
     metric: str
     mean: float
-    percent: float | None
+    percent_of_buy_and_hold: float | None
 
 
 def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Sequence[Cell]) -> list[Average]:
@@ -280,7 +280,15 @@ def averages(table: PublishedTable, models: Sequence[PrintedModel], cells: Seque
         *((row, "ours", (row,), ours) for row in rows),
     ]
     return [
-        Average(table=table.name, symbols=symbols, group=group, of=of, metric=metric, mean=mean, percent=percent)
+        Average(
+            table=table.name,
+            symbols=symbols,
+            group=group,
+            of=of,
+            metric=metric,
+            mean=mean,
+            percent_of_buy_and_hold=percent,
+        )
         for symbols in table.averaged
         for group, of, members, figures in groups
         for metric, mean, percent in _means(table.metrics(), symbols, members, figures)

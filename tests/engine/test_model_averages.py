@@ -48,7 +48,7 @@ def test_the_percentage_is_of_buy_and_hold_over_the_same_symbols() -> None:
     stocks = figure(of(0, []), "financial domain", "TSLA", "AV")
     assert stocks.symbols == ("TSLA", "AAPL", "NIO")
     # The table prints 63.660 and 74.012.
-    assert stocks.percent == pytest.approx(100 * 63.660 / 74.012, abs=0.01)
+    assert stocks.percent_of_buy_and_hold == pytest.approx(100 * 63.660 / 74.012, abs=0.01)
 
 
 def test_sizes_are_compared_among_open_models_alone() -> None:
@@ -69,15 +69,15 @@ def test_ours_are_measured_by_our_own_buy_and_hold() -> None:
         symbol="SPY", model="offline", answered_by="offline", metrics={"CR": 3.0, "SR": None, "AV": 10.0, "MDD": 5.0}
     )
     found = of(2, [row], {"CR": 2.0, "SR": -0.1, "AV": 40.0, "MDD": 20.0})
-    assert figure(found, "offline", "SPY", "CR").percent == 150.0
-    assert figure(found, "offline", "SPY", "AV").percent == 25.0
+    assert figure(found, "offline", "SPY", "CR").percent_of_buy_and_hold == 150.0
+    assert figure(found, "offline", "SPY", "AV").percent_of_buy_and_hold == 25.0
     assert not [a for a in found if a.group == "offline" and a.metric == "SR"]
 
 
 def test_a_share_of_a_loss_is_none() -> None:
     row = AgentRow(symbol="SPY", model="offline", answered_by="offline", metrics={"CR": -3.0})
     found = figure(of(2, [row], {"CR": -1.0}), "offline", "SPY", "CR")
-    assert (found.mean, found.percent) == (-3.0, None)
+    assert (found.mean, found.percent_of_buy_and_hold) == (-3.0, None)
 
 
 def test_a_row_that_lacks_a_symbol_has_no_average_over_it() -> None:

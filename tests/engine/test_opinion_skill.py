@@ -11,7 +11,7 @@ from engine.conventions.metrics.opinions import calibration, rank_correlation, s
 def test_skill_counts_sides_and_ranks_holds() -> None:
     sizes, changes = np.array([8.0, -3, 0, 3, -8]), np.array([0.02, 0.01, 0.05, -0.01, -0.03])
     found = skill(sizes, changes, np.arange(5), 1)
-    assert (found.sided, found.ranked) == (4, 5)
+    assert (found.n, found.ranked) == (4, 5)
     assert found.hit_rate == 0.5
     assert found.gain == pytest.approx(0.025) and found.loss == pytest.approx(0.01)
     assert found.slugging == pytest.approx(2.5)
@@ -43,9 +43,9 @@ def test_stated_confidence_stands_against_what_happened_in_bands() -> None:
     right = np.array([False, True, True, True, False])
     found = calibration(confidences, right)
     assert found is not None
-    assert (found.count, found.confidence, found.hit_rate) == (5, pytest.approx(0.528), pytest.approx(0.6))
+    assert (found.n, found.confidence, found.hit_rate) == (5, pytest.approx(0.528), pytest.approx(0.6))
     assert found.brier == pytest.approx((0.1**2 + 0.85**2 + 0.4**2 + 0.21**2 + 1) / 5)
-    assert [(one.low, one.high, one.count, one.hit_rate) for one in found.bands] == [
+    assert [(one.low, one.high, one.n, one.hit_rate) for one in found.bands] == [
         (0.0, 0.2, 2, 0.5),
         (0.6, 0.8, 2, 1.0),
         (0.8, 1.0, 1, 0.0),

@@ -110,7 +110,7 @@ def _averages(found: Sequence[Average], width: int) -> Iterator[str]:
         metrics = list(dict.fromkeys(average.metric for average in own))
         rows = []
         for group, of in dict.fromkeys((average.group, average.of) for average in own):
-            by_metric = {a.metric: a.percent for a in own if (a.group, a.of) == (group, of)}
+            by_metric = {a.metric: a.percent_of_buy_and_hold for a in own if (a.group, a.of) == (group, of)}
             shown = (by_metric.get(metric) for metric in metrics)
             rows.append([group, of, *("-" if percent is None else f"{percent:.1f} %" for percent in shown)])
         yield from wrapped(f"{name}: averages over {', '.join(symbols)} in percent of buy and hold", width)

@@ -27,7 +27,7 @@ BANDS = 5
 class Skill:
     """The skill of opinions over one horizon; None where there are too few.
 
-    sided: opinions that took a side and whose outcome is known.
+    n: opinions that took a side and whose outcome is known.
     hit_rate: fraction of them that were right; a price that stood still makes nobody right.
     hit_interval: 95 % interval of it.
     gain, loss: mean move in favour of those that were right, and against those that were wrong, as fractions.
@@ -37,7 +37,7 @@ class Skill:
     rank_interval: 95 % interval of it.
     """
 
-    sided: int
+    n: int
     hit_rate: float | None
     hit_interval: Interval
     gain: float | None
@@ -58,7 +58,7 @@ def skill(sizes: Floats, changes: Floats, sessions: NDArray[np.intp], horizon: i
     loss = float(-wrong.mean()) if len(wrong) else None
     correlation = rank_correlation(sizes, changes)
     return Skill(
-        sided=len(results),
+        n=len(results),
         hit_rate=float((results > 0).mean()) if len(results) else None,
         hit_interval=_hit_interval(results > 0, sessions[sided], horizon),
         gain=gain,
@@ -80,7 +80,7 @@ class Band:
 
     low: float
     high: float
-    count: int
+    n: int
     confidence: float
     hit_rate: float
 
@@ -89,14 +89,14 @@ class Band:
 class Calibration:
     """Stated confidence against what happened.
 
-    count: judged opinions that stated a confidence.
+    n: judged opinions that stated a confidence.
     confidence: the mean that was stated.
     hit_rate: fraction of them that were right; the closer to `confidence`, the better calibrated.
     brier: mean squared distance of the confidence to what happened, 0 for certainty that is always right.
     bands: those with any opinion, from the least confident.
     """
 
-    count: int
+    n: int
     confidence: float
     hit_rate: float
     brier: float
@@ -109,7 +109,7 @@ def calibration(confidences: Floats, right: NDArray[np.bool_]) -> Calibration | 
         return None
     places = np.minimum((confidences * BANDS).astype(int), BANDS - 1)
     return Calibration(
-        count=len(confidences),
+        n=len(confidences),
         confidence=float(confidences.mean()),
         hit_rate=float(right.mean()),
         brier=float(((confidences - right) ** 2).mean()),
@@ -117,7 +117,7 @@ def calibration(confidences: Floats, right: NDArray[np.bool_]) -> Calibration | 
             Band(
                 low=place / BANDS,
                 high=(place + 1) / BANDS,
-                count=int((places == place).sum()),
+                n=int((places == place).sum()),
                 confidence=float(confidences[places == place].mean()),
                 hit_rate=float(right[places == place].mean()),
             )

@@ -20,7 +20,7 @@ from engine.arena.players import Strategy
 from engine.arena.values import Flow
 from engine.domain.run import ModelUse
 from engine.domain.text import money, plain
-from engine.reports.documents.row_json import Row, model_use
+from engine.reports.documents.row_json import Row, fields, model_use
 
 SCHEMA = 1
 
@@ -57,6 +57,9 @@ class ArenaReport:
     baseline: Sequence[str] = ()
 
 
+_COSTS = ("price", "cost_buyer", "cost_seller")
+
+
 def arena_document(report: ArenaReport) -> Row:
     """The document of an arena."""
     market = report.table.market
@@ -80,7 +83,7 @@ def arena_document(report: ArenaReport) -> Row:
             for one in made
         ],
         "notes": list(report.notes),
-        "books": [{**asdict(one), "side": one.side.value, "price": money(one.price)} for one in report.table.books],
+        "books": [fields(one) for one in report.table.books],
         "market": {
             **whole,
             "difference": fmean(returns) - trend if returns and trend is not None else None,
@@ -98,18 +101,7 @@ def _tape(report: ArenaReport) -> Row:
     market = report.table.market
     return {
         "trades": [
-            {
-                "day": one.day,
-                "round": one.round,
-                "stock": one.stock,
-                "buyer": one.buyer,
-                "seller": one.seller,
-                "quantity": one.quantity,
-                "price": money(one.price),
-                "cost_buyer": money(one.cost_buyer),
-                "cost_seller": money(one.cost_seller),
-                "maker": one.maker or None,
-            }
+            {**fields(one, "day", "round", "stock", "buyer", "seller", "quantity", *_COSTS), "maker": one.maker or None}
             for one in market.trades
         ],
         "flows": [_flow(one) for one in market.flows],
@@ -123,10 +115,7 @@ def _tape(report: ArenaReport) -> Row:
             for name, listing in market.listings.items()
             for day, close in enumerate(listing.closes[1:], 1)
         ],
-        "messages": [
-            {"id": one.id, "day": one.day, "agent": one.agent, "to": list(one.to), "text": one.text, "truth": one.truth}
-            for one in report.table.messages
-        ],
+        "messages": [fields(one, "id", "day", "agent", "to", "text", "truth") for one in report.table.messages],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
-from engine.lab.decision_changes import Attributed, Attribution, Effect, InputWorth, Mean, input_worths, signed_size
+from engine.lab.decision_changes import Attributed, Attribution, Effect, input_worths, signed_size
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row
@@ -34,7 +34,7 @@ def run_attribution_document(records: Records, attributions: Sequence[Attributio
         "sample": len(attributions),
         "seed": seed,
         **_decider(attributions),
-        "inputs": [_worth(one) for one in input_worths(decisions, seed)],
+        "inputs": [row_json.fields(one) for one in input_worths(decisions, seed)],
         "decisions": [_attributed(one) for one in decisions],
         "model": _use(decisions),
     }
@@ -80,20 +80,6 @@ def _effect(one: Attributed, effect: Effect) -> Row:
         "reason": "" if now is None else now.reason,
         **row_json.fields(effect.use, "calls", "cached_calls", "cost"),
     }
-
-
-def _worth(worth: InputWorth) -> Row:
-    return {
-        "without": worth.name,
-        "changed": _mean(worth.changed),
-        "mean_change": _mean(worth.moved),
-        "return_effect": _mean(worth.effect),
-    }
-
-
-def _mean(mean: Mean) -> Row:
-    low, high = mean.interval
-    return {"mean": mean.value, "low": low, "high": high, "count": mean.count}
 
 
 def _use(decisions: Iterable[Attributed]) -> Row:

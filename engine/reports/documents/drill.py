@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
@@ -43,18 +44,7 @@ def drill_document(place: str, results: Sequence[RowResult], time: datetime) -> 
         "ok": all(one.held for one in results),
         "held": sum(one.held for one in results),
         "count": len(results),
-        "rows": [
-            {
-                "name": one.name,
-                "fault": one.fault,
-                "expected": list(one.expected),
-                "got": list(one.got),
-                "held": one.held,
-                "detail": one.detail or None,
-                "seconds": one.seconds,
-            }
-            for one in results
-        ],
+        "rows": [{**row_json.fields(one), "detail": one.detail or None} for one in results],
     }
 
 

@@ -99,11 +99,7 @@ def _preset(study: PresetStudy) -> Row:
         **row_json.fields(study.model.usage, "input_tokens", "output_tokens"),
         "cost": None if study.model.cost is None else str(study.model.cost),
         "arms": [_arm(one) for one in study.arms],
-        "poison": {
-            **row_json.fields(study.poison, "share", "written", "recalled", "recalled_share", "cited", "followed"),
-            "last_session": study.poison.last_session.isoformat(),
-            **row_json.fields(study.poison, "sessions_recalled_after", "alive"),
-        },
+        "poison": row_json.fields(study.poison),
         "confabulation": row_json.fields(study, "cited", "not_held", "opinions", "unresolved"),
         "point_in_time": row_json.fields(study, "recalled", "later"),
     }
@@ -111,8 +107,4 @@ def _preset(study: PresetStudy) -> Row:
 
 def _arm(arm: ArmRow) -> Row:
     counted = Counter(arm.opinions)
-    return {
-        **row_json.fields(arm, "name", "against", "total_return", "sharpe", "difference", "low", "high", "changed"),
-        "memories": arm.memories,
-        "opinions": {action.value: counted[action] for action in Action},
-    }
+    return {**row_json.fields(arm), "opinions": {action.value: counted[action] for action in Action}}

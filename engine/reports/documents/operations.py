@@ -167,7 +167,7 @@ def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> R
     runs = reader.runs()
     ends = outcomes(runs)
     return {
-        "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, minute)],
+        "rates": [row_json.fields(one) for one in _rates(today, minute)],
         "runs": [
             {
                 **row_json.fields(one, "id", "kind", "session"),

@@ -95,8 +95,7 @@ def _agent_row(of: tuple[str, str], sides: Mapping[Place, int], closes: Mapping[
         "reports": len(sides),
         "sided": sum(bool(side) for side in sides.values()),
         "horizons": [
-            {"sessions": horizon, "n": one.sided, "hit_rate": one.hit_rate, "hit_interval": list(one.hit_interval)}
-            for horizon, one in skills
+            {"sessions": horizon, **row_json.fields(one, "n", "hit_rate", "hit_interval")} for horizon, one in skills
         ],
     }
 
@@ -128,8 +127,10 @@ def _row(held: _Held, closes: Mapping[Symbol, SymbolCloses]) -> Row:
         "horizons": [
             {
                 "sessions": horizon,
-                **_skill_row(_skill(sizes, closes, horizon)),
-                "before_debate": _before(_skill(before, closes, horizon)) if before else None,
+                **row_json.fields(_skill(sizes, closes, horizon)),
+                "before_debate": row_json.fields(_skill(before, closes, horizon), "n", "hit_rate", "rank_correlation")
+                if before
+                else None,
                 "calibration": _calibration(voiced, closes, horizon),
             }
             for horizon in HORIZONS
@@ -147,16 +148,7 @@ def _calibration(voiced: Mapping[Place, Opinion], closes: Mapping[Symbol, Symbol
         and (change := _change(closes[symbol], session, horizon)) is not None
     ]
     found = calibration(np.array([one for one, _ in judged], dtype=float), np.array([one for _, one in judged], bool))
-    if found is None:
-        return None
-    return {
-        "n": found.count,
-        **row_json.fields(found, "confidence", "hit_rate", "brier"),
-        "bands": [
-            {"low": one.low, "high": one.high, "n": one.count, **row_json.fields(one, "confidence", "hit_rate")}
-            for one in found.bands
-        ],
-    }
+    return None if found is None else row_json.fields(found)
 
 
 def _signed(opinion: Opinion) -> float:
@@ -175,21 +167,3 @@ def _skill(sizes: Mapping[Place, float], closes: Mapping[Symbol, SymbolCloses], 
 
 def _change(closes: SymbolCloses, session: date, horizon: int) -> float | None:
     return next((one.change for one in closes.after(session) if one.sessions == horizon), None)
-
-
-def _skill_row(one: Skill) -> Row:
-    return {
-        "n": one.sided,
-        "hit_rate": one.hit_rate,
-        "hit_interval": list(one.hit_interval),
-        "gain": one.gain,
-        "loss": one.loss,
-        "slugging": one.slugging,
-        "ranked": one.ranked,
-        "rank_correlation": one.rank_correlation,
-        "rank_interval": list(one.rank_interval),
-    }
-
-
-def _before(one: Skill) -> Row:
-    return {"n": one.sided, "hit_rate": one.hit_rate, "rank_correlation": one.rank_correlation}

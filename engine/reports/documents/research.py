@@ -109,22 +109,13 @@ def _audit_notes(spec: RunSpec, certificate: Certificate) -> list[str]:
 
 def bench_document(bench: Bench) -> Row:
     """Every cell of a bench, and what its models were asked."""
-    averages = ("table", "symbols", "group", "of", "metric", "mean")
     return {
         "schema": SCHEMA,
         "bench": bench.name,
         "cells": list(map(_cell, bench.cells)),
         "curves": list(_curves(bench.curves)),
-        "averages": [
-            {**row_json.fields(average, *averages), "percent_of_buy_and_hold": average.percent}
-            for average in bench.averages
-        ],
-        "pairs": [
-            row_json.fields(
-                pair, "table", "row", "other", "symbols", "sessions", "value", "low", "high", "distinguishable"
-            )
-            for pair in bench.pairs
-        ],
+        "averages": list(map(row_json.fields, bench.averages)),
+        "pairs": [{**row_json.fields(pair), "distinguishable": pair.distinguishable} for pair in bench.pairs],
         **row_json.fields(bench, "notes", "runs"),
         "models": model_use_rows(bench.models, bench.unresolved),
         "interrupted": bench.interrupted or None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -37,8 +38,8 @@ EXACT = frozenset({"quantity", "asked", "allowed", "before", "after"})
 
 
 def fields(value: object, *names: str) -> Row:
-    """Fields of a value under their own names, in JSON's own types."""
-    return {name: _plain(name, getattr(value, name)) for name in names}
+    """Fields of a value under their own names (all of a dataclass where none are named), in JSON's own types."""
+    return {name: _plain(name, getattr(value, name)) for name in names or value.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 def _plain(name: str, value: object) -> object:
@@ -48,7 +49,9 @@ def _plain(name: str, value: object) -> object:
         return value.isoformat()
     if isinstance(value, Enum):
         return value.value
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(name, one) for one in value]
+    return fields(value) if is_dataclass(value) else value
 
 
 def trade(fill: Fill) -> Row:
