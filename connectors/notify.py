@@ -10,6 +10,7 @@ from json import dumps
 from typing import Any
 from urllib.parse import urlsplit
 
+from connectors.rate_limited_http import PASSING
 from engine.errors import ConfigError, NotificationFailed
 
 PROGRAM_SECONDS = 30.0
@@ -18,7 +19,6 @@ WEBHOOK_SECONDS = 10.0
 """Time limit of one attempt."""
 PAUSES = (1.0, 4.0)
 """Seconds before the second attempt and the third."""
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class CommandNotifier:
@@ -64,42 +64,32 @@ class CommandNotifier:
 class WebhookNotifier:
     """A Notifier that posts to an address, which may hold a secret and is never written anywhere."""
 
+    method, setting, what = "POST", "notify.webhook", "webhook"
+
     def __init__(self, url: str) -> None:
         """Raise ConfigError for an invalid address."""
-        self.name = f"the webhook at {_host(url, 'notify.webhook')}"
         self._url = url.strip()
+        parts = urlsplit(self._url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(f"{self.setting} is no address: it has to begin with https:// or http://")
+        self.name = f"the {self.what} at {parts.hostname}"
 
     async def notify(self, summary: Mapping[str, Any]) -> None:
-        """Post the summary as JSON, again after a fault that may pass. The recipient may get it twice, with the same
+        """Send the summary as JSON, again after a fault that may pass. The recipient may get it twice, with the same
         `run`.
 
         Raises NotificationFailed.
         """
-        trouble = await _delivered("POST", self._url, dumps(summary, allow_nan=False).encode())
+        body = dumps(summary, allow_nan=False).encode() if self.method == "POST" else None
+        trouble = await _delivered(self.method, self._url, body)
         if trouble:
-            raise NotificationFailed(f"{self.name} {trouble}: check notify.webhook")
+            raise NotificationFailed(f"{self.name} {trouble}: check {self.setting}")
 
 
-class Ping:
+class Ping(WebhookNotifier):
     """A Notifier that calls an address and says nothing: a service there raises the alarm when no call comes."""
 
-    def __init__(self, url: str) -> None:
-        """Raise ConfigError for an invalid address."""
-        self.name = f"the ping address at {_host(url, 'notify.ping')}"
-        self._url = url.strip()
-
-    async def notify(self, summary: Mapping[str, Any]) -> None:
-        """Call the address, again after a fault that may pass. Raises NotificationFailed."""
-        trouble = await _delivered("GET", self._url)
-        if trouble:
-            raise NotificationFailed(f"{self.name} {trouble}: check notify.ping")
-
-
-def _host(url: str, setting: str) -> str:
-    parts = urlsplit(url.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{setting} is no address: it has to begin with https:// or http://")
-    return parts.hostname
+    method, setting, what = "GET", "notify.ping", "ping address"
 
 
 async def _delivered(method: str, url: str, body: bytes | None = None) -> str:
@@ -119,7 +109,7 @@ async def _delivered(method: str, url: str, body: bytes | None = None) -> str:
                     return ""
                 redirect = " (a redirect, which is not followed)" if response.has_redirect_location else ""
                 trouble = f"answered with {response.status_code}{redirect}"
-                if response.status_code not in _PASSING:
+                if response.status_code not in PASSING:
                     return trouble
             if pause is not None:
                 await asyncio.sleep(pause)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+PASSING = frozenset({408, 429, 500, 502, 503, 504})
 """Statuses that may pass after a wait."""
 
 
@@ -100,7 +100,7 @@ class RateLimitedClient:
     async def _attempt(self, url: str, read: Callable[[bytes], T], params: Mapping[str, str] | None) -> T | None:
         response = await self._send(url, params)
         status = response.status_code
-        if status in _PASSING:
+        if status in PASSING:
             raise self._fault_of(response)
         if status == 404:
             return None
@@ -177,10 +177,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def json_object(body: bytes) -> dict[str, Any]:
     """A body as a JSON object; numbers with a point stay exact. Raises ValueError."""
-    value = json.loads(body, parse_float=Decimal, parse_constant=_no_number)
+    value = parse_json(body)
     if not isinstance(value, dict):
         raise ValueError("no JSON object")
     return value
+
+
+def parse_json(body: bytes) -> Any:
+    """A body as JSON; numbers with a point stay exact. Raises ValueError."""
+    return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
 
 
 def _no_number(name: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from connectors.alpaca.failures import HttpRefusal, NoAnswer, code_and_message, query_refused, query_unanswered
 from connectors.alpaca.settings import AlpacaSettings
+from connectors.rate_limited_http import PASSING
 from engine.errors import TryAgainLater
 
 if TYPE_CHECKING:
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from connectors.alpaca.rest_client import RestClient
 
 T = TypeVar("T")
-
-PASSING = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses that may pass after a wait."""
 
 
 class AsyncTradingClient:

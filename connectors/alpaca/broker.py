@@ -23,10 +23,10 @@ from connectors.alpaca.failures import (
     query_refused,
     refuses_keys,
 )
-from connectors.alpaca.json_fields import Fields, Raw, json_object, json_objects, parse_json, text_of, to_wire
+from connectors.alpaca.json_fields import Fields, Raw, json_object, json_objects, text_of, to_wire
 from connectors.alpaca.orders import activity, broker_order, order_body, update_of
 from connectors.alpaca.settings import AlpacaSettings
-from connectors.rate_limited_http import HttpError, RateLimitedClient
+from connectors.rate_limited_http import HttpError, RateLimitedClient, parse_json
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import Symbol
 from engine.domain.order import Order, OrderState, OrderUpdate, is_final

@@ -6,7 +6,6 @@ news; shares are alike.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,11 +21,6 @@ _ADVICE = "the broker answered something else than it describes: look at the acc
 _QUOTES = ("USDT", "USDC", "USD")
 _LONGEST_TICKER = 5
 """Letters of the longest ticker of a share: a longer name that ends in a currency is a pair."""
-
-
-def parse_json(body: bytes) -> Any:
-    """A body as JSON; numbers with a point stay exact. Raises ValueError."""
-    return json.loads(body, parse_float=Decimal, parse_constant=_no_number)
 
 
 def json_object(document: Any, where: str) -> Raw:
@@ -162,7 +156,3 @@ def by_wire(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
 
 def _shown(value: Any) -> str:
     return repr(value)[:60]
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} among the numbers")

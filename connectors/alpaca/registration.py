@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from connectors.alpaca.failures import query_refused, query_unanswered
-from connectors.alpaca.json_fields import parse_json
 from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
 from engine.broker_registration import BrokerRegistration
 from engine.errors import NetworkError, UsageError
@@ -60,6 +59,7 @@ def _now(settings: AlpacaSettings) -> datetime:
     import httpx
 
     from connectors.alpaca.account import broker_clock
+    from connectors.rate_limited_http import parse_json
 
     url = f"{settings.trading_url}{_CLOCK}"
     try:

@@ -159,11 +159,6 @@ class AnswerStore(_PaidResults):
         "ALTER TABLE answers ADD COLUMN recorded TEXT",
     )
 
-    def find(self, request_hash: str) -> ModelResult | None:
-        """The recorded result of a question, as it was given, or None."""
-        found = self.answer(request_hash)
-        return None if found is None else found.result
-
     def answer(self, request_hash: str) -> RecordedAnswer | None:
         """A recorded answer with what the file knows of it, or None."""
         rows = self._rows("SELECT * FROM answers WHERE request_hash = ?", request_hash)

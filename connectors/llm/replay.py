@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 
 from connectors.llm.capped_model import CappedModel
 from connectors.llm.paid_results import AnswerStore, request_hash
@@ -109,13 +110,14 @@ class ReplayModel:
         await asyncio.to_thread(self.store.close)
 
 
-class StoredAnswers:
-    """RecordedAnswers over a store; charts count by the version of the painter that they were drawn with."""
+class StoredAnswers(AnswerStore):
+    """RecordedAnswers in a file; charts count by the version of the painter that they were drawn with."""
 
-    def __init__(self, store: AnswerStore, painter_version: str) -> None:
-        self._store = store
+    def __init__(self, path: Path, painter_version: str) -> None:
+        """Open the file. Raises as AnswerStore does."""
+        super().__init__(path)
         self._painter_version = painter_version
-        self._models = store.models()
+        self._models = self.models()
 
     def has(self, spec: ModelSpec) -> bool:
         """True where any answer of a model is recorded."""
@@ -124,28 +126,12 @@ class StoredAnswers:
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
         """The model's recorded answer to a question."""
         version = self._painter_version if self._models.get((spec.provider, spec.model)) else None
-        found = self._store.find(request_hash(spec.provider, spec.model, request, version))
-        return None if found is None or _too_long(found) else found
+        found = self.answer(request_hash(spec.provider, spec.model, request, version))
+        return None if found is None or _too_long(found.result) else found.result
 
     def specs(self) -> list[str]:
         """Every model of which any answer is recorded."""
         return sorted(f"{provider}:{model}" for provider, model in self._models)
-
-    def hashes(self) -> list[str]:
-        """The request hash of every recorded answer."""
-        return self._store.hashes()
-
-    def answer(self, request_hash: str) -> RecordedAnswer | None:
-        """A recorded answer by its hash."""
-        return self._store.answer(request_hash)
-
-    def record(self, answer: RecordedAnswer) -> bool:
-        """Add an answer; False where there is one of its hash."""
-        return self._store.record(answer)
-
-    def remove(self, hashes: Iterable[str]) -> None:
-        """Remove answers."""
-        self._store.remove(hashes)
 
 
 def _too_long(result: ModelResult) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -27,12 +26,10 @@ from connectors.sandbox.streams import Streams
 from connectors.sandbox.trading_api import TradingApi
 from engine.domain.execution import ExecutionRules
 from engine.errors import PaperdeskError
-from engine.ports import Clock
 
 _LOG = logging.getLogger("paperdesk.sandbox")
 _AHEAD = timedelta(days=30)
 _SOON = timedelta(days=7)
-_WINDOW = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +45,6 @@ class SandboxSettings:
     pay_dividends: a real paper account pays none.
     crypto_fee: fraction of a crypto trade that is charged in what it brings, and entered on the day after.
     key, secret: the account's.
-    requests_per_minute: limit before a 429.
     """
 
     start: datetime
@@ -61,7 +57,6 @@ class SandboxSettings:
     crypto_fee: Decimal = Decimal(0)
     key: str = "PKSANDBOX00000000000"
     secret: str = "sandbox-secret-of-no-account-anywhere"
-    requests_per_minute: int = 10_000
 
 
 class LocalBroker:
@@ -70,13 +65,11 @@ class LocalBroker:
     `advance`, `fault`, `clear_faults` and `state` are for the program that drives it.
     """
 
-    def __init__(self, load: Load, settings: SandboxSettings, wall: Clock | None = None) -> None:
-        """Take `load`, which provides the market, and `wall`, the time outside for the rate limit's header."""
+    def __init__(self, load: Load, settings: SandboxSettings) -> None:
+        """Take `load`, which provides the market."""
         self.settings = settings
         self._load = load
-        self._wall = wall
         self.router = Router()
-        self._window = (0.0, 0)
 
     async def open(self) -> None:
         """Open books and market.
@@ -168,22 +161,19 @@ class LocalBroker:
 
     def _protocol(self, request: Request) -> Answer:
         self.control.count(request)
-        fault, headers = self.match_fault(request), self._limit_headers()
-        if int(headers["X-RateLimit-Remaining"]) < 0:
-            refused = too_many(_WINDOW - (time.monotonic() - self._window[0]))
-            return replace(refused, headers=refused.headers | headers | {"X-RateLimit-Remaining": "0"})
+        fault = self.match_fault(request)
         if fault is None or fault.kind == "wrong_key":
-            return self._answered(request, headers, fault)
+            return self._answered(request, fault)
         if fault.kind in CHANGED:
             if fault.then == "repeat":
                 first = {name: value for name, value in request.query.items() if name != "page_token"}
                 request = replace(request, query=first)
-            return changed_answer(fault, self._answered(request, headers, None))
+            return changed_answer(fault, self._answered(request, None))
         if fault.after:
-            self._answered(request, headers, None)
+            self._answered(request, None)
         return broken_answer(fault)
 
-    def _answered(self, request: Request, headers: Mapping[str, str], fault: Fault | None) -> Answer:
+    def _answered(self, request: Request, fault: Fault | None) -> Answer:
         try:
             self._check_keys(request, fault)
             answer = json_answer(*self.router.answer(request))
@@ -191,7 +181,7 @@ class LocalBroker:
             answer = json_answer(error.status, error.body)
         if self.exchange.faults.rules:
             self.control.save_faults()  # an order may have used one up
-        return replace(answer, headers=dict(headers))
+        return answer
 
     def _check_keys(self, request: Request, fault: Fault | None) -> None:
         given = request.headers.get("apca-api-key-id"), request.headers.get("apca-api-secret-key")
@@ -200,18 +190,6 @@ class LocalBroker:
         if request.path.startswith(("/v2/stocks/", "/v1")):
             raise ApiError(403, None, "forbidden.")
         raise ApiError(401, 40110000, "request is not authorized")
-
-    def _limit_headers(self) -> dict[str, str]:
-        begun, count = self._window
-        now, most = time.monotonic(), self.settings.requests_per_minute
-        if now - begun >= _WINDOW or not count:
-            begun, count = now, 0
-        self._window = begun, count + 1
-        headers = {"X-RateLimit-Limit": str(most), "X-RateLimit-Remaining": str(max(-1, most - count - 1))}
-        if self._wall is not None:
-            left = timedelta(seconds=_WINDOW - (now - begun))
-            headers["X-RateLimit-Reset"] = str(int((self._wall.now() + left).timestamp()))
-        return headers
 
 
 def _ordered(request: Request) -> tuple[str, str]:
@@ -239,19 +217,14 @@ def json_answer(status: int, document: Any) -> Answer:
     return Answer(status=status, body=b"" if document is None else to_json(document))
 
 
-def too_many(seconds: float) -> Answer:
-    """The answer to a client that asks too often, and may ask again after some seconds."""
-    answer = json_answer(429, {"code": 42910000, "message": "too many requests."})
-    return replace(answer, headers={"Retry-After": f"{seconds:.0f}"})
-
-
 def broken_answer(fault: Fault) -> Answer:
     """The answer of a fault that leaves nothing of the right one."""
     match fault.kind:
         case "reset" | "hang":
             return Answer(status=0, broken=True, delay=fault.seconds if fault.kind == "hang" else 0.0)
         case "too_many_requests":
-            return replace(too_many(fault.seconds), status=fault.status)
+            answer = json_answer(fault.status, {"code": 42910000, "message": "too many requests."})
+            return replace(answer, headers={"Retry-After": f"{fault.seconds:.0f}"})
         case "html":
             return Answer(status=fault.status, body=_PAGE, content_type="text/html")
         case "gateway_timeout":

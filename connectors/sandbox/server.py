@@ -17,7 +17,6 @@ from connectors.sandbox.local_broker import LocalBroker, SandboxSettings, broken
 from connectors.sandbox.market import Load
 from connectors.sandbox.protocol import ApiError, Request
 from engine.errors import ConfigError, PaperdeskError
-from engine.ports import Clock
 
 _LOG = logging.getLogger("paperdesk.sandbox")
 _TICK = 0.2
@@ -28,9 +27,9 @@ class SandboxServer(LocalBroker):
     """A server: `await start()`, `await stop()` in a running loop; elsewhere a context manager that runs in a
     thread."""
 
-    def __init__(self, load: Load, settings: SandboxSettings, wall: Clock | None = None) -> None:
+    def __init__(self, load: Load, settings: SandboxSettings) -> None:
         """Take the arguments of a LocalBroker."""
-        super().__init__(load, settings, wall)
+        super().__init__(load, settings)
         self.port = 0
         self._http = HttpServer(self._respond, self._upgrade)
         self._loop: asyncio.AbstractEventLoop | None = None

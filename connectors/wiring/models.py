@@ -79,11 +79,10 @@ class ConfiguredModels:
     def recorded(self) -> Iterator[RecordedAnswers]:
         """The file of recorded answers until the block ends."""
         from connectors.charts.painter import MatplotlibPainter
-        from connectors.llm.paid_results import AnswerStore
         from connectors.llm.replay import StoredAnswers
 
-        with closing(AnswerStore(places.replay_cache())) as store:
-            yield StoredAnswers(store, MatplotlibPainter.version)
+        with closing(StoredAnswers(places.replay_cache(), MatplotlibPainter.version)) as answers:
+            yield answers
 
     async def probe(self, spec: ModelSpec) -> Capabilities:
         """Ask a model two small questions, past its recorded answers."""
@@ -128,7 +127,6 @@ def open_embedder(
         raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}{hint}")
     from connectors.llm.embeddings import OpenAIEmbedder
     from connectors.llm.paid_results import EmbeddingStore
-    from connectors.wiring.models import ConfiguredModels
     from connectors.wiring.remote_models import endpoint_of
 
     models = ConfiguredModels(config)

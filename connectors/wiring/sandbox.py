@@ -62,7 +62,7 @@ def loader(data: DataSpec) -> Load:
 
 def build_sandbox(data: DataSpec, settings: SandboxSettings) -> SandboxServer:
     """A sandbox over a data spec, which is not started yet."""
-    return SandboxServer(loader(data), settings, LiveClock())
+    return SandboxServer(loader(data), settings)
 
 
 def practice_accounts() -> Callable[[datetime, Mapping[str, Any]], SandboxServer]:
@@ -86,7 +86,6 @@ def practice_accounts() -> Callable[[datetime, Mapping[str, Any]], SandboxServer
                 pay_dividends=settings.get("pay_dividends", False),
                 crypto_fee=Decimal(settings.get("crypto_fee", "0")),
             ),
-            LiveClock(),
         )
 
     return opened

@@ -228,12 +228,3 @@ async def test_it_answers_without_any_socket() -> None:
     server.advance("open")
     assert server.state()["orders"][0]["status"] == "filled"
     server.close()
-
-
-def test_the_account_may_ask_so_often_and_hears_how_often(opened: Any, connected: Any) -> None:
-    http = connected(opened(requests_per_minute=3))
-    answers = [http.get("/v2/clock") for _ in range(4)]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert [answer.headers["x-ratelimit-remaining"] for answer in answers[:3]] == ["2", "1", "0"]
-    assert answers[0].headers["x-ratelimit-limit"] == "3"
-    assert 1 <= int(answers[3].headers["retry-after"]) <= 60

@@ -159,8 +159,8 @@ async def test_an_answer_outlives_the_process_and_the_first_of_two_stays(tmp_pat
     two.close()
     again = AnswerStore(path)
     assert again.answer("h") == recorded("h")
-    assert again.find("h") == recorded("h").result
-    assert again.find("other") is None
+    assert again.answer("h") == recorded("h")
+    assert again.answer("other") is None
     again.close()
 
 
