@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
-from fractions import Fraction
 from itertools import groupby
+from math import prod
 from typing import Any
 
 from connectors.sandbox.market import Candle, SandboxMarket
 from connectors.sandbox.protocol import NEW_YORK, invalid
-from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory, Symbol
+from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory, Symbol, without_adjusted
+from engine.simulation.price_basis import adjusted_by_actions
 
 _FRAME = re.compile(r"(\d{1,2})(Min|T|Hour|H|Day|D|Week|W|Month|M)")
 _MOST = {"m": 59, "H": 23, "D": 1, "W": 1, "M": 12}
@@ -84,7 +84,7 @@ def _period(history: PriceHistory, row: int, frame: Timeframe, crypto: bool) -> 
 
 
 def _scaled(candle: Candle, scale: Scale) -> Candle:
-    price, volume = float(scale.price), float(scale.volume)
+    price, volume = scale.price, scale.volume
     if price == 1.0 and volume == 1.0:
         return candle
     first, high, low, last = (round(one * price) for one in (candle.open, candle.high, candle.low, candle.close))
@@ -105,13 +105,13 @@ def _merged(start: datetime, candles: list[Candle]) -> Candle:
 
 def _wire_bar(candle: Candle, crypto: bool, scale: Scale) -> dict[str, Any]:
     """A candle on the wire, in floats; crypto has fractional volume."""
-    factor = float(scale.price)
+    factor = scale.price
 
     def scaled(nano: int) -> float:
         return nano / NANO if factor == 1.0 else round(nano * factor / NANO, 6)
 
     first, high, low, last = map(scaled, (candle.open, candle.high, candle.low, candle.close))
-    volume = candle.volume * float(scale.volume)
+    volume = candle.volume * scale.volume
     return {
         "t": candle.start,
         "o": first,
@@ -128,8 +128,11 @@ def _wire_bar(candle: Candle, crypto: bool, scale: Scale) -> dict[str, Any]:
 class Scale:
     """Factors of a bar's prices and of its volume."""
 
-    price: Fraction = Fraction(1)
-    volume: Fraction = Fraction(1)
+    price: float = 1.0
+    volume: float = 1.0
+
+
+_ADJUSTED_FOR = {"split": {ActionKind.SPLIT}, "dividend": {ActionKind.DIVIDEND}, "all": set(ActionKind)}
 
 
 def scales(history: PriceHistory, rows: int, actions: Iterable[CorporateAction] | None, adjustment: str) -> list[Scale]:
@@ -138,36 +141,17 @@ def scales(history: PriceHistory, rows: int, actions: Iterable[CorporateAction] 
     Where corporate actions are unknown, dividends are taken from adj_close, as far back as that is known; prices then
     have the splits already.
     """
-    if adjustment == "raw" or not rows:
+    if adjustment == "raw" or not rows or (actions is None and adjustment == "split"):
         return [Scale()] * rows
-    if actions is None:
-        return _by_adjusted_close(history, rows) if adjustment != "split" else [Scale()] * rows
-    result = [Scale()] * rows
-    scale = Scale()
-    due: dict[int, list[CorporateAction]] = {}
-    for action in actions:
-        due.setdefault(bisect_left(history.sessions, action.ex_date.toordinal(), hi=rows), []).append(action)
-    for row in range(rows - 1, -1, -1):
-        result[row] = scale
-        for action in due.get(row, ()) if row else ():
-            scale = _before(scale, action, adjustment, Fraction(history.close[row - 1], NANO))
-    return result
-
-
-def _before(scale: Scale, action: CorporateAction, adjustment: str, close: Fraction) -> Scale:
-    """The scale before an action; `close` is the last one before it."""
-    value = Fraction(action.value)
-    if action.kind is ActionKind.SPLIT:
-        return Scale(scale.price / value, scale.volume * value) if adjustment in ("split", "all") else scale
-    return Scale(scale.price * (1 - value / close), scale.volume) if adjustment in ("dividend", "all") else scale
-
-
-def _by_adjusted_close(history: PriceHistory, rows: int) -> list[Scale]:
-    last = history.adj_close[rows - 1]
-    if last == UNKNOWN:
+    last, counted = history.session(rows - 1), [a for a in actions or () if a.kind in _ADJUSTED_FOR[adjustment]]
+    if actions is not None:
+        history = adjusted_by_actions(without_adjusted(history), counted, last)
+    closes, adjusted = history.close[:rows], history.adj_close[:rows]
+    if adjusted[-1] == UNKNOWN:
         return [Scale()] * rows
-    end = Fraction(history.close[rows - 1], last)
-    return [
-        Scale() if adjusted == UNKNOWN else Scale(Fraction(adjusted, close) * end)
-        for adjusted, close in zip(history.adj_close[:rows], history.close[:rows], strict=True)
-    ]
+    splits = [action for action in counted if action.kind is ActionKind.SPLIT and action.ex_date <= last]
+    ahead = ([float(s.value) for s in splits if s.ex_date > history.session(row)] for row in range(rows))
+    ratios = (
+        1.0 if to == UNKNOWN else to * closes[-1] / (of * adjusted[-1]) for of, to in zip(closes, adjusted, strict=True)
+    )
+    return [Scale(ratio, prod(values)) for ratio, values in zip(ratios, ahead, strict=True)]
