@@ -80,7 +80,6 @@ class LayerRanking:
         fuses: bool = False,
     ) -> None:
         self._preset = layer_rows.preset
-        self._queries = queries
         self._layer_rows = layer_rows
         if layer_rows.parts:
             self._relevancies = _Relevancies(layer_rows, queries, corpus, texts, fuses=fuses)
@@ -103,15 +102,15 @@ class LayerRanking:
                 if record_id not in result or scored.order < result[record_id].order:
                     result[record_id] = scored
         united = self._distinct(sorted(result.values(), key=lambda scored: scored.order), len(result))
-        recency, importance = self._layer_rows.scores(np.array([scored.position for scored in united], np.intp))
+        recency, importance = self._layer_rows.scores
         return tuple(
             Hit(
                 record=scored.record,
                 layer=self._layer_rows.layer,
                 rank=rank,
-                recency=float(recency[rank - 1]),
+                recency=float(recency[scored.position]),
                 relevancy=scored.relevancy,
-                importance=float(importance[rank - 1]),
+                importance=float(importance[scored.position]),
                 composite=scored.composite,
                 query_ranks=tuple(ranks[scored.record.id]),
             )
@@ -145,7 +144,7 @@ class LayerRanking:
         relevancy = self._relevancies.of(positions, query)
         composite = self._composites.of(positions, query, relevancy)
         scored = [
-            _Scored(position, self._layer_rows.record(position), gamma, similarity)
+            _Scored(position, self._layer_rows.records[position], gamma, similarity)
             for position, gamma, similarity in zip(
                 positions.tolist(), composite.tolist(), relevancy.tolist(), strict=True
             )
@@ -157,7 +156,7 @@ class LayerRanking:
         if self._preset.duplicate_similarity is None:
             return list(scored[:k])
         positions = np.array([one.position for one in scored], np.intp)
-        vectors = self._layer_rows.vectors(positions, self._queries.shape[1])
+        vectors = self._layer_rows.vectors(positions)
         shown: list[int] = []
         for n, vector in enumerate(vectors):
             similarity = (vectors[shown] * vector).sum(axis=1)
@@ -181,7 +180,7 @@ class _Relevancies:
     @cached_property
     def visible(self) -> Mask:
         """Mask of the rows that can be recalled."""
-        return np.concatenate([self._layer_rows.visible(part) for part in self._layer_rows.parts])
+        return ~np.concatenate([self._layer_rows.hidden(part) for part in self._layer_rows.parts])
 
     def of_all(self, query: int) -> Floats:
         """Of every row; a cosine in single precision."""
@@ -225,7 +224,7 @@ class _Composites:
         self._base = np.zeros(len(visible))
         self._scales: dict[int, tuple[float, float, float]] = {}
         if self._ranking is not Ranking.RELEVANCY:
-            recency, importance = layer_rows.scores(np.flatnonzero(visible))
+            recency, importance = (scores[visible] for scores in layer_rows.scores)
             if self._ranking is Ranking.WEIGHTED:
                 a, _, c = layer_rows.rule.weights
                 recency, importance = a * formulas.min_max(recency), c * formulas.min_max(importance)
@@ -244,7 +243,7 @@ class _Composites:
         if self._ranking is Ranking.RELEVANCY:
             return relevancy
         if self._ranking is Ranking.SUM:
-            recency, importance = self._layer_rows.scores(positions)
+            recency, importance = (scores[positions] for scores in self._layer_rows.scores)
             return formulas.composite(recency, relevancy, importance)
         factor, shift, constant = self._scale(query)
         return np.asarray(self._base[positions] + constant + factor * (relevancy - shift))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -26,16 +26,13 @@ DUE, AVAILABLE = 5, 6
 
 
 class Partition:
-    """Records of one owner, symbol and layer; the row of a removed record is reclaimed later.
-
-    `latest_available` is the last step at which one of them becomes available, `removed` the number of removed rows.
-    """
+    """Records of one owner, symbol and layer; the row of a removed record, of which there are `removed`, is reclaimed
+    later."""
 
     def __init__(self, layer: Layer, dimension: int) -> None:
         self.layer = layer
         self.size = 0
         self.removed = 0
-        self.latest_available = -math.inf
         self.records: list[MemoryRecord] = []
         self._vectors = np.empty((0, dimension), np.float32)
         self._numbers = np.empty((7, 0))
@@ -110,7 +107,6 @@ class Partition:
         self._pinned[start:end] = False
         self._match_codes[start:end] = [codes.setdefault((r.kind, r.labels), len(codes)) for r in records]
         self._floors[start:end] = floors
-        self.latest_available = max(self.latest_available, float(self._numbers[AVAILABLE, start:end].max()))
         return np.arange(start, end)
 
     def write(self, row: int, state: State) -> None:
@@ -162,7 +158,7 @@ class LayerRows:
         self.layer = layer
         self.now = now
         self.parts = [part for part in parts if part.size]
-        self.starts = np.cumsum([0, *(part.size for part in self.parts)])
+        self.records = [record for part in self.parts for record in part.records]
         self.rule: LayerRule = preset.rule(layer)
         self._kinds = kinds
         self._known_by = known_by
@@ -170,65 +166,35 @@ class LayerRows:
         # it is pinned.
         self._skips_weak = preset.measure is Measure.RETENTION and layer is LADDER[0]
 
-    def hidden(self, part: Partition) -> Mask | None:
-        """Mask of the rows that cannot be recalled now: removed, of other kinds, not yet available.
-
-        None where the removed rows are the only ones.
-        """
-        if part.latest_available <= self._known_by and self._kinds is None and not self._skips_weak:
-            return None
-        visible = part.available(self._known_by)
-        if self._kinds is not None:
-            visible &= part.matching(self._kinds)
+    def hidden(self, part: Partition) -> Mask:
+        """Mask of the rows that cannot be recalled now: removed, of other kinds, not yet available, too weak."""
+        visible = part.available(self._known_by) & part.matching(self._kinds)
         if self._skips_weak:
-            recency, importance = self._scored(part, np.arange(part.size))
+            recency, importance = self._scored(part)
             scores = formulas.retention_scores(recency, importance * formulas.FULL_IMPORTANCE, self.rule.weights)
             visible &= (scores >= (self.rule.demote_below or 0.0)) | part.pinned
-        return ~visible
+        return np.asarray(~visible)
 
-    def visible(self, part: Partition) -> Mask:
-        """Mask of the rows that can be recalled now."""
-        hidden = self.hidden(part)
-        return part.alive if hidden is None else ~hidden
+    @cached_property
+    def scores(self) -> tuple[Floats, Floats]:
+        """Recency and importance of every row, the latter on [0, 1]."""
+        recency, importance = zip(*map(self._scored, self.parts), strict=True)
+        return np.concatenate(recency), np.concatenate(importance)
 
-    def by_partition(self, positions: Rows) -> Iterator[tuple[int, slice | Mask, Rows]]:
-        """For every partition: its number, the mask of the positions in it, and their rows there."""
-        if len(self.parts) == 1:
-            yield 0, slice(None), positions
-            return
-        owners = np.searchsorted(self.starts, positions, "right") - 1
-        for number in range(len(self.parts)):
-            mine = owners == number
-            yield number, mine, positions[mine] - self.starts[number]
-
-    def scores(self, positions: Rows) -> tuple[Floats, Floats]:
-        """Recency and importance, the latter on [0, 1]."""
-        recency, importance = np.empty(len(positions)), np.empty(len(positions))
-        for number, mine, rows in self.by_partition(positions):
-            recency[mine], importance[mine] = self._scored(self.parts[number], rows)
-        return recency, importance
-
-    def vectors(self, positions: Rows, dimension: int) -> Floats:
+    def vectors(self, positions: Rows) -> Floats:
         """Vectors of rows; shape (positions, dimension)."""
-        result = np.empty((len(positions), dimension))
-        for number, mine, rows in self.by_partition(positions):
-            result[mine] = self.parts[number].vectors[rows]
-        return result
+        return np.array([self.records[position].vector for position in positions.tolist()], np.float64)
 
     def relevancies(self, positions: Rows, query: Matrix) -> Floats:
         """Inner products of rows with a query."""
         # A row's own sum, not a matrix product, whose last bits depend on the shape it is part of.
-        return np.asarray((self.vectors(positions, len(query)) * query.astype(np.float64)).sum(axis=1))
+        vectors = self.vectors(positions).reshape(len(positions), len(query))
+        return np.asarray((vectors * query.astype(np.float64)).sum(axis=1))
 
-    def record(self, position: int) -> MemoryRecord:
-        """The record at a position."""
-        part = int(np.searchsorted(self.starts, position, "right")) - 1
-        return self.parts[part].records[int(position - self.starts[part])]
-
-    def _scored(self, part: Partition, rows: Rows) -> tuple[Floats, Floats]:
-        recency = formulas.recencies(self.now, part.column(RECENCY_STEP)[rows], self.rule.stability)
+    def _scored(self, part: Partition) -> tuple[Floats, Floats]:
+        recency = formulas.recencies(self.now, part.column(RECENCY_STEP), self.rule.stability)
         importance = formulas.importances(
-            self.now, part.column(IMPORTANCE)[rows], part.column(IMPORTANCE_STEP)[rows], self.rule.alpha
+            self.now, part.column(IMPORTANCE), part.column(IMPORTANCE_STEP), self.rule.alpha
         )
         return recency, formulas.unit_importance(importance)
 
