@@ -66,16 +66,12 @@ def test_the_leaking_preset_ends_with_one(capsys: pytest.CaptureFixture[str]) ->
     assert made["findings"]
 
 
-def test_the_text_names_both_outcomes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_names_what_passed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(*WINDOW, "--strategy", "macd", "--param", "fast=5", "--cuts", "1") == 0
     clean = capsys.readouterr().out
     assert "Truncation     passed: 1 cut" in clean
     assert "Planted future passed" in clean
     assert clean.rstrip().endswith("Verdict: clean")
-    assert run(*WINDOW, "--preset", "leaky-test", "--cuts", "1") == 1
-    leaking = capsys.readouterr().out
-    assert "FAILED" in leaking and "AFTER IT" in leaking
-    assert leaking.rstrip().endswith("Verdict: leak")
 
 
 @pytest.mark.slow
@@ -149,15 +145,14 @@ def test_a_split_of_any_ratio_is_audited(
 def test_cuts_are_chosen_by_the_seed(capsys: pytest.CaptureFixture[str]) -> None:
     def compared(*flags: str) -> int:
         assert (
-            run(*WINDOW[:2], "--strategy", "macd", "--from", "2025-02-03", "--to", "2025-03-14", *flags, "--json") == 0
+            run(*WINDOW[:2], "--strategy", "macd", "--from", "2025-02-03", "--to", "2025-03-04", *flags, "--json") == 0
         )
         found: int = json.loads(capsys.readouterr().out)["truncation"]["compared"]
         return found
 
     # A rule's legs begin at the beginning: the later the cuts, the more is compared.
-    by_seed = [compared("--cuts", "5", "--seed", str(seed)) for seed in (1, 2, 3)]
-    assert len(set(by_seed)) == 3
-    assert compared("--cuts", "5", "--seed", "2") == by_seed[1]
+    first, second, again = (compared("--cuts", "3", "--seed", seed) for seed in ("1", "2", "1"))
+    assert first == again != second
 
 
 def test_texts_of_the_users_own_are_listed_as_undated(paperdesk_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -205,6 +200,7 @@ def test_hindsight_without_its_mark_is_a_leak(
     said = capsys.readouterr().out
     assert "Training       FAILED: with another future of 2 sessions of the warm-up" in said
     assert "ORVL: a memory (reflection) rests on what followed and is not marked" in said
+    assert said.rstrip().endswith("Verdict: leak")
 
 
 def test_a_question_that_shows_what_followed_unsaid_is_a_leak(

@@ -103,10 +103,7 @@ EVERY = frozenset(word for key in KEYS for word in key.when.split())
 """The circumstances in which every hint of a screen is shown."""
 
 
-@pytest.mark.parametrize("mode", SCREENS)
-async def test_a_click_on_a_hint_asks_for_what_its_key_does(
-    running: Running, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
+async def test_a_click_on_a_hint_asks_for_what_its_key_does(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     async def note(app: PaperdeskApp, action: Any, *_: object) -> bool:
@@ -115,21 +112,23 @@ async def test_a_click_on_a_hint_asks_for_what_its_key_does(
 
     monkeypatch.setattr("tui.widgets.navigation_bars.circumstances", lambda view: EVERY)
     async with running((400, 40)) as pilot:
-        await pilot.press(SCREENS[mode][0])
-        await until(pilot, lambda: pilot.app.current_mode == mode)
-        pilot.app.screen.set_focus(None)  # a field would take the keys
-        bar, end = pilot.app.screen.query_one(Hints), 0
-        monkeypatch.setattr(PaperdeskApp, "run_action", note)
-        for hint in (*hints(mode, EVERY), PALETTE):
-            label = f"{hint.key} {hint.text}".strip()
-            begin = bar.render_line(0).text.index(label, end)
-            end = begin + len(label)
-            await click_at(pilot, bar.content_region.offset + Offset(begin, 0))
-            keys = next(key.keys for key in KEYS if key.action == hint.action and mode in key.screens)
-            await pilot.press(keys.split(",")[0])
-            clicked, pressed = asked
-            assert clicked.removeprefix("app.") == pressed.removeprefix("app.")  # Textual's own key has none
-            asked.clear()
+        for mode in SCREENS:
+            await pilot.press(SCREENS[mode][0])
+            await until(pilot, lambda mode=mode: pilot.app.current_mode == mode)  # type: ignore[misc]
+            pilot.app.screen.set_focus(None)  # a field would take the keys
+            bar, end = pilot.app.screen.query_one(Hints), 0
+            with monkeypatch.context() as noting:
+                noting.setattr(PaperdeskApp, "run_action", note)
+                for hint in (*hints(mode, EVERY), PALETTE):
+                    label = f"{hint.key} {hint.text}".strip()
+                    begin = bar.render_line(0).text.index(label, end)
+                    end = begin + len(label)
+                    await click_at(pilot, bar.content_region.offset + Offset(begin, 0))
+                    keys = next(key.keys for key in KEYS if key.action == hint.action and mode in key.screens)
+                    await pilot.press(keys.split(",")[0])
+                    clicked, pressed = asked
+                    assert clicked.removeprefix("app.") == pressed.removeprefix("app.")  # Textual's own key has none
+                    asked.clear()
 
 
 def waiting(desk: FakeDesk) -> set[str]:
@@ -245,36 +244,34 @@ async def test_a_click_in_jump_mode_goes_to_the_pane_or_to_that_of_the_label(run
         assert pilot.app.screen is frame and frame.query_one("#chart").display
 
 
-@pytest.mark.parametrize(
-    ("opens", "keys"),
-    [
-        ("slash", ("enter confirms", "esc cancels")),
-        ("at", ("esc cancels",)),
-        ("o", ("space side", "esc cancels")),
-        ("S", ("esc leaves",)),
-        ("S", ("enter shows it",)),
-        ("question_mark", ("j down", "k up", "y copy", "esc back")),
-    ],
+NAMED = (
+    ("slash", ("enter confirms", "esc cancels")),
+    ("at", ("esc cancels",)),
+    ("o", ("space side", "esc cancels")),
+    ("S", ("esc leaves",)),
+    ("S", ("enter shows it",)),
+    ("question_mark", ("j down", "k up", "y copy", "esc back")),
 )
-async def test_the_keys_that_a_page_names_can_be_clicked(
-    running: Running, asking: FakeDesk, opens: str, keys: tuple[str, ...]
-) -> None:
-    """The last one ends the page."""
+"""The key that opens a page, and the keys that this one names: the last one ends it."""
+
+
+async def test_the_keys_that_a_page_names_can_be_clicked(running: Running, asking: FakeDesk) -> None:
     async with running(desk=asking) as pilot:
-        await pilot.press(opens)
-        await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
-        page = pilot.app.screen
-        if opens == "slash":
-            page.query_one(Input).value = "nosuch:1"
-        if opens == "S":
-            await until(pilot, lambda: bool(page.query_one(Table).cursor_key))
-        for key in keys:
-            await click(pilot, key)
-            if key == "enter confirms":  # what is wrong is said, and the keys are still named
-                await until(pilot, lambda: any("no column nosuch" in line for line in lines(pilot)))
-            if key == "space side":
-                await until(pilot, lambda: page.query_one(SideChoice).side is Side.SELL)
-        await until(pilot, lambda: pilot.app.screen is not page)
+        for opens, keys in NAMED:
+            await pilot.press(opens)
+            await until(pilot, lambda: len(pilot.app.screen_stack) == 2)
+            page = pilot.app.screen
+            if opens == "slash":
+                page.query_one(Input).value = "nosuch:1"
+            if opens == "S":
+                await until(pilot, lambda: bool(pilot.app.screen.query_one(Table).cursor_key))
+            for key in keys:
+                await click(pilot, key)
+                if key == "enter confirms":  # what is wrong is said, and the keys are still named
+                    await until(pilot, lambda: any("no column nosuch" in line for line in lines(pilot)))
+                if key == "space side":
+                    await until(pilot, lambda: pilot.app.screen.query_one(SideChoice).side is Side.SELL)
+            await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 
 async def test_a_key_that_a_border_names_can_be_clicked(running: Running, asking: FakeDesk) -> None:

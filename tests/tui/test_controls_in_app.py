@@ -86,6 +86,12 @@ async def test_the_kill_switch_halts_and_resumes_a_desk_that_never_ran(running: 
         await until(pilot, lambda: HALTED not in bar(pilot))
         assert not is_halted(desk)
         assert pilot.app.last_command == "paperdesk resume --only halt"  # type: ignore[attr-defined]
+        for screen, stands in (("5", True), ("7", False)):
+            await pilot.press(screen, "K")
+            await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+            await pilot.press("y")
+            await until(pilot, lambda stands=stands: (HALTED in bar(pilot)) is stands)  # type: ignore[misc]
+            assert is_halted(desk) is stands
 
 
 async def test_p_pauses_the_desk_in_its_journal_and_no_cycle_begins_until_the_next_p(
@@ -137,17 +143,6 @@ async def test_only_y_halts(running: Running, tmp_path: Path) -> None:
     assert not is_halted(desk)
 
 
-async def test_the_kill_switch_is_on_every_screen(running: Running, tmp_path: Path) -> None:
-    desk = FakeDesk(tmp_path)
-    async with running((80, 24), desk=desk) as pilot:
-        for screen, stands in (("1", True), ("5", False), ("7", True)):
-            await pilot.press(screen, "K")
-            await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
-            await pilot.press("y")
-            await until(pilot, lambda stands=stands: (HALTED in bar(pilot)) is stands)  # type: ignore[misc]
-            assert is_halted(desk) is stands
-
-
 async def test_a_halt_reaches_the_journal_while_a_cycle_runs(running: Running, tmp_path: Path) -> None:
     desk = FakeDesk(tmp_path, pause=10)
     async with running(desk=desk) as pilot:
@@ -177,14 +172,6 @@ async def test_halted_cannot_be_missed_at_any_size(running: Running, asking: Fak
             assert bar(pilot).startswith(PAPER + HALTED)
 
 
-async def test_waiting_orders_come_first_and_say_how_long_they_stay(running: Running, asking: FakeDesk) -> None:
-    async with running(desk=asking) as pilot:
-        await until(pilot, lambda: len(orders(pilot).rows) == 3)
-        assert stands(pilot) == ["AAA-USD waits 24h00m", "BBB-USD waits 24h00m", "CCC-USD acknowledged"]
-        assert "2 to approve" in bar(pilot)
-        assert answers(pilot) == "a approve  x veto  e edit"
-
-
 async def test_orders_name_only_the_keys_that_answer_them_now(running: Running, asking: FakeDesk) -> None:
     settings = app_settings(bindings={"desk.veto": "ctrl+v"})
     async with running(desk=asking, settings=settings) as pilot:
@@ -200,6 +187,8 @@ async def test_orders_name_only_the_keys_that_answer_them_now(running: Running, 
 async def test_a_and_x_ask_first_and_then_the_order_is_sent_or_ended(running: Running, asking: FakeDesk) -> None:
     async with running(desk=asking) as pilot:
         await until(pilot, lambda: len(orders(pilot).rows) == 3)
+        assert stands(pilot) == ["AAA-USD waits 24h00m", "BBB-USD waits 24h00m", "CCC-USD acknowledged"]
+        assert "2 to approve" in bar(pilot)
         await pilot.press("a")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         assert words(asking) == {}

@@ -92,14 +92,6 @@ async def test_a_ticket_reckons_with_the_live_price_and_says_of_when_it_is(runni
         await until(pilot, lambda: "Price 50.00, the close of 2024-04-30" in effect(pilot))
 
 
-async def test_a_ticket_opens_from_the_book_too(running: Running, desk: FakeDesk) -> None:
-    async with running(desk=desk) as pilot:
-        await pilot.press("4")
-        await until(pilot, lambda: pilot.app.current_mode == "book")
-        ticket = await opened(pilot)
-        assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
-
-
 async def test_the_limits_are_held_against_it_before_it_is_given(running: Running, desk: FakeDesk) -> None:
     async with running(desk=desk) as pilot:
         await opened(pilot)
@@ -123,6 +115,10 @@ async def test_the_limits_are_held_against_it_before_it_is_given(running: Runnin
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(pilot.app.screen, OrderTicket))
         assert orders(desk) == []
+        await pilot.press("4")
+        await until(pilot, lambda: pilot.app.current_mode == "book")
+        ticket = await opened(pilot)
+        assert ticket.query_one("#symbol", Input).value == SYMBOLS[0]
 
 
 async def test_the_side_turns_by_key_and_by_click(running: Running, desk: FakeDesk) -> None:
@@ -134,9 +130,8 @@ async def test_the_side_turns_by_key_and_by_click(running: Running, desk: FakeDe
         await until(pilot, lambda: "within the cash floor" in effect(pilot))
 
 
-@pytest.mark.parametrize("moves", [(), ("shift+tab",), ("shift+tab", "shift+tab")], ids=["size", "symbol", "side"])
 async def test_space_turns_the_side_wherever_the_cursor_is(
-    running: Running, desk: FakeDesk, monkeypatch: pytest.MonkeyPatch, moves: tuple[str, ...]
+    running: Running, desk: FakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[PlaceOrder] = []
 
@@ -147,10 +142,11 @@ async def test_space_turns_the_side_wherever_the_cursor_is(
     monkeypatch.setattr(desk, "place", place)
     monkeypatch.setattr(desk, "ticket", lambda wanted, live: replace(FakeDesk.ticket(desk, wanted, live), refused=""))
     async with running(desk=desk) as pilot:
-        await opened(pilot)
-        await pilot.press(*"10", *moves, "space", "enter")
-        await until(pilot, lambda: bool(sent))
-    assert sent == [PlaceOrder(SYMBOLS[0], Side.SELL, OrderSize(Decimal(10), money=False))]
+        for number in range(3):  # in the size, in the symbol, on the side
+            await opened(pilot)
+            await pilot.press(*"10", *["shift+tab"] * number, "space", "enter")
+            await until(pilot, lambda number=number: len(sent) == number + 1)  # type: ignore[misc]
+    assert sent == [PlaceOrder(SYMBOLS[0], Side.SELL, OrderSize(Decimal(10), money=False))] * 3
 
 
 async def test_an_order_is_taken_back_in_time_and_leaves_no_trace(running: Running, desk: FakeDesk) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,11 +12,13 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tests.long_cases import first_of
 from tui.settings.keys import KEYS, SCREENS
 from tui.widgets.form_pane import FormPane
 from tui.widgets.table import Cell, Column, Row, Table
 
 ZOOM = next(key for key in KEYS if key.id == "pane.zoom")
+OTHERS = [mode for mode in ZOOM.screens if mode not in ("desk", "book", "backtest")]
 AROUND = 4
 """Rows that stay around a pane that stands alone: the events of the Desk, the progress of a backtest, the schedule."""
 
@@ -55,10 +56,8 @@ async def alone(pilot: Pilot[Any], name: str) -> None:
     await until(pilot, fills)
 
 
-@pytest.mark.parametrize(
-    "size", [pytest.param((120, 40), id="120x40"), pytest.param((80, 24), id="80x24", marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("mode", ZOOM.screens)
+@pytest.mark.parametrize("size", first_of(1, [((120, 40),), ((80, 24),)]))
+@pytest.mark.parametrize("mode", first_of(3, ("desk", "book", "backtest", *OTHERS)))
 async def test_every_pane_stands_alone_on_the_whole_screen_and_goes_back_to_its_place(
     running: Running, asking: FakeDesk, mode: str, size: tuple[int, int]
 ) -> None:
@@ -85,36 +84,18 @@ async def test_every_pane_stands_alone_on_the_whole_screen_and_goes_back_to_its_
         await until(pilot, lambda: regions(pilot) == before)
 
 
-async def at_leisure(pilot: Pilot[Any], key: str) -> None:
-    """Press a key four times, each once the one before is answered."""
-    await pilot.press(*[key] * 4)
-
-
-async def in_a_burst(pilot: Pilot[Any], key: str) -> None:
-    """Have a key come four times before the first is answered."""
-    for _ in range(4):
-        pilot.app.post_message(Key(key, None))
-
-
-@pytest.mark.parametrize("come", [at_leisure, in_a_burst])
-async def test_four_tabs_go_four_fields(running: Running, come: Callable[[Pilot[Any], str], Awaitable[None]]) -> None:
+async def test_four_tabs_in_a_burst_go_four_fields_and_one_that_is_left_shows_its_beginning(running: Running) -> None:
+    """Where the terminal is left it goes on."""
     async with running() as pilot:
         await pilot.press("7", "e")
-        fields = list(pilot.app.screen.query_one(FormPane).query(Input))
-        assert pilot.app.focused is fields[0]
-        for key, field in (("tab", fields[4]), ("shift+tab", fields[0])):
-            await come(pilot, key)
-            await until(pilot, lambda field=field: pilot.app.focused is field)  # type: ignore[misc]
+        field, *fields = pilot.app.screen.query_one(FormPane).query(Input)
+        assert pilot.app.focused is field
+        for key, reached in (("tab", fields[3]), ("shift+tab", field)):
+            for _ in range(4):  # before the first is answered
+                pilot.app.post_message(Key(key, None))
+            await until(pilot, lambda reached=reached: pilot.app.focused is reached)  # type: ignore[misc]
             await shown(pilot)
-            assert pilot.app.focused is field
-
-
-async def test_a_field_that_is_left_shows_its_beginning_and_one_of_a_terminal_that_is_left_goes_on(
-    running: Running,
-) -> None:
-    async with running() as pilot:
-        await pilot.press("7", "e")
-        field = pilot.app.screen.query_one(FormPane).query(Input).first()
+            assert pilot.app.focused is reached
         await pilot.press("end", *",CCC")
         for event in (AppBlur(), AppFocus()):
             pilot.app.post_message(event)

@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,13 @@ def test_a_decision_is_there_from_its_event_on(run: Run, days: dict[date, dict[s
     with JournalReader(places.desk_journal("demo")) as reader:
         events = reader.events_after(last)
     announced: list[str] = []
-    for number, event in events:
+    for (number, event), (_, after) in pairwise(events):
         if isinstance(event, RunFinished):
             break
         if isinstance(event, DecisionMade):
             announced.append(event.decision.key.symbol)
+        elif not isinstance(after, DecisionMade):
+            continue
         for command in ("decisions", "orders"):
             later = [row["symbol"] for row in days[SESSIONS[2]][command][command] if row["session"] == session]
             rows = run(command, "--at", str(number), "--json").json[command]
@@ -89,7 +92,7 @@ def test_trades_and_books_are_there_from_their_events_on(run: Run, days: dict[da
     with JournalReader(places.desk_journal("demo")) as reader:
         events = reader.events_after(days[SESSIONS[0]]["status"]["event"])
     trades, held, closed, cash = 0, Counter[str](), str(SESSIONS[0]), Decimal(100_000)
-    for number, event in events:
+    for (number, event), (_, after) in pairwise(events):
         if isinstance(event, OrderFilled):
             fill = event.fill
             trades, signed = trades + 1, fill.quantity if fill.side == "BUY" else -fill.quantity
@@ -99,6 +102,8 @@ def test_trades_and_books_are_there_from_their_events_on(run: Run, days: dict[da
             trades, closed, settled = 0, str(event.books.session), event.books.portfolio.cash
             assert abs(settled - cash) < Decimal("0.05")
             cash = settled
+        if not isinstance(event, OrderFilled | SessionSettled) and not isinstance(after, OrderFilled | SessionSettled):
+            continue
         then = run("status", "--at", str(number), "--json").json
         assert {symbol: Decimal(one["quantity"]) for symbol, one in then["positions"].items()} == +held, number
         assert then["session"] == closed and abs(Decimal(then["cash"]) - cash) < Decimal("0.05"), number

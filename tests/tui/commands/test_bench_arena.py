@@ -145,8 +145,8 @@ def test_another_window_has_no_printed_rows_and_a_missing_one_is_named(run: Run,
 def test_two_stocks_are_played_with_every_input_and_window_and_stand_beside_their_trend(
     run: Run, fresh: Path, tmp_path: Path
 ) -> None:
-    closes = prices(tmp_path, CSI[:2], date(2024, 1, 12))
-    window = ("--from", "2024-01-02", "--to", "2024-01-12")
+    closes = prices(tmp_path, CSI[:2], date(2024, 1, 8))
+    window = ("--from", "2024-01-02", "--to", "2024-01-08")
     asked = ("bench", "arena", "--data", str(tmp_path), "--symbols", ",".join(CSI[:2]), *window)
     document = run(*asked, "--models", "offline", "--ablations", "--json").json
     agent = [f"arena, offline{words}" for words in ("", ", without charts", ", without reflection")]

@@ -15,6 +15,7 @@ from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import EquityPoint
 from engine.settings import places
 from engine.settings.config import load_config
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, bought
 
 START = datetime(2021, 3, 17, 20, 5, tzinfo=UTC)
@@ -177,15 +178,18 @@ def test_an_account_that_may_not_read_the_snapshots_of_its_feed_is_compared_by_b
 
 @pytest.mark.parametrize(
     ("factors", "tolerance", "warned", "frozen"),
-    [
-        ({"PLWY": "1.003"}, "0.005", [], []),
-        ({"PLWY": "1.007"}, "0.005", ["PLWY"], []),
-        ({"PLWY": "0.93"}, "0.005", [], ["PLWY"]),
-        ({"PLWY": "1.12", "ORVL": "0.88"}, "0.005", [], ["ORVL", "PLWY"]),
-        ({"PLWY": "1.12", "ORVL": "0.99"}, "0.005", ["ORVL"], ["PLWY"]),
-        ({"PLWY": "1.03", "ORVL": "1.12"}, "0.04", [], ["ORVL"]),
-        ({"PLWY": "1.12", "ORVL": "0.88"}, "0.2", [], []),
-    ],
+    first_of(
+        3,
+        [
+            ({"PLWY": "1.003"}, "0.005", [], []),
+            ({"PLWY": "1.12", "ORVL": "0.99"}, "0.005", ["ORVL"], ["PLWY"]),
+            ({"PLWY": "1.03", "ORVL": "1.12"}, "0.04", [], ["ORVL"]),
+            ({"PLWY": "1.007"}, "0.005", ["PLWY"], []),
+            ({"PLWY": "0.93"}, "0.005", [], ["PLWY"]),
+            ({"PLWY": "1.12", "ORVL": "0.88"}, "0.005", [], ["ORVL", "PLWY"]),
+            ({"PLWY": "1.12", "ORVL": "0.88"}, "0.2", [], []),
+        ],
+    ),
 )
 def test_each_symbol_is_held_against_the_brokers_close_whether_it_is_held_or_not(
     run: Run,

@@ -138,24 +138,26 @@ def test_the_broker_is_asked_and_what_became_of_the_order_is_booked(run: Run, sa
         assert order not in {fill.order_id for fill in reader.fills()}
 
 
-def test_a_cancellation_whose_answer_is_lost_is_cleared_up_by_a_look(run: Run, sandbox: SandboxServer) -> None:
-    order = sent_at(sandbox, run)[0]
+def test_a_cancellation_whose_answer_is_lost_is_cleared_up_by_a_look(
+    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = sent_at(sandbox, run)[:2]
+    with monkeypatch.context() as patch:
+        patch.setenv("PAPERDESK_BROKER__KIND", "simulated")
+        assert run("cancel", first).code == 78, "its orders are in another market"
+    assert (orders(run)[first]["state"], states_at(sandbox)[first]) == ("acknowledged", "accepted")
+    sandbox.fault("server_error", method="DELETE", path="/v2/orders/*", status=504, count=0)
+    assert run("cancel", first).code == 75, "it did not come through"
+    assert states_at(sandbox)[first] != "canceled" and orders(run)[first]["state"] != "canceled"
+    sandbox.clear_faults()
+    assert run("cancel", first).code == 0
     sandbox.fault("gateway_timeout", method="DELETE", path="/v2/orders/*", count=0)
-    done = run("cancel", order, "--json")
+    done = run("cancel", second, "--json")
     assert (done.code, [(one["stands"], one["refused"]) for one in done.json["orders"]]) == (0, [("canceled", False)])
-    assert (states_at(sandbox)[order], orders(run)[order]["detail"]) == ("canceled", "canceled by you")
+    assert (states_at(sandbox)[second], orders(run)[second]["detail"]) == ("canceled", "canceled by you")
     sandbox.clear_faults()
     after_close(sandbox)
     assert run("--daily").code == 0, "the account and the books agree"
-
-
-def test_one_whose_answer_is_lost_before_it_came_through_ends_with_75(run: Run, sandbox: SandboxServer) -> None:
-    order = sent_at(sandbox, run)[0]
-    sandbox.fault("server_error", method="DELETE", path="/v2/orders/*", status=504, count=0)
-    assert run("cancel", order).code == 75
-    assert states_at(sandbox)[order] != "canceled" and orders(run)[order]["state"] != "canceled"
-    sandbox.clear_faults()
-    assert run("cancel", order).code == 0
 
 
 def test_orders_that_filled_meanwhile_are_filled_and_refused(run: Run, sandbox: SandboxServer) -> None:
@@ -188,16 +190,6 @@ def test_every_order_is_asked_for_whatever_becomes_of_the_others_and_of_the_book
     halted = run("cancel", first)
     assert halted.code == 79 and halted.out.endswith(": canceled at the broker, and not booked yet\n")
     assert states_at(sandbox)[first] == "canceled"
-
-
-def test_a_desk_is_not_canceled_for_in_another_market_than_its_own(
-    run: Run, sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    order = sent_at(sandbox, run)[0]
-    monkeypatch.setenv("PAPERDESK_BROKER__KIND", "simulated")
-    other = run("cancel", order)
-    assert other.code == 78 and "set broker.kind to alpaca" in other.err
-    assert (orders(run)[order]["state"], states_at(sandbox)[order]) == ("acknowledged", "accepted")
 
 
 def test_the_simulated_books_of_a_desk_are_not_canceled_for_at_a_broker(

@@ -8,31 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from connectors.llm.pricing import load_prices
-from connectors.wiring.services import services
-from engine.app.desk.context import Finished
-from engine.app.desk.run import run_daily
-from engine.app.open_desk import OpenDesk
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.settings import places
-from engine.settings.config import load_config
 from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
 from tests.tui.conftest import opened, until
-from tui.app.app import PaperdeskApp
-from tui.commands.app import run_in_process
-from tui.screens.confirm import ConfirmScreen
-from tui.settings.invocation import Invocation
-from tui.view.backtest_run import STOPPED
 from tui.widgets.screen_bars import Item, items
 from tui.widgets.table import Table
 
@@ -137,24 +125,6 @@ def test_a_model_of_ones_own_machine_is_free_when_its_price_says_so(desk: Desk, 
     desk('[models.prices."near:m1"]\ninput = 0\noutput = 0\n')
     service.counts = False
     assert run(*DAY, "--json").json["model"]["cost"] == "0.00"
-
-
-async def test_the_status_bar_says_unknown_over_a_model_without_a_price(desk: Desk) -> None:
-    desk()
-    config = load_config(places.config_file()).config
-    assert not isinstance(await run_daily(services(config), SESSION), Finished)
-    app = PaperdeskApp(lambda: OpenDesk(services(config)), lambda spec, connection: None, images=places.config_file())
-    async with app.run_test(size=(160, 40)) as pilot:
-        for _ in range(12_000):
-            await pilot.pause(0.05)
-            if app.bridge.snapshot().desk.run:
-                break
-        await pilot.pause(0.2)
-        lines = [strip.text for strip in app.screen._compositor.render_strips()]
-        app.bridge.stop()
-        assert app.bridge.wait(600)
-    (bar,) = [line for line in lines if "Models" in line]
-    assert "Models cost unknown" in bar and "free" not in bar
 
 
 @pytest.mark.slow
@@ -356,42 +326,6 @@ def test_tokens_without_a_price_above_those_of_a_day_need_a_yes_too(desk: Desk, 
     said = "million tokens of models without a known price is above budget.tokens_per_day (1,000): --yes runs it"
     assert said in refused.err
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
-
-
-@pytest.mark.slow
-async def test_the_app_asks_before_a_backtest_that_may_cost_much(desk: Desk, service: Counting) -> None:
-    desk(LOCAL_PRICE + "[budget]\nask_above = 0.01\n")
-    config = load_config(places.config_file()).config
-    target = partial(run_in_process, invocation=Invocation())
-    app = PaperdeskApp(lambda: OpenDesk(services(config)), target, images=places.config_file())
-
-    async def until(pilot: Pilot[object], true: Callable[[], object]) -> None:
-        for _ in range(12_000):
-            if true():
-                return
-            await pilot.pause(0.05)
-        raise AssertionError("it did not come")
-
-    def asks() -> bool:
-        return isinstance(app.screen, ConfirmScreen)
-
-    async with app.run_test(size=(160, 40)) as pilot:
-        await until(pilot, lambda: app.bridge.snapshot().opened)
-        await pilot.press("7", "ctrl+r")
-        await until(pilot, asks)
-        await pilot.pause(0.2)
-        shown = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-        assert "near:m1: about" in shown and "above budget.ask_above" in shown
-        await pilot.press("n")
-        await until(pilot, lambda: app.bridge.snapshot().backtests[0].status == STOPPED)
-        assert service.requests == []
-
-        await pilot.press("ctrl+r")
-        await until(pilot, asks)
-        await pilot.press("y")
-        await until(pilot, lambda: service.requests)
-        app.bridge.stop()
-        assert app.bridge.wait(600)
 
 
 async def test_the_screen_shows_no_dollars_over_a_model_without_a_price(desk: Desk, service: Counting) -> None:

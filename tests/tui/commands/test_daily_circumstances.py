@@ -114,36 +114,28 @@ def test_no_keys_at_all(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch)
     says(run("--daily"), 77, "APCA_API_KEY_ID")
 
 
-@pytest.mark.parametrize("url", ["https://api.alpaca.markets", "https://broker-api.alpaca.markets", "http://10.0.0.7"])
-def test_an_address_with_real_money_is_refused_before_anything_is_asked(
-    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
-    server = opened()
-    monkeypatch.setenv("APCA_API_BASE_URL", url)
-    says(run("--daily"), 78, url.rsplit("/", maxsplit=1)[-1], "paper-api.alpaca.markets")
-    assert server.state()["requests"] == {}
-
-
-def test_the_accounts_keys_go_to_the_brokers_own_hosts_alone(
+def test_addresses_with_real_money_and_strangers_hosts_are_refused_before_anything_is_asked(
     run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = opened()
-    monkeypatch.setenv("APCA_API_DATA_URL", "https://mirror.example.com")
-    says(run("--daily"), 78, "mirror.example.com is no address for market data", "data.alpaca.markets")
+    with monkeypatch.context() as patch:
+        patch.setenv("APCA_API_DATA_URL", "https://mirror.example.com")
+        says(run("--daily"), 78, "mirror.example.com", "data.alpaca.markets")
+    for url in ("https://api.alpaca.markets", "https://broker-api.alpaca.markets", "http://10.0.0.7"):
+        monkeypatch.setenv("APCA_API_BASE_URL", url)
+        says(run("--daily"), 78, url.rsplit("/", maxsplit=1)[-1], "paper-api.alpaca.markets")
     assert server.state()["requests"] == {}
 
 
-@pytest.mark.parametrize(
-    ("fault", "word"), [("account_blocked", "the account is blocked"), ("trading_blocked", "trading is blocked")]
-)
-def test_an_account_that_may_not_trade(run: Run, opened: Open, fault: str, word: str) -> None:
+def test_an_account_that_may_not_trade(run: Run, opened: Open) -> None:
     server = opened()
-    rule = server.fault(fault)
-    says(run("--daily"), 77, word, "ask the broker")
-    with JournalReader(places.desk_journal("paper")) as reader:
-        assert (reader.decisions(), reader.runs()[-1].outcome) == ((), "failed")
-        assert exit_code(reader.runs()[-1]) == 77
-    server.clear_faults(rule)
+    for fault, word in (("account_blocked", "the account is blocked"), ("trading_blocked", "trading is blocked")):
+        rule = server.fault(fault)
+        says(run("--daily"), 77, word, "ask the broker")
+        with JournalReader(places.desk_journal("paper")) as reader:
+            assert (reader.decisions(), reader.runs()[-1].outcome) == ((), "failed")
+            assert exit_code(reader.runs()[-1]) == 77
+        server.clear_faults(rule)
     done(run, "2025-03-07")
 
 
@@ -468,29 +460,29 @@ def test_a_broker_that_is_down(run: Run, opened: Open) -> None:
     assert not places.desk_journal("paper").exists()
 
 
-@pytest.mark.parametrize("status", [200, 403, 502])
-def test_pages_of_html_where_answers_belong(run: Run, opened: Open, status: int) -> None:
-    server = opened()
-    rule = server.fault("html", count=0, status=status)
-    said = run("--daily")
-    assert said.code in (74, 75), said.err
-    says(said, said.code, server.url)
-    assert "<" not in said.err
-    server.clear_faults(rule)
-    done(run, "2025-03-07")
-
-
-@pytest.mark.parametrize("kind", ["server_error", "reset", "hang", "too_many_requests"])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [("html", {"status": status}) for status in (200, 403, 502)],
+        [
+            *((kind, {"path": "/v2/account"}) for kind in ("server_error", "reset", "hang")),
+            ("too_many_requests", {"path": "/v2/account", "seconds": 600}),
+        ],
+    ],
+    ids=["pages of HTML", "failures"],
+)
 def test_a_broker_that_fails_for_a_while_is_asked_again_and_then_left(
-    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, kind: str
+    run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, rules: list[tuple[str, dict[str, Any]]]
 ) -> None:
     server = opened()
-    rule = server.fault(kind, count=0, path="/v2/account", **({"seconds": 600} if kind == "too_many_requests" else {}))
-    with monkeypatch.context() as patch:
-        if kind == "hang":
-            patch.setenv("PAPERDESK_BROKER__TIMEOUT", "0.5")
-        said = run("--daily")
-    assert said.code in (74, 75), said.err
-    says(said, said.code, server.url)
-    server.clear_faults(rule)
+    for kind, options in rules:
+        fault = server.fault(kind, count=0, **options)
+        with monkeypatch.context() as patch:
+            if kind == "hang":
+                patch.setenv("PAPERDESK_BROKER__TIMEOUT", "0.5")
+            said = run("--daily")
+        assert said.code in (74, 75), (kind, said.err)
+        says(said, said.code, server.url)
+        assert "<" not in said.err
+        server.clear_faults(fault)
     done(run, "2025-03-07")

@@ -24,6 +24,7 @@ from engine.messages.commands import RunCycle
 from engine.settings.config import load_config
 from engine.settings.keys import keep_keys, load_keys, stored_keys
 from tests.connectors.alpaca.sandbox_markets import sandbox
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import SESSIONS
 from tests.tui.conftest import Running, opened, until
 from tui.app.app import PaperdeskApp
@@ -219,7 +220,9 @@ def prices(demo_folder: Callable[[date], Path]) -> Path:
     return demo_folder(date(2024, 3, 20))
 
 
-@pytest.mark.parametrize("symbols", ["", "symbols = []\n", "# symbols = []\n", "symbols = [  # none yet\n]\n"])
+@pytest.mark.parametrize(
+    "symbols", first_of(2, ["", "symbols = [  # none yet\n]\n", "symbols = []\n", "# symbols = []\n"])
+)
 async def test_a_desk_without_symbols_leads_into_the_set_up(
     fresh: Path, prices: Path, tmp_path: Path, symbols: str
 ) -> None:

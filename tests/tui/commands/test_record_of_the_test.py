@@ -12,6 +12,7 @@ from engine.domain.model_call import AnswerRecord
 from engine.journal.reader import JournalReader
 from engine.market.trading_hours import calendar_for
 from engine.settings import places
+from tests.long_cases import first_of
 from tests.tui.commands.conftest import Run
 
 WINDOW = ("--symbols", "ORVL", "--warm-up-from", "2025-02-18", "--from", "2025-03-03", "--to", "2025-03-12")
@@ -19,14 +20,7 @@ FIRST = date(2025, 2, 28)
 """The session whose close the first decision of the test reads."""
 
 
-@pytest.mark.parametrize(
-    "preset",
-    [
-        "desk",
-        "finagent",
-        *(pytest.param(one, marks=pytest.mark.slow) for one in ("finvision", "finmem", "tradinggpt-single")),
-    ],
-)
+@pytest.mark.parametrize("preset", first_of(1, ["desk", "finagent", "finvision", "finmem", "tradinggpt-single"]))
 def test_what_training_earned_is_no_record_of_the_test(fresh: Path, run: Run, preset: str) -> None:
     assert run("backtest", "--preset", preset, *WINDOW, "--run", "mine", "--json").code == 0
     with JournalReader(places.run_journal("mine")) as journal:

@@ -97,15 +97,10 @@ def test_a_run_of_several_models_is_replayed_with_each_agents_own(
     document = run("report", "--run", "again", "--format", "json").json
     assert document["fingerprint"] == recorded[of]["fingerprint"]
     assert document["model"]["cached_calls"] == document["model"]["calls"] > 0
-    # A replay of the replay is one of the same run.
+    # A replay of the replay is one of the same run, and a decision is taken again with the models of its run.
     assert run("rerun", "again", "--model", "replay").code == 0 and service.requests == []
-
-
-def test_a_decision_is_taken_again_with_the_models_of_its_run(
-    run: Run, service: Opinionated, recorded: dict[str, dict[str, Any]]
-) -> None:
-    again = run("why", "ORVL", "2025-03-11", "--run", "first", "--redecide", "--model", "replay", "--json")
-    assert again.code == 0 and again.json["same_throughout"] and service.requests == []
+    decided = run("why", "ORVL", "2025-03-11", "--run", of, "--redecide", "--model", "replay", "--json")
+    assert decided.code == 0 and decided.json["same_throughout"] and service.requests == []
 
 
 @pytest.mark.slow
