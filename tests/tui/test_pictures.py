@@ -97,17 +97,18 @@ IN_OTHER_TESTS = {"OrderTicket", "TrailScreen", "ChartImageScreen"}
 """Kinds with pictures of their own, below and in `test_screens_of_the_past`."""
 
 
-@pytest.mark.parametrize("page", PAGES)
-async def test_a_page_over_the_desk(running: Running, svg: SnapshotAssertion, asking: Any, page: str) -> None:
-    kind, opened_by = PAGES[page]
+async def test_a_page_over_the_desk(running: Running, svg: SnapshotAssertion, asking: Any) -> None:
     async with running((80, 24), desk=asking, set_up=offered(Invocation())) as pilot:
-        if isinstance(opened_by, str):
-            {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}[opened_by]()
-        else:
-            await pilot.press(*opened_by)
-        await until(pilot, lambda: type(pilot.app.screen).__name__ == kind)
-        await shown(pilot)
-        assert picture(pilot) == svg
+        for page, (kind, opened_by) in PAGES.items():
+            if isinstance(opened_by, str):
+                {one.title: one.callback for one in pilot.app.get_system_commands(pilot.app.screen)}[opened_by]()
+            else:
+                await pilot.press(*opened_by)
+            await until(pilot, lambda kind=kind: type(pilot.app.screen).__name__ == kind)  # type: ignore[misc]
+            await shown(pilot)
+            assert picture(pilot) == svg(name=page)
+            await pilot.press("escape")
+            await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
 
 def test_every_kind_of_page_is_pictured() -> None:

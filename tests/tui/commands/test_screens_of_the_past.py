@@ -85,15 +85,15 @@ def is_filled(screen: Screen[Any]) -> bool:
 
 
 @SIZES
-@pytest.mark.parametrize("mode", SCREENS)
-async def test_every_screen(svg: SnapshotAssertion, whole: Path, mode: str, size: tuple[int, int]) -> None:
+async def test_every_screen(svg: SnapshotAssertion, whole: Path, size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
-        await pilot.press(SCREENS[mode][0])
-        await until(pilot, lambda: pilot.app.current_mode == mode and is_filled(pilot.app.screen))
-        await shown(pilot)
-        assert picture(pilot) == svg
+        for mode, (key, _, _) in SCREENS.items():
+            await pilot.press(key)
+            await until(pilot, lambda mode=mode: pilot.app.current_mode == mode and is_filled(pilot.app.screen))  # type: ignore[misc]
+            await shown(pilot)
+            assert picture(pilot) == svg(name=mode)
 
 
 @SIZES
@@ -108,18 +108,7 @@ async def test_agents(svg: SnapshotAssertion, desk: Path, size: tuple[int, int])
 
 
 @SIZES
-async def test_calibration(svg: SnapshotAssertion, debating: Path, size: tuple[int, int]) -> None:
-    async with opened(size) as pilot:
-        await pilot.press("left_curly_bracket")
-        await arrived(pilot)
-        await pilot.press("5", "v")
-        await until(pilot, lambda: bool(pilot.app.screen.query_one("#calibration", Table).rows))
-        await shown(pilot)
-        assert picture(pilot) == svg
-
-
-@SIZES
-async def test_trail(svg: SnapshotAssertion, debating: Path, size: tuple[int, int]) -> None:
+async def test_owners(svg: SnapshotAssertion, debating: Path, size: tuple[int, int]) -> None:
     async with opened(size) as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
@@ -129,18 +118,15 @@ async def test_trail(svg: SnapshotAssertion, debating: Path, size: tuple[int, in
         await pilot.press("enter")
         await until(pilot, lambda: bool(pilot.app.screen.query(Fold)))
         await shown(pilot)
-        assert picture(pilot) == svg
-
-
-@SIZES
-async def test_owners_beside_each_other(svg: SnapshotAssertion, debating: Path, size: tuple[int, int]) -> None:
-    async with opened(size) as pilot:
-        await pilot.press("left_curly_bracket")
-        await arrived(pilot)
+        assert picture(pilot) == svg(name="trail")
+        await pilot.press("escape", "v")
+        await until(pilot, lambda: bool(pilot.app.screen.query_one("#calibration", Table).rows))
+        await shown(pilot)
+        assert picture(pilot) == svg(name="calibration")
         await pilot.press("3", "v", "v")
         await until(pilot, lambda: "Debate" in pilot.app.screen.query_one("#sources", TextPane).as_text())
         await shown(pilot)
-        assert picture(pilot) == svg
+        assert picture(pilot) == svg(name="beside each other")
 
 
 @SIZES
