@@ -19,6 +19,10 @@ from engine.settings import places
 from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk, run_in_process
 from tui.settings.invocation import Invocation
+from tui.view.snapshot import Snapshot
+from tui.widgets.pane_text import TextPane
+from tui.widgets.screen_bars import StatusBar
+from tui.widgets.table import Table
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -44,6 +48,34 @@ async def shown(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: all(worker.is_finished for worker in pilot.app.workers))
         await pilot.pause(0)
         painted.append(pilot.app.screen._compositor.render_strips())
+
+
+async def arrived(pilot: Pilot[Any]) -> Snapshot:
+    """The snapshot of the place of a record that is wanted, once it was read."""
+    playback = pilot.app.bridge.playback  # type: ignore[attr-defined]
+    await until(pilot, lambda: playback.arrived)
+    found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
+    return found
+
+
+def drawn(pilot: Pilot[Any]) -> str:
+    """What the screen shows, as lines of text."""
+    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+
+
+def bar(pilot: Pilot[Any]) -> str:
+    """The status bar, whatever lies over the screen."""
+    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
+
+
+def cells(pilot: Pilot[Any], table: str) -> list[list[str]]:
+    """The texts of a table of the screen."""
+    return [[cell.text for cell in row.cells] for row in pilot.app.screen.query_one(f"#{table}", Table).rows]
+
+
+def pane_text(pilot: Pilot[Any], pane: str) -> str:
+    """The text of a pane of the screen."""
+    return pilot.app.screen.query_one(f"#{pane}", TextPane).as_text()
 
 
 def _to_paint(screen: Screen[Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import backtest_targets
 import pytest
-from conftest import Running, shown, until
+from conftest import Running, drawn, shown, until
 from fake_desk import FakeDesk, asking_desk, opens
 from textual.content import Content
 from textual.geometry import Region
@@ -39,19 +39,13 @@ from tui.widgets.screen_bars import PAPER, ErrorBar, EventLog
 from tui.widgets.table import Table
 
 
-def text_of(pilot: Pilot[Any]) -> str:
-    """What the screen shows, as lines of text."""
-    strips = pilot.app.screen._compositor.render_strips()
-    return "\n".join(strip.text for strip in strips)
-
-
 def table(pilot: Pilot[Any], name: str) -> Table:
     return pilot.app.screen.query_one(f"#{name}", Table)
 
 
 async def test_the_desk_opens_with_watchlist_and_chart(running: Running) -> None:
     async with running() as pilot:
-        text = text_of(pilot)
+        text = drawn(pilot)
         assert PAPER in text and "no cycle yet" in text
         assert [row.key for row in table(pilot, "watchlist").rows] == ["AAA-USD", "BBB-USD", "CCC-USD"]
         chart = pilot.app.screen.query_one(CandleChart)
@@ -70,7 +64,7 @@ async def test_symbols_change_by_bracket_and_by_row(running: Running) -> None:
         await pilot.press("right_square_bracket")
         assert screen.symbol == "AAA-USD"
         await pilot.press("G")
-        assert screen.symbol == "CCC-USD" and "CCC-USD 1D" in text_of(pilot)
+        assert screen.symbol == "CCC-USD" and "CCC-USD 1D" in drawn(pilot)
         await pilot.press("g")
         assert screen.symbol == "AAA-USD"
 
@@ -83,15 +77,15 @@ async def test_a_cycle_streams_pauses_and_ends_in_signals(running: Running, tmp_
         agents = screen.query_one(AgentPanes)
         await until(pilot, lambda: any(pane.progress is Progress.THINKING for pane in agents.panes))
         await pilot.press("p")
-        await until(pilot, lambda: "PAUSED" in text_of(pilot))
+        await until(pilot, lambda: "PAUSED" in drawn(pilot))
         desk.pause = 0
         await pilot.press("p")
-        await until(pilot, lambda: "BUY" in text_of(pilot) and "run done" in text_of(pilot))
+        await until(pilot, lambda: "BUY" in drawn(pilot) and "run done" in drawn(pilot))
         panes = {pane.step: pane for pane in agents.panes}
         assert panes["news"].progress is Progress.LEFT_OUT
         assert panes["decision"].progress is Progress.ANSWERED
-        await until(pilot, lambda: "101,340.00" in text_of(pilot))
-        text = text_of(pilot)
+        await until(pilot, lambda: "101,340.00" in drawn(pilot))
+        text = drawn(pilot)
         assert "[b]steadily[/b]" in text and "rules, not a language model" in text
         assert table(pilot, "positions").rows[0].key == "AAA-USD"
 
@@ -110,7 +104,7 @@ async def test_no_text_of_an_agent_has_the_screen_laid_out_anew(
 
         assert agents.max_scroll_y == 0
         await pilot.press("r")
-        await until(pilot, lambda: "run done" in text_of(pilot) and "101,340.00" in text_of(pilot))
+        await until(pilot, lambda: "run done" in drawn(pilot) and "101,340.00" in drawn(pilot))
         await shown(pilot)
         rows = agents.virtual_size.height
         pilot.app.screen.show_view = lambda view: None  # type: ignore[attr-defined]  # which would show the answers
@@ -152,18 +146,18 @@ async def test_r_answers_at_once_however_long_the_first_question_takes(running: 
     async with running(desk=desk) as pilot:
         await pilot.press("r")
         assert pilot.app.bridge.snapshot().starting  # type: ignore[attr-defined]
-        await until(pilot, lambda: "Cycle starting 0:0" in text_of(pilot))
-        await until(pilot, lambda: "press r" not in text_of(pilot) and "no cycle yet" not in text_of(pilot))
+        await until(pilot, lambda: "Cycle starting 0:0" in drawn(pilot))
+        await until(pilot, lambda: "press r" not in drawn(pilot) and "no cycle yet" not in drawn(pilot))
         desk.read.set()
-        await until(pilot, lambda: "run done" in text_of(pilot))
-        assert "starting" not in text_of(pilot)
+        await until(pilot, lambda: "run done" in drawn(pilot))
+        assert "starting" not in drawn(pilot)
 
 
 async def test_a_cycle_that_breaks_is_a_strip_that_can_be_dismissed(running: Running, tmp_path: Path) -> None:
     desk = FakeDesk(tmp_path, breaks=True)
     async with running(desk=desk) as pilot:
         await pilot.press("r")
-        await until(pilot, lambda: "the bars end on 2024-04-01" in text_of(pilot))
+        await until(pilot, lambda: "the bars end on 2024-04-01" in drawn(pilot))
         await pilot.press("ctrl+t")
         await until(pilot, lambda: desk.cycles == 2)
         strip = pilot.app.screen.query_one(ErrorBar)
@@ -216,8 +210,8 @@ async def test_a_desk_that_does_not_open_says_why_and_opens_on_retry(running: Ru
         return FakeDesk(tmp_path)
 
     async with running(open_desk=open_desk) as pilot:
-        await until(pilot, lambda: "did you mean symbols?" in text_of(pilot))
-        assert PAPER in text_of(pilot)
+        await until(pilot, lambda: "did you mean symbols?" in drawn(pilot))
+        assert PAPER in drawn(pilot)
         await pilot.press("ctrl+t")
         await until(pilot, lambda: len(table(pilot, "watchlist").rows) == 3)
         assert not pilot.app.screen.query_one(ErrorBar).display
@@ -257,7 +251,7 @@ async def test_a_key_that_comes_while_the_desk_opens_is_kept(running: Running, t
         notes = [str(note.message) for note in pilot.app._notifications]
         assert "the desk is still opening" in notes and not any("no order" in note for note in notes)
         pressed.set()
-        await until(pilot, lambda: "run done" in text_of(pilot))
+        await until(pilot, lambda: "run done" in drawn(pilot))
         assert desk.cycles == 1
 
 
@@ -275,7 +269,7 @@ async def test_panes_say_that_the_desk_opens_until_they_know_it(running: Running
         events = pilot.app.screen.query_one(EventLog)
         await until(pilot, lambda: "opening the desk" in str(events.content))
         assert empty("watchlist", "positions", "orders") == {"opening the desk"}
-        assert "No decision yet" not in text_of(pilot)
+        assert "No decision yet" not in drawn(pilot)
         await pilot.press("4")
         await until(pilot, lambda: pilot.app.current_mode == "book")
         assert empty("book-positions", "book-orders", "trades", "flows") == {"opening the desk"}
@@ -292,7 +286,7 @@ async def test_a_journal_that_cannot_be_read_is_said_and_the_market_shows(runnin
     desk = FakeDesk(tmp_path)
     desk.journal.write_bytes(b"this is no journal, whatever its name says")
     async with running(desk=desk) as pilot:
-        await until(pilot, lambda: "is not a journal" in text_of(pilot))
+        await until(pilot, lambda: "is not a journal" in drawn(pilot))
         assert len(table(pilot, "watchlist").rows) == 3
 
 
@@ -301,7 +295,7 @@ async def test_a_bug_in_the_desk_is_a_line_too(running: Running) -> None:
         raise ZeroDivisionError("division by zero")
 
     async with running(open_desk=open_desk) as pilot:
-        await until(pilot, lambda: "a bug: ZeroDivisionError" in text_of(pilot))
+        await until(pilot, lambda: "a bug: ZeroDivisionError" in drawn(pilot))
 
 
 async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
@@ -309,7 +303,7 @@ async def test_zoom_shows_one_pane_and_tab_walks_them(running: Running) -> None:
         screen = pilot.app.screen
         await pilot.press("tab", "z")
         assert screen.query_one("#chart").display and not screen.query_one("#watchlist").display
-        assert "tab next pane" in text_of(pilot)
+        assert "tab next pane" in drawn(pilot)
         await pilot.press("tab")
         assert screen.query_one("#agents").display and not screen.query_one("#chart").display
         await pilot.press("escape")
@@ -333,14 +327,14 @@ async def test_every_size_has_its_layout_and_paper_on_it(running: Running, size:
     async with running(size) as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, FramedScreen) and screen.form is form
-        assert "PAPER" in text_of(pilot)
+        assert "PAPER" in drawn(pilot)
         for mode in ("5", "7", "1"):
             await pilot.press(mode)
             await shown(pilot)
-            assert "PAPER" in text_of(pilot)
-            assert ("tab next pane" in text_of(pilot)) is (form is Layout.SINGLE)
+            assert "PAPER" in drawn(pilot)
+            assert ("tab next pane" in drawn(pilot)) is (form is Layout.SINGLE)
             if form is not Layout.LINE or size[1] > 3:
-                told = " ".join(text_of(pilot).split())
+                told = " ".join(drawn(pilot).split())
                 assert ("it takes 40 columns and 10 rows q quits" in told) is (form is Layout.LINE)
         # Nothing is decided: a large screen gives the room to the chart.
         assert not screen.query_one("#why").display
@@ -356,7 +350,7 @@ async def test_resizing_while_a_cycle_runs_never_breaks_it(running: Running, tmp
         for size in ((80, 24), (30, 8), (10, 3), (200, 60), (1, 1), (60, 15), (100, 20), (120, 40)):
             await pilot.resize_terminal(*size)
         desk.pause = 0
-        await until(pilot, lambda: "run done" in text_of(pilot))
+        await until(pilot, lambda: "run done" in drawn(pilot))
 
 
 async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> None:
@@ -366,12 +360,12 @@ async def test_a_backtest_runs_beside_and_ends_in_results(running: Running) -> N
         await pilot.press("ctrl+r")
         await until(
             pilot,
-            lambda: "done" in text_of(pilot) and "12/12" in text_of(pilot) and len(table(pilot, "results").rows) == 2,
+            lambda: "done" in drawn(pilot) and "12/12" in drawn(pilot) and len(table(pilot, "results").rows) == 2,
         )
         rows = table(pilot, "results").rows
         assert [row.key for row in rows] == ["finvision 1", "finvision 1/buy-and-hold"]
         assert [cell.text for cell in rows[0].cells[1:4]] == ["+1.2%", "1.25", "-3.4%"]
-        await until(pilot, lambda: "buy-and-hold 100,440" in text_of(pilot))
+        await until(pilot, lambda: "buy-and-hold 100,440" in drawn(pilot))
 
 
 async def test_a_field_whose_text_goes_on_says_so_until_it_is_edited(running: Running) -> None:
@@ -402,7 +396,7 @@ async def test_keys_are_answered_while_a_backtest_runs_and_x_stops_it(running: R
         assert len(state().backtests) == 1
         await pilot.press("x")
         await until(pilot, lambda: state().backtests[0].status == "stopped")
-        await until(pilot, lambda: "stopped" in text_of(pilot) and "x stop" not in str(hints.render()))
+        await until(pilot, lambda: "stopped" in drawn(pilot) and "x stop" not in str(hints.render()))
 
 
 async def test_the_form_says_what_is_wrong_beside_the_field(running: Running) -> None:
@@ -417,7 +411,7 @@ async def test_the_form_says_what_is_wrong_beside_the_field(running: Running) ->
         await pilot.press("ctrl+r")
         await pilot.pause()
         assert str(screen.query_one("#wrong-decides", Static).content).endswith("did you mean finvision?")
-        assert "write a day as" in text_of(pilot)
+        assert "write a day as" in drawn(pilot)
         assert screen.focused is screen.query_one("#field-last", Input)
         assert not pilot.app.bridge.snapshot().backtests  # type: ignore[attr-defined]
         await pilot.press("1", "x", "q")
@@ -427,22 +421,22 @@ async def test_the_form_says_what_is_wrong_beside_the_field(running: Running) ->
 async def test_a_backtest_that_fails_says_so(running: Running) -> None:
     async with running(target=backtest_targets.fails) as pilot:
         await pilot.press("7", "ctrl+r")
-        await until(pilot, lambda: "the bars end on 2024-02-01" in text_of(pilot))
-        await until(pilot, lambda: "as others do" in text_of(pilot).replace("│", ""))
+        await until(pilot, lambda: "the bars end on 2024-02-01" in drawn(pilot))
+        await until(pilot, lambda: "as others do" in drawn(pilot).replace("│", ""))
 
 
 async def test_decisions_of_a_desk_that_never_ran_say_how_to_begin(running: Running) -> None:
     async with running() as pilot:
         await pilot.press("5")
-        await until(pilot, lambda: "nothing has been decided yet" in text_of(pilot))
-        assert "enter trail" not in text_of(pilot)
+        await until(pilot, lambda: "nothing has been decided yet" in drawn(pilot))
+        assert "enter trail" not in drawn(pilot)
         await pilot.press("7")
-        await until(pilot, lambda: "ctrl+r start" in text_of(pilot))
-        assert "c compare" not in text_of(pilot)
+        await until(pilot, lambda: "ctrl+r start" in drawn(pilot))
+        assert "c compare" not in drawn(pilot)
         await pilot.press("c")
         await until(pilot, lambda: any("mark another" in str(one.message) for one in pilot.app._notifications))
         await pilot.press("1", "d")
-        await until(pilot, lambda: "run a cycle first" in text_of(pilot))
+        await until(pilot, lambda: "run a cycle first" in drawn(pilot))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, DeskScreen)
 
@@ -467,14 +461,14 @@ async def test_a_picture_is_saved(running: Running, tmp_path: Path) -> None:
 async def test_plain_characters_are_enough(running: Running) -> None:
     async with running(plain=True) as pilot:
         await pilot.press("r")
-        await until(pilot, lambda: "run done" in text_of(pilot))
+        await until(pilot, lambda: "run done" in drawn(pilot))
         for key in ("5", "7", "1"):
             await pilot.press(key)
             await shown(pilot)
-            assert text_of(pilot).isascii(), {c for c in text_of(pilot) if not c.isascii()}
+            assert drawn(pilot).isascii(), {c for c in drawn(pilot) if not c.isascii()}
         pilot.app.screen.query_one("#positions", Table).entitle("日本, in a title that does not fit " * 2)
-        await until(pilot, lambda: "+- ????, in a title" in text_of(pilot))
-        assert text_of(pilot).isascii() and "~ -+" in text_of(pilot)
+        await until(pilot, lambda: "+- ????, in a title" in drawn(pilot))
+        assert drawn(pilot).isascii() and "~ -+" in drawn(pilot)
 
 
 async def test_quitting_waits_neither_for_a_cycle_nor_for_a_backtest(

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from conftest import Running, shown, until
-from fake_desk import BOUGHT, NOW, SOLD, SYMBOLS, FakeDesk
+from conftest import Running, bar, shown, until
+from fake_desk import BOUGHT, NOW, SOLD, SYMBOLS, FakeDesk, asking_desk
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Static
@@ -26,7 +26,7 @@ from engine.reports.documents.control_state import Waiting
 from engine.reports.documents.controls import control_state
 from tui.screens.confirm import ConfirmScreen
 from tui.settings.app_settings import app_settings
-from tui.widgets.screen_bars import HALTED, PAPER, PAUSED, StatusBar
+from tui.widgets.screen_bars import HALTED, PAPER, PAUSED
 from tui.widgets.table import Table
 
 REPO = Path(__file__).parents[2]
@@ -34,10 +34,6 @@ HALTS = (
     "import sys; from datetime import UTC, datetime; from pathlib import Path; from engine.execution import controls; "
     "controls.halt(Path(sys.argv[1]), datetime(2024, 5, 1, tzinfo=UTC), 'from elsewhere')"
 )
-
-
-def bar(pilot: Pilot[Any]) -> str:
-    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
 
 
 def orders(pilot: Pilot[Any]) -> Table:
@@ -293,3 +289,37 @@ def test_the_state_of_an_order_follows_mode_answer_and_time(asking: FakeDesk) ->
     with JournalWriter(asking.journal) as writer:
         writer.order_moved(BOUGHT.moved(OrderState.SUBMITTING), NOW)
     assert seen()[SYMBOLS[0]] is Waiting.UNKNOWN
+
+
+async def test_the_past_can_be_halted_and_its_orders_not_be_answered(running: Running, tmp_path: Path) -> None:
+    desk = asking_desk(tmp_path)
+
+    def is_halted() -> bool:
+        with JournalReader(desk.journal) as reader:
+            return halted(reader) is not None
+
+    async with running(desk=desk) as pilot:
+        await pilot.press("left_curly_bracket")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().place is not None)  # type: ignore[attr-defined]
+        await pilot.press("a")
+        assert not isinstance(pilot.app.screen, ConfirmScreen)
+        await pilot.press("K", "y")
+        await until(pilot, is_halted)
+        await until(pilot, lambda: pilot.app.bridge.present().controls.halted is not None)  # type: ignore[attr-defined]
+        await pilot.press("K", "y")
+        await until(pilot, lambda: not is_halted())
+        with JournalReader(desk.journal) as reader:
+            assert not approvals(reader)
+
+
+async def test_quitting_a_paid_run_asks_in_the_past_too(running: Running, tmp_path: Path) -> None:
+    desk = FakeDesk(tmp_path, pause=10)
+    desk.label = "gpt-5.2 by openai"
+    async with running(desk=desk) as pilot:
+        await pilot.press("r")
+        await until(pilot, lambda: pilot.app.bridge.present().desk.running)  # type: ignore[attr-defined]
+        await pilot.press("left_curly_bracket")
+        await until(pilot, lambda: pilot.app.bridge.snapshot().place is not None)  # type: ignore[attr-defined]
+        await pilot.press("q")
+        assert isinstance(pilot.app.screen, ConfirmScreen)
+        await pilot.press("escape")

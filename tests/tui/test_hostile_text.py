@@ -44,7 +44,7 @@ from engine.messages.events import (
 )
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.documents.set_up import Finding
-from tests.tui.commands.test_playback import arrived
+from tests.tui.conftest import arrived
 
 HARMLESS = "it rises"
 HOSTILE = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Running, shown, until
+from conftest import Running, bar, shown, until
 from fake_desk import BOUGHT, NOW, SESSION, SYMBOLS, FakeDesk
 from textual.pilot import Pilot
 
@@ -27,7 +27,7 @@ from tui.view.live_view import STALE, LiveView, feed_text
 from tui.view.market_view import Quote as Shown
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.pane_text import TextPane
-from tui.widgets.screen_bars import EventLog, StatusBar
+from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 
 
@@ -54,10 +54,6 @@ class FakeFeed:
         assert self._hear is not None
         for one in heard:
             self._loop.call_soon_threadsafe(self._hear, one)
-
-
-def bar(pilot: Pilot[Any]) -> str:
-    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
 
 
 def rows(pilot: Pilot[Any]) -> dict[str, tuple[str, str]]:

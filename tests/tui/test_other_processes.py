@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Running, shown, until
+from conftest import Running, bar, shown, until
 from fake_desk import FakeDesk
 from test_clicks import every_click_hits
 from textual.pilot import Pilot
@@ -33,7 +33,7 @@ from tui.desk.own_events import OwnEvents
 from tui.settings.app_settings import app_settings
 from tui.view.state import Progress
 from tui.widgets.pane_text import TextPane
-from tui.widgets.screen_bars import ErrorBar, EventLog, StatusBar
+from tui.widgets.screen_bars import ErrorBar, EventLog
 from tui.widgets.table import Table
 
 NOW = datetime(2025, 3, 11, 21, tzinfo=UTC)
@@ -49,10 +49,6 @@ def config(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
 def rows(pilot: Pilot[Any], name: str) -> list[list[str]]:
     table = pilot.app.screen_stack[0].query_one(f"#{name}", Table)
     return [[cell.text for cell in row.cells] for row in table.rows]
-
-
-def bar(pilot: Pilot[Any]) -> str:
-    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
 
 
 def log(pilot: Pilot[Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -13,13 +14,20 @@ from conftest import Running, shown, until
 from fake_desk import NOW, FakeDesk
 from textual.content import Content
 from textual.pilot import Pilot
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from tui.app.app import PaperdeskApp
 from tui.charts.chart_data import ChartData
+from tui.screens.ask import AskScreen
+from tui.screens.confirm import ConfirmScreen
+from tui.screens.desk import DeskScreen
+from tui.screens.order_ticket import OrderTicket
 from tui.screens.reading import ReadingScreen
+from tui.screens.set_up import SetUpScreen
+from tui.screens.symbol_search import SymbolSearchScreen
+from tui.set_up.first_run import NewAccount
 from tui.view.market_view import at_prices
-from tui.widgets.agent_panes import AgentPanes
+from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.long_text import FIRST, LongText
 from tui.widgets.screen_bars import StatusBar
@@ -138,3 +146,64 @@ async def test_a_long_text_is_wrapped_a_part_at_a_time(running: Running) -> None
         assert page.query(Static).first().content.plain.count("\n") == 0, "long lines take long to wrap"  # type: ignore[union-attr]
         page.write(lines("short", 2))
         await until(pilot, lambda: text() == lines("short", 2).plain)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+async def test_a_widget_that_is_displayed_gets_its_size(
+    running: Running, monkeypatch: pytest.MonkeyPatch, *, asked: bool
+) -> None:
+    async with running(size=(120, 40)) as pilot:
+        screen = pilot.app.screen
+        why, told = screen.query_one(DecisionSummary), list[int]()
+        assert isinstance(screen, DeskScreen) and not why.display
+        monkeypatch.setattr(DecisionSummary, "on_resize", lambda text: told.append(text.size.width), raising=False)
+        monkeypatch.setattr(DeskScreen, "has_room_for", lambda screen, pane: True)
+        screen.place_panes()
+        while not screen._layout_required:  # it is asked for, and not made yet
+            await asyncio.sleep(0)
+        if asked:
+            screen._compositor._full_map_invalidated = True  # as after scrolling
+            assert why in screen._compositor.full_map
+        await shown(pilot)
+        await until(pilot, lambda: why.size.width in told)
+
+
+def wholly_seen(pilot: Pilot[Any], widget: Any) -> bool:
+    """True where all of a widget is on the screen, over whatever holds it."""
+    placed = pilot.app.screen._compositor.visible_widgets.get(widget)
+    return placed is not None and bool(placed[0].area) and placed[0] == placed[0].intersection(placed[1])
+
+
+@pytest.mark.parametrize("size", [(30, 8), (40, 12)])
+async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tuple[int, int], tmp_path: Path) -> None:
+    async with running(size) as pilot:
+        app = pilot.app
+        for key, dialog in (("o", OrderTicket), ("S", SymbolSearchScreen), ("slash", AskScreen)):
+            await pilot.press(key)
+            await until(pilot, lambda dialog=dialog: isinstance(app.screen, dialog))  # type: ignore[misc]
+            await pilot.press("x")
+            await until(pilot, lambda: wholly_seen(pilot, app.focused))
+            assert isinstance(app.focused, Input) and "x" in app.focused.value
+            await pilot.press("escape")
+        app.push_screen(SetUpScreen(NewAccount(tmp_path / "config.toml")))
+        for text in ("first", "key", "secret", "AAA", "no model"):
+            await until(
+                pilot, lambda: bool(app.screen.query(Input)) and wholly_seen(pilot, app.screen.query_one(Input))
+            )
+            assert app.focused is app.screen.query_one(Input)
+            app.screen.query_one(Input).value = text
+            await pilot.press("enter")
+        complaint = app.screen.query_one("#complaint", Static)
+        await until(pilot, lambda: "model" in str(complaint.render()))
+        await until(pilot, lambda: complaint in app.screen._compositor.visible_widgets)
+        assert wholly_seen(pilot, app.focused)
+
+
+async def test_a_message_does_not_lie_over_the_answers_of_a_dialog(running: Running) -> None:
+    async with running((30, 8)) as pilot:
+        pilot.app.notify("a message of several lines, which are as wide as half of the terminal", timeout=600)
+        await pilot.press("K")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
+        await until(pilot, lambda: not pilot.app._notifications)
+        drawn = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
+        assert "y halt   esc cancel" in drawn

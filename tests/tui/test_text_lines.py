@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -14,7 +15,10 @@ from textual.content import Content
 from textual.geometry import Offset
 from textual.widgets import Static
 
+from engine.messages.answer_text import answer_text
 from tests.examples import examples
+from tui.text.plain_text import facts, table, wrapped
+from tui.view.partial_answer import streamed_text
 from tui.widgets.text_lines import CHARACTERS, PAD, TextLines
 
 WIDTH, HEIGHT = 30, 12
@@ -167,3 +171,95 @@ async def test_text_is_selected_over_the_ends_of_rows() -> None:
         assert app.screen.get_selected_text() == words[4:33], "through the character under the mouse"
         lit = [one.text for one in app.screen._compositor.render_strips()[1] if one.style and one.style.bgcolor]
         assert any(part.startswith("two") for part in lit)
+
+
+texts = st.text(max_size=30)
+values = texts | st.integers(-1000, 1000) | st.booleans() | st.lists(texts, max_size=3) | st.floats(-1e6, 1e6)
+answers = st.dictionaries(st.from_regex(r"[a-z][a-z_]{0,9}", fullmatch=True), values, min_size=1, max_size=5)
+
+
+@given(answers, st.integers(0, 400), st.booleans())
+def test_every_beginning_of_an_answer_can_be_shown(answer: dict[str, object], cut: int, ascii_only: bool) -> None:
+    whole = json.dumps(answer, ensure_ascii=ascii_only)
+    shown = streamed_text(whole[:cut])
+    names = [line.partition(":")[0] for line in shown.splitlines() if ":" in line]
+    known = {line.partition(":")[0] for line in answer_text(answer).splitlines()}
+    if cut >= len(whole):
+        assert shown == answer_text({name: value for name, value in answer.items() if value not in (None, "")})
+    # A field whose value has come is there.
+    complete = json.dumps(dict(list(answer.items())[:1]), ensure_ascii=ascii_only)[:-1]
+    first = next(iter(answer))
+    if cut > len(complete) and str(answer[first]).strip() and answer[first] not in ([],) and first in known:
+        assert first in names
+
+
+def test_fields_come_one_after_the_other() -> None:
+    whole = '{"reason": "It rose \\u00fcber 5 %", "action": "BUY", "size": 7, "evidence": ["S1", "S2"]}'
+    assert streamed_text(whole[:4]) == ""
+    assert streamed_text(whole[: whole.index("rose") + 4]) == "reason: It rose"
+    assert streamed_text(whole[: whole.index("u00fc") + 3]).rstrip() == "reason: It rose"
+    first = ["reason: It rose über 5 %", "action: BUY"]
+    assert streamed_text(whole[: whole.index(', "size') + 8]).splitlines() == first
+    assert streamed_text(whole).splitlines() == [*first, "size: 7", "evidence: S1, S2"]
+    assert streamed_text(f"Here it is: ```json\n{whole}\n``` done") == streamed_text(whole)
+    assert streamed_text("it rises") == "it rises"
+
+
+CELL = st.text("abcdef ,.0123456789", max_size=30).map(str.strip)
+
+
+def test_columns_align_and_an_empty_one_is_left_out() -> None:
+    rows = [("AAPL", "", "1,200.00", "a word"), ("BTC-USD", "", "3.50", "")]
+    assert list(table(("SYMBOL", "NOTE", "VALUE", "WHY"), rows, {"VALUE"})) == [
+        "SYMBOL      VALUE  WHY",
+        "AAPL     1,200.00  a word",
+        "BTC-USD      3.50",
+    ]
+
+
+def test_free_text_stays_before_figures_where_there_is_room_for_it() -> None:
+    lines = table(
+        ("DAY", "GAIN", "WHY"), [("Monday", "-676.23", "the price fell below its average")], width=26, free="WHY"
+    )
+    assert [*lines][1] == "Monday  the price fell..."
+
+
+def test_columns_without_room_are_left_out_whole_and_free_text_alone_is_cut() -> None:
+    head, rows = ("DAY", "GAIN", "COST", "WHY"), [("Monday", "-676.23", "1,234.50", "the price fell below its average")]
+    lines = [list(table(head, rows, {"GAIN", "COST"}, width, least=("COST",), free="WHY")) for width in (44, 34, 20, 9)]
+    assert [one[1] for one in lines] == [
+        "Monday  -676.23  1,234.50  the price fell...",
+        "Monday  -676.23  the price fell...",
+        "Monday  -676.23",
+        "Monday",
+    ]
+
+
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=8), st.integers(20, 120))
+def test_no_line_is_wider_and_the_first_column_is_whole(rows: list[tuple[str, str, str]], width: int) -> None:
+    lines = list(table(("A", "B", "C"), rows, {"B"}, width))
+    assert len(lines) == len(rows) + 1
+    assert all(len(line) <= width for line in lines)
+    whole = list(table(("A", "B", "C"), rows, {"B"}, 1000))
+    if any(row[0] for row in rows):
+        assert all(line.startswith(row[0]) for line, row in zip(whole[1:], rows, strict=True))
+
+
+@given(st.lists(CELL, max_size=12), st.integers(20, 80))
+def test_wrapping_loses_no_word(words: list[str], width: int) -> None:
+    text = " ".join(words)
+    lines = wrapped(text, width)
+    assert " ".join(lines).split() == text.split()
+    assert all(len(line) <= width for line in lines)
+
+
+def test_a_list_hangs_under_its_dash_and_its_own_lines_stay() -> None:
+    assert wrapped("first\n- one two three four five six", 20) == ["first", "- one two three four", "  five six"]
+
+
+def test_facts_hang_under_their_value_and_an_empty_one_is_left_out() -> None:
+    assert list(facts([("Value", "1"), ("Nothing", ""), ("Orders", "a\nb")], label=8)) == [
+        "Value   1",
+        "Orders  a",
+        "        b",
+    ]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
@@ -24,11 +23,8 @@ from engine.reports import amounts
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.commands.test_book_screen import cells
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import Running, opened, until
+from tests.tui.conftest import Running, arrived, cells, opened, pane_text, until
 from tests.tui.fake_desk import NOW, SESSION, SYMBOLS, FakeDesk
-from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
 
 PRICED = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "ORVL"}
@@ -71,11 +67,6 @@ class Speaking(FakeDesk):
         await asyncio.Event().wait()
 
 
-def text(pilot: Pilot[Any], pane: str) -> str:
-    """The text of a pane."""
-    return pilot.app.screen.query_one(f"#{pane}", TextPane).as_text()
-
-
 async def test_every_step_has_its_answer_and_its_prompt(run: Run, desk: Path) -> None:
     shown: dict[str, tuple[str, str]] = {}
     async with opened() as pilot:
@@ -89,11 +80,11 @@ async def test_every_step_has_its_answer_and_its_prompt(run: Run, desk: Path) ->
         await pilot.press("g")
         for step in steps:
             await pilot.pause()
-            shown[step] = text(pilot, "answer"), text(pilot, "sources")
+            shown[step] = pane_text(pilot, "answer"), pane_text(pilot, "sources")
             await pilot.press("down")
         await pilot.press("v", "v")
         await pilot.pause()
-        opinions = text(pilot, "sources")
+        opinions = pane_text(pilot, "sources")
         symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
     said = await asyncio.to_thread(run, "why", symbol, str(SESSIONS[1]), "--json")  # it has a loop of its own
     assert (said.code, said.err) == (0, "")
@@ -117,13 +108,13 @@ async def test_owners_who_debated_stand_side_by_side_and_below_each_other_where_
         await pilot.press("3")
         await until(pilot, lambda: bool(cells(pilot, "steps")))
         await pilot.press("v", "v")
-        await until(pilot, lambda: "Comments received" in text(pilot, "sources"))
+        await until(pilot, lambda: "Comments received" in pane_text(pilot, "sources"))
         assert not pilot.app.screen.query_one("#answer").display, "the columns take its place"
-        said["beside"] = text(pilot, "sources")
+        said["beside"] = pane_text(pilot, "sources")
         symbol = pilot.app.screen.symbol  # type: ignore[attr-defined]
         await pilot.resize_terminal(80, 24)
-        await until(pilot, lambda: text(pilot, "sources") != said["beside"])
-        said["stacked"] = text(pilot, "sources")
+        await until(pilot, lambda: pane_text(pilot, "sources") != said["beside"])
+        said["stacked"] = pane_text(pilot, "sources")
         await pilot.press("v")
         assert pilot.app.screen.query_one("#answer").display
     trail = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--json")).json["decisions"][0]
@@ -161,15 +152,15 @@ async def test_memories_have_their_scores_and_every_call_its_cost(
     titles, prompts = [], []
     async with opened() as pilot:
         await pilot.press("3")
-        await until(pilot, lambda: "user" in text(pilot, "sources"))
+        await until(pilot, lambda: "user" in pane_text(pilot, "sources"))
         steps = cells(pilot, "steps")
         await pilot.press("g")
         for _ in steps:
             titles.append(str(pilot.app.screen.query_one("#answer").border_title))
-            prompts.append(text(pilot, "sources"))
+            prompts.append(pane_text(pilot, "sources"))
             await pilot.press("down")
         await pilot.press("v")
-        memories = text(pilot, "sources")
+        memories = pane_text(pilot, "sources")
     answered = [one for one in made["answers"] if one["outcome"] == "answered"]
     costs = [amounts.cost(amounts.number(one["cost"])) for one in answered]
     assert {*costs} == {"free", "$0.02", "$1.50", "cost unknown"} and [
@@ -214,5 +205,5 @@ async def test_an_answer_that_comes_in_parts_is_shown_by_its_fields(running: Run
         await pilot.press("3")
         for part, fields in PARTS.items():
             desk.say(AgentSaid(text=part, **step))
-            await until(pilot, lambda: text(pilot, "answer").rstrip() == fields)  # noqa: B023
+            await until(pilot, lambda: pane_text(pilot, "answer").rstrip() == fields)  # noqa: B023
         assert "thinking" in str(pilot.app.screen.query_one("#answer").border_title)

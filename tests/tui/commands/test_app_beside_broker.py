@@ -17,13 +17,12 @@ from connectors.sandbox import SandboxServer
 from engine.settings import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import Running, shown, until
+from tests.tui.conftest import Running, arrived, bar, shown, until
 from tests.tui.real_terminal import TMUX, Terminal
 from tui.commands.app import open_desk
 from tui.desk import desk_follower
 from tui.settings.invocation import Invocation
-from tui.widgets.screen_bars import EventLog, StatusBar
+from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
 
 START = datetime(2024, 3, 1, 21, 5, tzinfo=UTC)
@@ -37,10 +36,6 @@ def sandbox(open_broker: OpenBroker) -> SandboxServer:
 def rows(pilot: Pilot[Any], name: str) -> dict[str, list[str]]:
     table = pilot.app.screen_stack[0].query_one(f"#{name}", Table)
     return {row.key: [cell.text for cell in row.cells] for row in table.rows}
-
-
-def bar(pilot: Pilot[Any]) -> str:
-    return pilot.app.screen_stack[0].query_one(StatusBar).render_line(0).text
 
 
 def log(pilot: Pilot[Any]) -> str:

@@ -28,8 +28,7 @@ from engine.settings import places
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
 from tests.tui.commands.conftest import Run
-from tests.tui.commands.test_book_screen import cells
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import cells, opened, until
 from tui.cli import main
 
 PASSED = "2025-03-11"

@@ -15,8 +15,7 @@ from engine.reports.html_charts import growth_of
 from engine.reports.stored import stored_document
 from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, shown, until
+from tests.tui.conftest import arrived, opened, shown, until
 from tui.screens.reading import ReadingScreen
 from tui.view.backtest_run import STOPPED
 from tui.view.snapshot import PAST

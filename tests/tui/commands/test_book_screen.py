@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from connectors.wiring.sources import calendars
 from engine.settings import places
 from tests.data_folders import DrawnOnce
 from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import arrived, cells, opened, until
 from tui.view.desk_port import Source
 from tui.widgets.plot import CurvePlot
-from tui.widgets.table import Table
 
 TABLES = ("book-positions", "book-orders", "trades", "flows")
-
-
-def cells(pilot: Pilot[Any], table: str) -> list[list[str]]:
-    """The texts of a table."""
-    return [[cell.text for cell in row.cells] for row in pilot.app.screen.query_one(f"#{table}", Table).rows]
 
 
 async def growth_of(symbol: str) -> float:

@@ -25,8 +25,7 @@ from engine.journal.writer import JournalWriter
 from engine.reports.amounts import price, quantity
 from engine.settings import places
 from tests.tui.commands.conftest import SESSIONS, OpenBroker
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import Running, opened, until
+from tests.tui.conftest import Running, arrived, opened, until
 from tui.charts.chart_data import CUT, ChartData
 from tui.commands.app import open_desk
 from tui.screens.chart_image import ChartImageScreen

@@ -6,22 +6,28 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
 
 from connectors.llm.pricing import load_prices
+from connectors.wiring.services import services
+from engine.app.open_desk import OpenDesk
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.settings import places
+from engine.settings.config import load_config
 from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import OpenBroker, Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
-from tests.tui.conftest import opened, until
-from tui.widgets.screen_bars import Item, items
+from tests.tui.conftest import opened, shown, until
+from tui.widgets.run_results import RunProgress
+from tui.widgets.screen_bars import Item, StatusBar, items
 from tui.widgets.table import Table
 
 BACKTEST = ("backtest", "--symbols", ",".join(SYMBOLS), "--from", "2025-03-11", "--to", "2025-03-13", "--run", "paid")
@@ -329,13 +335,44 @@ def test_tokens_without_a_price_above_those_of_a_day_need_a_yes_too(desk: Desk, 
 
 
 async def test_the_screen_shows_no_dollars_over_a_model_without_a_price(desk: Desk, service: Counting) -> None:
-    for more, shown in (("", "cost unknown"), (LOCAL_PRICE, "$0.00")):
+    for more, told in (("", "cost unknown"), (LOCAL_PRICE, "$0.00")):
         desk(more)
         async with opened() as pilot:
             view = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
             begun = replace(view, desk=replace(view.desk, run="r1"))
-            assert Item("Models", shown) in list(items(begun))
+            assert Item("Models", told) in list(items(begun))
             await pilot.press("9")
             await until(pilot, lambda: pilot.app.current_mode == "ops")
             title = pilot.app.screen.query_one("#models", Table)
-            await until(pilot, lambda: shown in str(title.border_subtitle))  # noqa: B023
+            await until(pilot, lambda: told in str(title.border_subtitle))  # noqa: B023
+
+
+def status_of(pilot: Pilot[Any]) -> str:
+    return pilot.app.screen.query_one(StatusBar).render_line(0).text
+
+
+def text_of(pilot: Pilot[Any], kind: type[Static], name: str) -> str:
+    return " ".join(str(pilot.app.screen.query_one(f"#{name}", kind).render()).split())
+
+
+async def test_the_costs_of_the_configuration_are_shown(fresh: Path) -> None:
+    places.config_file().write_text(
+        '[desk]\npreset = "finvision-no-reflection"\ncash = "25000"\nsymbols = ["ORVL"]\n'
+        '[execution]\nslippage_bp = "9"\ncommission = "0.002"\ncommission_per_order = "1.5"\n'
+    )
+    async with opened((160, 40)) as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await shown(pilot)
+        assert "Fills next open, 9 bp, 0.2 %" in status_of(pilot)
+        await pilot.press("7")
+        await until(pilot, lambda: text_of(pilot, Static, "costs") == "next open, 9 bp, 0.2 %")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: bool(bridge.snapshot().backtests))
+        told = "fills at the next open, slippage 9 bp, commission 0.2 %, 1.5 an order, cash 25,000.00, cash floor 10 %"
+        await until(pilot, lambda: told in text_of(pilot, RunProgress, "progress"))
+
+
+def test_an_account_at_a_broker_has_costs_of_its_own(open_broker: OpenBroker) -> None:
+    open_broker(datetime(2025, 3, 11, 21, tzinfo=UTC), through=date(2025, 3, 11), symbols=["ORVL"])
+    desk = OpenDesk(services(load_config(places.config_file()).config))
+    assert (desk.costs, desk.default_costs) == ("broker's", "next open, 5 bp, 0 %")

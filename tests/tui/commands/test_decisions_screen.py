@@ -13,11 +13,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
-from tests.tui.commands.test_agents_screen import text
 from tests.tui.commands.test_app_start import REPO
-from tests.tui.commands.test_book_screen import cells
-from tests.tui.commands.test_memory_screen import drawn
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import cells, drawn, opened, pane_text, until
 from tui.text.owners_text import JUDGED, MEANINGS
 from tui.text.run_text import reason_words
 from tui.widgets.candle_chart import CandleChart
@@ -114,13 +111,13 @@ async def test_calibration_is_that_of_the_document_with_bars_of_stated_confidenc
         await until(pilot, lambda: bool(cells(pilot, "calibration")))
         assert not pilot.app.screen.query_one("#decisions").display
         rows = {(row[0], row[1]): row for row in cells(pilot, "calibration")}
-        explained = [line.split()[0] for line in text(pilot, "columns").splitlines()]
+        explained = [line.split()[0] for line in pane_text(pilot, "columns").splitlines()]
         assert ["WHO", *explained] == [column.title for column in JUDGED]
         assert explained == list(MEANINGS)
         bands: dict[str, str] = {}
         for row in cells(pilot, "calibration"):
             await pilot.pause()
-            bands[f"{row[0]} {row[1]}"] = text(pilot, "bands")
+            bands[f"{row[0]} {row[1]}"] = pane_text(pilot, "bands")
             await pilot.press("down")
         await pilot.press("v")
         assert pilot.app.screen.query_one("#decisions").display
@@ -187,10 +184,10 @@ async def test_a_high_screen_shows_what_counts_of_the_decision_under_the_cursor(
         table, screen = await on_decisions(pilot), pilot.app.screen
         told: dict[tuple[str, str], str] = {}
         for row in cells(pilot, "decisions"):
-            await until(pilot, lambda key=f"{row[1]}  {row[0]}  ": text(pilot, "summary").startswith(key))  # type: ignore[misc]
+            await until(pilot, lambda key=f"{row[1]}  {row[0]}  ": pane_text(pilot, "summary").startswith(key))  # type: ignore[misc]
             assert str(screen.query_one("#summary").border_title) == f"Why {row[1]} {row[0]}"
             assert screen.query_one(CandleChart).data.title == f"{row[1]} 1D"
-            told[row[1], row[0]] = text(pilot, "summary")
+            told[row[1], row[0]] = pane_text(pilot, "summary")
             await pilot.press("down")
         await pilot.press("v")
         assert not screen.query_one("#decided-so").display

@@ -10,8 +10,8 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.app.desk import demo_history
-from tests.tui.commands.test_demo_time import screen, view
-from tests.tui.conftest import opened, until
+from tests.tui.commands.test_demo_time import view
+from tests.tui.conftest import drawn, opened, until
 from tui.desk import demo_opening
 from tui.desk.visits import TOUR_OFFER
 from tui.screens.confirm import TOUR_QUESTION, ConfirmScreen
@@ -37,7 +37,7 @@ def stands_at_the_end(pilot: Pilot[Any]) -> bool:
 
 
 def is_asked(pilot: Pilot[Any]) -> bool:
-    return isinstance(pilot.app.screen, ConfirmScreen) and TOUR_QUESTION.title in screen(pilot)
+    return isinstance(pilot.app.screen, ConfirmScreen) and TOUR_QUESTION.title in drawn(pilot)
 
 
 def begins_nothing_more(pilot: Pilot[Any]) -> bool:
@@ -64,7 +64,7 @@ async def test_the_end_stands_then_the_film_stops_twice_and_hands_over_the_same_
         assert len(stops) == 2 and not any(together), "never the film and the tour at once"
         assert stands_at_the_end(pilot) and view(pilot).desk.books == before
         await pilot.press("y")
-        await until(pilot, lambda: "1/6" in screen(pilot) or "1 of 6" in screen(pilot))
+        await until(pilot, lambda: "1/6" in drawn(pilot) or "1 of 6" in drawn(pilot))
     async with opened(plays=True) as pilot:
         await until(pilot, lambda: stands_at_the_end(pilot))
         await until(pilot, lambda: begins_nothing_more(pilot))

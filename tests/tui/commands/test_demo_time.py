@@ -28,7 +28,7 @@ from engine.services import Services
 from engine.settings import places
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import FEW_AGENTS, OpenBroker, Run
-from tests.tui.conftest import opened, shown, until
+from tests.tui.conftest import drawn, opened, shown, until
 from tui.commands.app import open_desk
 from tui.desk.bridge import HALTED
 from tui.desk.desk_follower import DeskFollower
@@ -44,10 +44,6 @@ SESSIONS = tuple(date(2025, 3, day) for day in (10, 11, 12, 13))
 def view(pilot: Pilot[Any]) -> Snapshot:
     found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
     return found
-
-
-def screen(pilot: Pilot[Any]) -> str:
-    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 
 
 def decided() -> list[tuple[date | None, RunOutcome | None]]:
@@ -88,7 +84,7 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(
         assert "next session" in str(pilot.app.screen.query_one(Hints).render())
         for key in ("5", "1"):
             await pilot.press(key)
-            await until(pilot, lambda: "press n to run the first cycle" in screen(pilot))
+            await until(pilot, lambda: "press n to run the first cycle" in drawn(pilot))
         moments = set[tuple[date, date]]()
 
         def ended(session: date) -> bool:
@@ -115,7 +111,7 @@ async def test_r_and_a_headless_run_decide_what_is_due_and_n_and_next_go_on(
         assert past.market is not None and past.market.quotes == present.market.quotes  # type: ignore[union-attr]
         assert "WRNN-USD" in {quote.symbol for quote in past.market.quotes}, "a coin's session ends at midnight"
         await pilot.press("backslash", "9")
-        await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n goes on" in screen(pilot))
+        await until(pilot, lambda: f"session {SESSIONS[2]} is decided; n goes on" in drawn(pilot))
         clock = view(pilot).now
         await pilot.press("r")
         await until(pilot, lambda: "is decided already; n goes on" in view(pilot).desk.lines[-1].text)
@@ -190,7 +186,7 @@ async def test_the_next_session_is_asked_for_while_orders_wait_that_expire_with_
         count = len(decided())
         await until(pilot, lambda: bool(view(pilot).controls.waiting))
         await pilot.press("n")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen) and "Next session?" in screen(pilot))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen) and "Next session?" in drawn(pilot))
         await pilot.press("escape")
         assert view(pilot).controls.waiting and len(decided()) == count and not view(pilot).busy
         await pilot.press("n", "y")
@@ -266,7 +262,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         steps = [pane for symbol in view(pilot).desk.panes for pane in view(pilot).desk.panes_of(symbol)]
         assert steps and not any(pane.progress is Progress.THINKING for pane in steps)
         await pilot.press("9")
-        await until(pilot, lambda: f"session {SESSIONS[0]} is due" in screen(pilot))
+        await until(pilot, lambda: f"session {SESSIONS[0]} is due" in drawn(pilot))
         await pilot.press("K")
         await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmScreen))
         await pilot.press("y")
@@ -281,7 +277,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
         await until(pilot, lambda: view(pilot).controls.halted is None)
         await pilot.press("r")
         await until(pilot, lambda: decided() == [(SESSIONS[0], RunOutcome.DONE)])
-        await until(pilot, lambda: f"session {SESSIONS[0]} is decided" in screen(pilot))
+        await until(pilot, lambda: f"session {SESSIONS[0]} is decided" in drawn(pilot))
 
 
 @pytest.mark.slow
@@ -297,7 +293,7 @@ async def test_a_desk_that_decided_one_symbol_shows_the_prices_of_that_session(r
         await shown(pilot)
         await pilot.press("C")
         assert pilot.app.last_command == "paperdesk --daily --symbol ORVL"  # type: ignore[attr-defined]
-        await until(pilot, lambda: "is decided already" in screen(pilot) and not view(pilot).busy)
+        await until(pilot, lambda: "is decided already" in drawn(pilot) and not view(pilot).busy)
         await pilot.press("n")
         await until(pilot, lambda: (SESSIONS[0], RunOutcome.DONE) == decided()[-1] and len(decided()) == 2)
 

@@ -12,7 +12,7 @@ import pytest
 from engine.market.trading_hours import exchange_calendar
 from memory import lancedb_store
 from tests.tui.commands.conftest import Run
-from tests.tui.commands.test_journal_chain import SESSION_BYTES, used_bytes
+from tests.tui.commands.test_journal import SESSION_BYTES, used_bytes
 
 FIRST = date(2025, 3, 11)
 SESSIONS, EACH = 125, 25

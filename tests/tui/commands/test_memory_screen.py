@@ -8,24 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.commands.test_agents_screen import text
-from tests.tui.commands.test_book_screen import cells
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import arrived, cells, drawn, opened, pane_text, until
 from tui.text.memory_lines import DECIDED
 from tui.widgets import memory_text
-
-
-def drawn(pilot: Pilot[Any]) -> str:
-    """The screen as text."""
-    return "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
 
 
 async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +88,7 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
     async with opened() as pilot:
         await pilot.press("6")
         await until(pilot, lambda: len(cells(pilot, "memories")) == now["count"])
-        await until(pilot, lambda: now["memories"][0]["text"][:20] in text(pilot, "recorded"))
+        await until(pilot, lambda: now["memories"][0]["text"][:20] in pane_text(pilot, "recorded"))
         # d asks why: the last decision that cited it, else that of the session in which it was written.
         await pilot.press("d")
         await until(pilot, lambda: bool(getattr(pilot.app.screen, "_document", None)))

@@ -19,10 +19,7 @@ from engine.market.trading_hours import exchange_calendar
 from engine.reports import amounts
 from engine.settings import places
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
-from tests.tui.commands.test_book_screen import cells
-from tests.tui.commands.test_memory_screen import drawn
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, until
+from tests.tui.conftest import arrived, cells, drawn, opened, until
 from tui.screens.ops import schedule_text
 from tui.screens.reading import ReadingScreen
 from tui.view.market_view import MarketView

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from connectors.llm import gate
 from connectors.wiring.services import services
 from engine.app.desk import notification
 from engine.app.desk import watch as desk_watch
@@ -17,13 +23,16 @@ from engine.app.desk.demo_history import DUE
 from engine.app.desk.notification import CycleRequest
 from engine.app.desk.run import run_daily
 from engine.domain.run import RunKind, RunOutcome
-from engine.execution.controls import Paused, pause, pause_of, unpause
+from engine.execution.controls import Paused, halted, pause, pause_of, unpause
 from engine.journal.reader import JournalReader
+from engine.journal.writer import JournalWriter
 from engine.messages.events import AgentAnswered, Event, RunFinished
 from engine.services import Services
 from engine.settings import places
 from engine.settings.config import load_config
+from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import FEW_AGENTS, Run
+from tests.tui.commands.test_costs import BACKTEST, Counting, Desk, desk, service
 
 NEXT = "2025-03-17"
 NOON = datetime(2025, 3, 18, 12, tzinfo=UTC)
@@ -182,3 +191,153 @@ async def test_a_watch_decides_when_the_pause_is_over(fresh: Path, monkeypatch: 
         await until(lambda: ended == [RunOutcome.PAUSED, RunOutcome.DONE])
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
+
+
+REPO = Path(__file__).parents[3]
+
+
+def test_a_halt_is_said_where_one_looks_until_it_is_resumed(run: Run, desk: Path) -> None:
+    said = run("halt", "--reason", "earnings  tonight")
+    assert (said.code, said.err) == (0, "")
+    assert "HALTED: the desk demo is halted, since " in said.out and ": earnings tonight" in said.out
+    assert "with the broker already, not called back:\n  " in said.out and "paperdesk resume" in said.out
+    status = run("status", "--json").json
+    assert status["halted"]["reason"] == "earnings tonight"
+    assert next(line for line in run("status").out.splitlines() if line.startswith("HALTED")).endswith(
+        "earnings tonight"
+    )
+    resumed = run("resume")
+    assert resumed.code == 0 and "goes on; it was halted since " in resumed.out
+    assert run("status", "--json").json["halted"] is None
+    assert "HALTED" not in run("status").out
+
+
+def test_both_are_idempotent_and_say_so(run: Run, desk: Path) -> None:
+    assert run("resume", "--json").json == {
+        "schema": 1,
+        "desk": "demo",
+        "changed": False,
+        "was_halted": None,
+        "was_paused": None,
+        "halted": None,
+        "paused": None,
+        "not_sent": [],
+    }
+    first = run("halt", "--json", "--reason", "one").json
+    second = run("halt", "--json", "--reason", "two").json
+    assert (first["changed"], second["changed"]) == (True, False)
+    assert first["halted"] == second["halted"] and second["halted"]["reason"] == "one"
+    assert "is halted already" in run("halt").out
+    ended = run("resume", "--json").json
+    assert ended["changed"] and ended["was_halted"] == first["halted"]
+
+
+def test_a_halt_counts_the_orders_that_the_broker_has(run: Run, desk: Path) -> None:
+    document = run("halt", "--json").json
+    waiting = run("orders", "--open", "--json").json["orders"]
+    assert waiting, "the demo desk has orders for the next open"
+    assert [order["id"] for order in document["sent"]] == [order["id"] for order in waiting]
+    assert document["not_sent"] == []
+
+
+def test_a_halt_before_the_first_run_holds(run: Run, fresh: Path) -> None:
+    assert run("resume").out == "the desk demo is not halted or paused\n"
+    assert not places.desk_journal("demo").exists()
+    assert run("halt").code == 0
+    assert run("status", "--json").json["halted"]["reason"] == ""
+    for command in ("status", "positions", "orders", "decisions", "equity"):
+        assert run(command).code == 0, command
+    assert run("journal", "check").code == 0
+
+
+def test_a_halt_is_the_whole_desks_and_each_desks_own(run: Run, fresh: Path) -> None:
+    assert run("halt", "--desk", "growth").out.endswith("paperdesk resume --desk growth\n")
+    assert run("status", "--desk", "growth", "--json").json["halted"] is not None
+    assert run("status", "--json").json["halted"] is None
+    refused = run("halt", "--run", "daily-demo-20250314")
+    assert refused.code == 2 and "leave it out" in refused.err
+
+
+def test_a_halt_from_another_process_holds_while_a_writer_and_the_desks_lock_are_held(desk: Path) -> None:
+    from engine.app.records.desk_journal import desk_lock
+
+    journal = places.desk_journal("demo")
+    program = [sys.executable, "-c", "from tui.cli import main; main()"]
+    with desk_lock("demo"), JournalWriter(journal), JournalReader(journal) as reader:
+        assert halted(reader) is None
+        for arguments, holds in ((("halt", "--reason", "now"), True), (("resume",), False)):
+            subprocess.run([*program, *arguments], cwd=REPO, env={**os.environ}, check=True, capture_output=True)
+            assert (halted(reader) is not None) is holds
+
+
+def test_a_reason_is_one_line_without_what_steers_a_terminal(run: Run, desk: Path) -> None:
+    run("halt", "--reason", "a\x1b[2Jb\nc")
+    line = next(line for line in run("status").out.splitlines() if line.startswith("HALTED"))
+    assert "\x1b" not in line and line.endswith("b c")
+
+
+__all__ = ["desk", "service"]
+
+DAY = ("--daily", "--session", "2025-03-11", "--json")
+
+
+@pytest.mark.slow
+def test_a_run_that_another_process_plays_is_not_gone_on_with(desk: Desk, service: Counting, run: Run) -> None:
+    desk()
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def trouble(number: int) -> Turn | None:
+        if number > 8:
+            asked.set()
+            goes_on.wait(600)
+        return None
+
+    service.trouble = trouble
+    code = f"from tui.cli import main; main({list(BACKTEST)!r})"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ.copy(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as other:
+        try:
+            assert asked.wait(600)
+            refused = run("backtest", "--resume", "paid")
+        finally:
+            goes_on.set()
+        _, said = other.communicate()
+    assert other.returncode == 0, said
+    assert refused.code == 75 and refused.err.count("\n") == 1
+    assert "the run paid is being played by another process" in refused.err
+    with JournalReader(places.run_journal("paid")) as reader:
+        assert reader.run("paid").outcome == "done"
+
+
+@pytest.fixture
+def vectors(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLMServer]:
+    """A service of vectors for a desk whose agents are the rules; retries follow without waiting."""
+    monkeypatch.setattr(gate, "PACE", 0.001)
+    with fake_llm_server() as running:
+        places.config_file().write_text(
+            f'[desk]\npreset = "desk"\nsymbols = ["ORVL"]\n[memory]\nembedder = "near:vectors"\n'
+            f'[endpoints.near]\nbase_url = "{running.openai_url}"\n'
+        )
+        yield running
+
+
+def test_without_its_embedder_a_day_stays_due(vectors: FakeLLMServer, run: Run) -> None:
+    vectors.play(Fail(503, "gone"))
+    failed = run(*DAY)
+    assert (failed.code, failed.result, failed.err.count("\n")) == (75, "", 1)
+    assert "embedder near:vectors: unavailable: gone" in failed.err
+    vectors.play(Say())
+    done = run(*DAY)
+    assert (done.code, done.json["outcome"]) == (0, "done")
+    with JournalReader(places.desk_journal("demo")) as reader:
+        assert {str(made.key.session) for made in reader.decisions()} == {"2025-03-11"}
+
+
+def test_without_its_embedder_a_backtest_stops_and_goes_on(vectors: FakeLLMServer, run: Run) -> None:
+    asked: dict[str, Any] = {"from": "2025-03-11", "to": "2025-03-13", "run": "stopped"}
+    vectors.play(*[Say()] * 6, Fail(503, "gone"))
+    stopped = run("backtest", *(part for name, value in asked.items() for part in (f"--{name}", value)), "--yes")
+    assert stopped.code == 75 and "`paperdesk backtest --resume stopped` goes on" in stopped.err
+    vectors.play(Say())
+    assert run("backtest", "--resume", "stopped", "--yes", "--json").code == 0

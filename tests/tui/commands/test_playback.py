@@ -11,25 +11,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
+from textual.worker import Worker, WorkerState
 
 from connectors.wiring.services import services
+from engine.app.desk.run import run_daily
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunKind, RunSpec
 from engine.errors import MalformedData
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from engine.market.trading_hours import exchange_calendar
+from engine.reports import amounts
+from engine.reports.documents.book import Book
 from engine.reports.documents.decisions import followed_decisions
 from engine.reports.documents.runs import StoredKind
 from engine.reports.stored import stored_document
 from engine.settings import places
 from engine.settings.config import load_config
-from tests.tui.commands.conftest import BACKTEST, SESSIONS, Run
-from tests.tui.conftest import opened, until
+from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
+from tests.tui.conftest import arrived, cells, opened, until
+from tui.desk import book_curves
+from tui.desk.readings import Readings
+from tui.screens.book import BookScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
+from tui.screens.newest_reading import is_reading, newest_reading
 from tui.view.desk_port import Source
 from tui.view.recorded_run import recorded
 from tui.view.snapshot import Snapshot
@@ -37,15 +47,8 @@ from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.plot import CurvePlot
 from tui.widgets.run_results import RunProgress, columns_of, result_rows
+from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Table
-
-
-async def arrived(pilot: Pilot[Any]) -> Snapshot:
-    """The snapshot of the place that is wanted, once it was read."""
-    playback = pilot.app.bridge.playback  # type: ignore[attr-defined]
-    await until(pilot, lambda: playback.arrived)
-    found: Snapshot = pilot.app.bridge.snapshot()  # type: ignore[attr-defined]
-    return found
 
 
 def same_figures(view: Snapshot, status: Any) -> None:
@@ -402,3 +405,177 @@ async def test_runs_of_earlier_days_have_their_trades_and_their_end_in_the_table
         f"{state.trades:,}",
         f"{float(document['final_value']):,.0f}",
     ]
+
+
+WINDOW = date(2025, 1, 2), date(2025, 3, 31)
+STOPS = ["{"] * 3 + ["<"] * 2 + ["{"] * 9 + ["<", "<", ">"] + ["{"] * 2 + ["}"]
+"""Keys; between two of them lie two more sessions, so that the stops go over all of the history."""
+
+
+async def painted(pilot: Pilot[Any]) -> tuple[str, str, list[list[str]]]:
+    """The place, and the top line and the positions as they are painted, once all of it is of that place."""
+    app, place = pilot.app, (await arrived(pilot)).place
+    bridge = app.bridge  # type: ignore[attr-defined]
+    await until(pilot, lambda: app.screen._view.place == place and not is_reading(app))  # type: ignore[attr-defined]
+    return (
+        str(bridge.snapshot().sources[0].at),
+        app.screen.query_one(StatusBar).render_line(0).text,
+        cells(pilot, "book-positions"),
+    )
+
+
+def figures(status: Any) -> list[str]:
+    """What the top line has to say of a status document."""
+    wanted = [f"Equity {Decimal(status['value']):,.2f}", f"Cash {Decimal(status['cash']):,.0f}"]
+    return wanted if status["change"] is None else [*wanted, f"{amounts.percent(status['change'])} day"]
+
+
+def positions(status: Any) -> list[list[str]]:
+    """Symbol, quantity, price and gain of every position of a status document."""
+    return [
+        [
+            symbol,
+            amounts.quantity(Decimal(row["quantity"])),
+            f"{Decimal(row['price']):.2f}",
+            f"{Decimal(row['gain']):+,.2f}",
+        ]
+        for symbol, row in sorted(status["positions"].items())
+    ]
+
+
+@pytest.mark.slow
+async def test_twenty_stops_over_sixty_sessions_paint_what_status_prints(
+    run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in FEW_AGENTS.items():
+        monkeypatch.setenv(name, value)
+    sessions = exchange_calendar("XNYS", places.session_table()).sessions(*WINDOW)
+    assert len(sessions) == 60
+    for session in sessions:
+        await asyncio.to_thread(lambda day=session: asyncio.run(run_daily(services(load_config(None).config), day)))  # type: ignore[misc]
+    seen: dict[str, tuple[str, list[list[str]]]] = {}
+    async with opened((200, 60)) as pilot:
+        await pilot.press("4")
+        for key in STOPS:
+            await pilot.press(*"{{", key)
+            place, line, rows = await painted(pilot)
+            seen[place] = line, rows
+    assert len(seen) == 20
+    for place, (line, rows) in seen.items():
+        status = (await asyncio.to_thread(run, "status", "--at", place, "--json")).json
+        for wanted in figures(status):
+            assert wanted in line, (place, line)
+        shown = [[row[n] for n in (0, 1, 3, 6)] for row in rows]
+        assert sorted(shown) == positions(status), place
+    assert len({line for line, _ in seen.values()}) > 15  # other figures at nearly every stop
+
+
+class Reader(Static):
+    """Reads a number once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.ended, self.failed = list[int](), list[int](), list[BaseException]()
+        self.may_end = asyncio.Event()
+
+    @newest_reading
+    async def read(self, number: int) -> None:
+        """Take as long as it takes."""
+        self.begun.append(number)
+        await self.may_end.wait()
+        if number < 0:
+            raise ValueError(number)
+        self.ended.append(number)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Note an error."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.failed.append(event.worker.error)
+
+
+async def test_the_newest_call_follows_the_one_at_work() -> None:
+    app, reader = App[None](), Reader()
+    async with app.run_test() as pilot:
+        await app.mount(reader)
+        reader.read(1)
+        await until(pilot, lambda: reader.begun == [1])
+        for number in (2, 3, 4):
+            reader.read(number)
+        await pilot.pause()
+        assert reader.begun == [1] and reader.ended == []
+        reader.may_end.set()
+        await until(pilot, lambda: reader.ended == [1, 4])
+        reader.read(5)
+        await until(pilot, lambda: reader.ended == [1, 4, 5])
+
+
+async def test_a_call_comes_after_one_that_failed() -> None:
+    app, reader = App[None](), Reader()
+    async with app.run_test() as pilot:
+        await app.mount(reader)
+        reader.may_end.set()
+        reader.read(-1)
+        await until(pilot, lambda: bool(reader.failed))
+        reader.read(2)
+        await until(pilot, lambda: reader.ended == [2])
+
+
+async def test_decisions_are_shown_while_the_places_come_faster_than_they_are_read(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Readings.read
+    ended: list[Any] = []
+
+    async def slowly(readings: Readings, source: Any, document: Any) -> Any:
+        if document is not followed_decisions:
+            return await read(readings, source, document)
+        await asyncio.sleep(0.3)
+        found = await read(readings, source, document)
+        ended.append(source)
+        return found
+
+    monkeypatch.setattr(Readings, "read", slowly)
+    async with opened() as pilot:
+        await pilot.press("5")
+        await until(pilot, lambda: bool(ended))
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        ended.clear()
+        while len(ended) < 3:
+            before = pilot.app.bridge.snapshot().sources[0]  # type: ignore[attr-defined]
+            await pilot.press("greater_than_sign" if len(ended) % 2 else "less_than_sign")
+            await until(pilot, lambda: pilot.app.bridge.snapshot().sources[0] != before)  # type: ignore[attr-defined]  # noqa: B023
+        await until(pilot, lambda: ended[-1] == pilot.app.bridge.snapshot().sources[0])  # type: ignore[attr-defined]
+
+
+async def test_a_history_that_plays_waits_until_the_screen_shows_its_place_whole(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, show = book_curves.read_book, BookScreen._show_book
+    shown: list[tuple[int, int]] = []
+
+    async def slowly(view: Snapshot) -> Book:
+        await asyncio.sleep(0.1)
+        return await read(view)
+
+    def noted(screen: BookScreen, book: Book, view: Snapshot) -> None:
+        show(screen, book, view)
+        bar, place = screen.desk_app.bridge.snapshot().place, view.place
+        assert bar is not None and place is not None
+        shown.append((bar.number, place.number))
+
+    async with opened() as pilot:
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        await pilot.press("4", "left_curly_bracket")
+        await arrived(pilot)
+        await until(pilot, lambda: not is_reading(pilot.app))
+        monkeypatch.setattr(book_curves, "read_book", slowly)
+        monkeypatch.setattr(BookScreen, "_show_book", noted)
+        bridge.playback.step_session(-9)
+        start = (await arrived(pilot)).place
+        assert start is not None
+        await until(pilot, lambda: (start.number, start.number) in shown and not is_reading(pilot.app))
+        shown.clear()  # a step does not wait for the reading of the place it leaves, as playing does
+        bridge.playback.play(60)
+        await until(pilot, lambda: not bridge.playback.place.speed and not is_reading(pilot.app))
+    assert shown and [view for _, view in shown] == [bar for bar, _ in shown]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from engine.app.desk.run import run_daily
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.journal.reader import JournalReader
+from engine.offline.model import OfflineModel
 from engine.settings import places
 from engine.settings.config import load_config
 from tests.engine.desks import RulesExcept
@@ -147,3 +150,22 @@ def test_confidence_stands_against_what_happened(run: Run, debating: Path) -> No
         assert found["brier"] == pytest.approx(sum((stated - right) ** 2 for stated, right in pairs) / len(pairs))
     assert document["per_owner"]["desk"]["horizons"][0]["calibration"] is None, "a combination states none"
     assert "Stated confidence against what happened" in run("decisions", "--owners").out
+
+
+def test_a_long_reason_is_read_to_its_end(run: Run, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: dict[date, str] = {}
+    plain = OfflineModel.answer
+
+    async def answer(self: OfflineModel, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> Any:
+        given: ModelResult = await plain(self, request, on_delta)
+        if request.purpose == "high-level-reflection":
+            told[request.session] = "\n".join(message.text for message in request.messages)
+        if request.purpose == "whole-decision":
+            reason = f"{'Much hangs on it. ' * 1_000}So ends what was thought on {request.session}."
+            return replace(given, answer={**(given.answer or {}), "explanation": reason})
+        return given
+
+    monkeypatch.setattr(OfflineModel, "answer", answer)
+    window = ("--symbols", "ORVL", "--from", "2025-03-10", "--to", "2025-03-13")
+    assert run("backtest", *window, "--preset", "finagent", "--json").code == 0
+    assert told and all(f"{'Much hangs on it. ' * 1_000}So ends what was" in text for text in told.values())

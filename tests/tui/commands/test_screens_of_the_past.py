@@ -21,8 +21,7 @@ from engine.app.research.backtest import run_backtest
 from engine.reports.documents.set_up import Finding
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, SHORT_BACKTEST
-from tests.tui.commands.test_playback import arrived
-from tests.tui.conftest import opened, shown, until
+from tests.tui.conftest import arrived, opened, shown, until
 from tests.tui.test_pictures import SIZES, Svg, picture
 from tui.app.app import PaperdeskApp
 from tui.screens.chart_image import ChartImageScreen

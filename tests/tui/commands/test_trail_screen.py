@@ -14,8 +14,7 @@ from textual.pilot import Pilot
 
 from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.commands.test_book_screen import cells
-from tests.tui.conftest import opened, shown, until
+from tests.tui.conftest import cells, opened, shown, until
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
 from tui.text.plain_text import one_line
