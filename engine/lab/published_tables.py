@@ -5,7 +5,7 @@ The figures are in `paper_tables/*.toml`, digit by digit, with a note where a ro
 
 The agents of a paper's tables as data: the preset that is run, its printed variants and models.
 
-They are in `paper_tables/*.toml` beside the printed rows; further ablations come from a file of the user's own.
+They are in `paper_tables/*.toml` beside the printed rows.
 
 Our runs for a paper's tables: each symbol alone over the table's window, under the paper's convention.
 """
@@ -19,6 +19,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,12 @@ from engine.conventions.metrics import Metrics
 from engine.domain.exchanges import LISTED
 from engine.domain.market import ActionKind, CorporateAction, Symbol
 from engine.domain.run import Briefing, ExpertNote, Result, RunSpec
-from engine.errors import ConfigError, UsageError
+from engine.errors import UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.program_files import program_text
 from engine.simulation.price_basis import adjusted_by_actions
-from engine.strategies.catalog import make_strategy, strategy_class, tuned_params
-from engine.strategies.strategy import nearest, parameters
+from engine.strategies.catalog import tuned_params
 
 BENCHES = ("finvision", "finagent", "investorbench", "tradinggpt")
 """The benches of papers' windows; each is also the name of its convention."""
@@ -292,99 +292,26 @@ def published_agents(bench: str) -> PublishedAgents:
     )
 
 
-def ablations_from(path: Path) -> tuple[Variant, ...]:
-    """Ablations of a file of the user's own: `[[ablation]]` with `row`, `without` (a list of steps), `symbols` if not
-    all. The steps are checked by the preset. Raises ConfigError that names the file and the fault."""
-    try:
-        plain = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}") from None
-    entries = plain.pop("ablation", None)
-    if plain or not isinstance(entries, list) or not entries:
-        odd = f" (not {sorted(plain)[0]})" if plain else ""
-        raise ConfigError(f"{path}: ablations belong under [[ablation]]{odd}, each with row and without")
-    ablations = tuple(_checked(f"{path}: ablation {number}", entry) for number, entry in enumerate(entries, 1))
-    names = [ablation.row for ablation in ablations]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"{path}: two ablations are called {twice}")
-    return ablations
-
-
-def _checked(where: str, entry: Any) -> Variant:
-    """The ablation of an entry of a user's file. Raises ConfigError that begins with `where`."""
-    if not isinstance(entry, dict) or set(entry) - {"row", "without", "symbols"}:
-        raise ConfigError(f"{where}: it takes row, without and symbols")
-    if not isinstance(entry.get("row"), str) or not entry["row"].strip():
-        raise ConfigError(f"{where}: row has to name it")
-    if not _texts(entry.get("without")) or not entry["without"]:
-        raise ConfigError(f'{where} ({entry["row"]}): without has to list steps, such as ["tools"]')
-    if not _texts(entry.get("symbols", [])):
-        raise ConfigError(f"{where} ({entry['row']}): symbols has to be a list of symbols")
-    return _variant(entry)
-
-
 def _variant(entry: Mapping[str, Any]) -> Variant:
     plain: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
     return Variant(**plain)
 
 
-def _texts(value: Sequence[Any] | None) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """One `--param`: `strategy` is None where it holds for every strategy of the table that takes `key`."""
-
-    strategy: str | None
-    key: str
-    value: str
-
-
-def overrides(params: Sequence[tuple[str, str]], strategies: Sequence[str]) -> tuple[Override, ...]:
-    """`--param` texts (`key=value` or `strategy.key=value`) checked against the strategies of a bench. Raises
-    UsageError for a parameter that none of them takes."""
-    found = []
-    for text, value in params:
-        name, dot, key = text.rpartition(".")
-        if dot and name not in strategies:
-            raise UsageError(f"--param {text}: this bench has no rule {name}{nearest(name, strategies)}")
-        chosen = [name] if dot else list(strategies)
-        taken = {parameter.name for rule in chosen for parameter in parameters(strategy_class(rule))}
-        key = key.replace("-", "_")
-        if key not in taken:
-            known = ", ".join(sorted(taken)) or "no parameters"
-            raise UsageError(f"--param {text}: no rule here takes {key}{nearest(key, taken)}; there are {known}")
-        found.append(Override(name if dot else None, key, value))
-    return tuple(found)
-
-
-def rule_params(strategy: str, symbol: Symbol, changes: Sequence[Override]) -> dict[str, str]:
-    """The parameters that the authors tuned for a symbol, with the user's changes. Raises UsageError for a value out of
-    bounds."""
-    takes = {parameter.name for parameter in parameters(strategy_class(strategy))}
-    params = dict(tuned_params(strategy, symbol))
-    for change in changes:
-        if change.strategy in (None, strategy) and change.key in takes:
-            params[change.key] = change.value
-    make_strategy(strategy, params)
-    return params
-
-
 def run_rule(
-    table: PublishedTable, symbol: Symbol, strategy: str, market: Market, changes: Sequence[Override] = ()
+    table: PublishedTable,
+    symbol: Symbol,
+    strategy: str,
+    market: Market,
+    found: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
-    """A rule's run on one symbol over a table's window, by the table's convention. Raises what `run_strategy`
-    raises."""
+    """A rule's run on one symbol over a table's window, by the table's convention, with the parameters that its authors
+    tuned or those that were `found` in their place. Raises what `run_strategy` raises."""
     spec = RunSpec(
         symbols=(symbol,),
         first=table.first,
         last=table.last,
         strategy=strategy,
-        params=tuple(rule_params(strategy, symbol, changes).items()),
+        params=tuple({**tuned_params(strategy, symbol), **found}.items()),
         convention=table.convention,
     )
     return run_strategy(spec, adjusted_market(table, symbol, market))

@@ -116,16 +116,6 @@ def test_text_sets_a_row_of_ours_above_the_printed_one(real_data: Path, capsys: 
     assert "\x1b" not in out
 
 
-def test_a_parameter_changes_its_rule_alone(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ("bench", "finagent", "--baselines", "--symbols", "AMZN", "--data", str(real_data), "--json")
-    assert run(*flags) == 0
-    before = cells(capsys.readouterr().out)
-    assert run(*flags, "--param", "fast=3") == 0
-    after = cells(capsys.readouterr().out)
-    changed = {b.get("strategy") for a, b in zip(after, before, strict=True) if a["ours"] != b["ours"]}
-    assert changed == {"macd"}
-
-
 @pytest.mark.usefixtures("one_month")
 def test_finvisions_agents_run_beside_the_papers_rows(real_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ("--ablations", "--symbols", "AMZN", "--model", "offline", "--data", str(real_data), "--json")
@@ -243,12 +233,8 @@ def test_a_paid_model_is_forecast_and_asked_about_only_at_a_terminal(
         (("finagent", "--models", ",", "--data", "."), 2, "--models names no model"),
         (("finagent", "--models", "openai:gpt-5.5", "--data", "."), 77, "OPENAI_API_KEY"),
         (("finagent", "--repeats", "0", "--data", "."), 2, "--repeats"),
-        (("finagent", "--ablations-from", "none.toml", "--data", "."), 78, "none.toml cannot be read"),
         (("finagant", "--baselines"), 2, "no bench finagant"),
         (("finagent", "--baselines", "--symbols", "NVDA", "--data", "."), 2, "have no NVDA"),
-        (("finagent", "--baselines", "--param", "fats=3", "--data", "."), 2, "did you mean fast"),
-        (("finagent", "--baselines", "--param", "fast", "--data", "."), 2, "KEY=VALUE"),
-        (("investorbench", "--param", "fast=3", "--data", "."), 2, "no rule here takes fast"),
         (("finagent", "--baselines", "--data", "."), 65, "no row of ours can be had"),
     ],
 )

@@ -16,7 +16,7 @@ from engine.errors import Interrupted
 from tui.commands.bench_arena import bench_arena, bench_prices
 from tui.commands.bench_memory import OWN, check_options, study_memory
 from tui.commands.bench_recall import measure_recall
-from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, key_values, listed, symbol_list
+from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, listed, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.shell.agreement import agree_to_jobs, yes_option
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 @command("bench")
 @click.argument("name", metavar="BENCH")
 @click.option("--baselines", is_flag=True, help="The rows of the rule strategies alone, without agents.")
-@click.option(
-    "--param", "params", multiple=True, metavar="[RULE.]KEY=VALUE", help="Changes a rule's parameter (repeatable)."
-)
 @click.option(
     "--tune",
     "trials",
@@ -55,12 +52,6 @@ if TYPE_CHECKING:
     help="Runs of each row; the one with the median Sharpe stands for all.",
 )
 @click.option("--ablations", is_flag=True, help="Also the rows of the paper's ablations.")
-@click.option(
-    "--ablations-from",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also ablations of your own: a TOML file of [[ablation]] row, without.",
-)
 @click.option("--without", multiple=True, metavar="STEP,STEP", help="Also a row without these steps (repeatable).")
 @click.option(
     "--jobs",
@@ -99,14 +90,12 @@ def bench_command(
     invocation: Invocation,
     name: str,
     baselines: bool,
-    params: Sequence[str],
     trials: int | None,
     symbols: str | None,
     folder: str | None,
     models: str | None,
     repeats: int,
     ablations: bool,
-    ablations_from: Path | None,
     without: Sequence[str],
     jobs: int,
     presets: Sequence[str],
@@ -165,7 +154,7 @@ def bench_command(
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
     page = None if out is None else page_target(out)
-    asked = models is not None or ablations or ablations_from is not None or bool(without)
+    asked = models is not None or ablations or bool(without)
     agents = bool(presets) or asked or not (baselines or strategies)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = replace(invocation.services(), abstain_limit=abstain_limit)
@@ -211,11 +200,10 @@ def bench_command(
         warm_up_from=warm_up_from,
         folder=folder or services.config.data.folder,
         symbols=() if symbols is None else symbol_list(symbols),
-        params=key_values(params),
         trials=trials or 0,
         agents=agents,
         models=_models(models),
-        ablations=requested_ablations(name, ablations, ablations_from, left_out),
+        ablations=requested_ablations(name, ablations, left_out),
         presets=tuple(presets),
         strategies=tuple(strategies),
         repeats=repeats,
@@ -227,7 +215,6 @@ def bench_command(
 
 NAMED = (
     "baselines",
-    "params",
     "trials",
     "symbols",
     "folder",
@@ -238,7 +225,7 @@ NAMED = (
     "strategies",
     *OWN,
 )
-CHANGES = frozenset((*NAMED, "ablations_from", "without", "keep"))
+CHANGES = frozenset((*NAMED, "without", "keep"))
 """Options that would change a bench that is gone on with."""
 
 

@@ -26,11 +26,9 @@ RECORDED = ("budget", "resume", "out")
 OTHERS = (
     "baselines",
     "strategies",
-    "params",
     "trials",
     "repeats",
     "ablations",
-    "ablations_from",
     "without",
     "jobs",
     "keep",
@@ -39,11 +37,11 @@ OTHERS = (
 )
 """Those that it does not take."""
 DATA = ("trials", "symbols", "folder", *RECORDED)
-TABLES = ("baselines", "presets", "strategies", "params", "ablations_from", "without", "keep", *DATA)
+TABLES = ("baselines", "presets", "strategies", "without", "keep", *DATA)
 """Those of tables of real prices, which the arena's bench does not take."""
 TEXTS = ("models", "presets", *OWN, *OTHERS)
 """Those that the bench of recall does not take."""
-PRICES = ("warm_up_from", "params", "trials", "ablations_from", "without", "repeats", "jobs", "keep", *RECORDED)
+PRICES = ("warm_up_from", "trials", "without", "repeats", "jobs", "keep", *RECORDED)
 """Those that the arena's bench does not take on real prices."""
 
 

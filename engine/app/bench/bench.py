@@ -30,16 +30,13 @@ from engine.lab.backtest import execution_rules
 from engine.lab.published_tables import (
     BENCHES,
     UNPRINTED,
-    Override,
     PublishedTable,
     adjusted_market,
     cumulative_returns,
     elsewhere,
     measured,
-    overrides,
     own_strategy_run,
     published,
-    rule_params,
     run_rule,
     session_returns,
 )
@@ -93,13 +90,12 @@ class PreparedBench:
 
 
 def prepare(services: Services, request: BenchRequest) -> PreparedBench:
-    """Check everything that a bench needs. Raises UsageError for an unknown bench, symbol, parameter or step,
+    """Check everything that a bench needs. Raises UsageError for an unknown bench, symbol or step,
     MissingData without a folder, ConfigError without Optuna where it tunes, ConfigError and CredentialsRefused for a
     model that cannot be used."""
     request = replace(request, run=request.run or new_run_id("bench", services.clock.now()))
     tables = bench_tables(services, request)
     _check_window(tables[0], services)
-    overrides(request.params, _rules(tables))
     if request.trials and not any(map(fixed_params, _rules(tables))):
         raise UsageError(f"--tune: no rule of {request.name} has parameters to tune")
     if request.trials:
@@ -152,7 +148,6 @@ def run_bench(
     rules = RuleRows(
         source=source,
         calendar_for=services.calendar_for,
-        changes=overrides(request.params, _rules(tables)),
         report=report,
         now=services.clock.now(),
         trials=request.trials,
@@ -505,7 +500,6 @@ class RuleRows:
 
     source: prices.
     calendar_for: the trading calendar of a symbol.
-    changes: parameters that the user has changed.
     report: hears of each symbol.
     now: date of the looks (UTC).
     trials: of the search of parameters that the authors tuned; 0 takes their values.
@@ -519,7 +513,6 @@ class RuleRows:
 
     source: MarketSource
     calendar_for: Callable[[Symbol], Calendar]
-    changes: Sequence[Override]
     report: Report
     now: datetime
     trials: int
@@ -529,7 +522,7 @@ class RuleRows:
     tuned: dict[tuple[Symbol, str], str] = field(default_factory=dict)
     curves: dict[tuple[str, Symbol, str], Mapping[date, float]] = field(default_factory=dict)
     looks: list[WindowLook] = field(default_factory=list)
-    _found: dict[tuple[Symbol, str, date], Sequence[Override]] = field(default_factory=dict)
+    _found: dict[tuple[Symbol, str, date], Mapping[str, str]] = field(default_factory=dict)
 
     def of(self, table: PublishedTable) -> dict[tuple[Symbol, str], Metrics]:
         """The metrics of a table's rules by symbol and rule, empty where a symbol's prices are missing or stale.
@@ -550,30 +543,28 @@ class RuleRows:
         wanted = {cell.strategy for cell in table.cells if cell.symbol == symbol and cell.strategy}
         ours: dict[tuple[Symbol, str], Metrics] = {}
         for rule in sorted(wanted):
-            found = self._tuned(table, symbol, rule) if self.trials and fixed_params(rule) else ()
-            result = run_rule(table, symbol, rule, market, (*found, *self.changes))
+            found = self._tuned(table, symbol, rule) if self.trials and fixed_params(rule) else {}
+            result = run_rule(table, symbol, rule, market, found)
             self.looks.append(result_look(LookKind.BENCH, result, self.now))
             ours[symbol, rule] = measured(result, symbol, table.convention)
             self.curves[table.name, symbol, rule] = cumulative_returns(result, symbol, table.convention)
         return ours
 
-    def _tuned(self, table: PublishedTable, symbol: Symbol, rule: str) -> Sequence[Override]:
+    def _tuned(self, table: PublishedTable, symbol: Symbol, rule: str) -> Mapping[str, str]:
         """The best parameters of a rule in the training period, those fixed that the authors did not tune; none, with
         the reason, where the search finds none. Source: FinAgent §5.3, appendix B [A13]."""
         key = (symbol, rule, table.first)
         if key not in self._found:
             self.report(f"{table.name}: {symbol}, {rule} is tuned")
-            given = fixed_params(rule).keys() | {one.key for one in self.changes if one.strategy in (None, rule)}
-            fixed = {name: value for name, value in rule_params(rule, symbol, self.changes).items() if name in given}
+            fixed = fixed_params(rule)
             period = f"on {table.begin} to {table.first - timedelta(days=1)}"
             try:
                 found = self._search(table, symbol, rule, fixed)
             except UsageError as error:
-                self._found[key], self.tuned[symbol, rule] = (), f"not tuned {period}: {error}"
+                self._found[key], self.tuned[symbol, rule] = {}, f"not tuned {period}: {error}"
             else:
-                chosen = {name: value for name, value in found.params.items() if name not in fixed}
-                words = ", ".join(f"{name} {float(value):g}" for name, value in chosen.items())
-                self._found[key] = [Override(rule, name, value) for name, value in chosen.items()]
+                self._found[key] = {name: value for name, value in found.params.items() if name not in fixed}
+                words = ", ".join(f"{name} {float(value):g}" for name, value in self._found[key].items())
                 self.tuned[symbol, rule] = f"tuned {period} in {found.trials} trials: {words}"
         return self._found[key]
 

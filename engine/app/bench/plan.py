@@ -34,7 +34,6 @@ from engine.lab.published_tables import (
     PublishedAgents,
     PublishedTable,
     Variant,
-    ablations_from,
     agent_spec,
     published_agents,
 )
@@ -57,8 +56,7 @@ class BenchRequest:
     symbols: symbols of the tables, empty for all.
     window, warm_up_from: first and last session of the test and the begin of the training, of a bench without printed
         rows; None: the paper's.
-    params: changed parameters of rules, as key and value.
-    trials: of a search for the rules' other parameters on the training period; 0 takes the authors' values.
+    trials: of a search for the rules' parameters on the training period; 0 takes the authors' values.
     agents: False for the rules alone.
     models: specs of the models that answer the agents, one after the other, empty for the configured ones.
     ablations: agents with steps left out.
@@ -74,7 +72,6 @@ class BenchRequest:
     symbols: tuple[Symbol, ...] = ()
     window: tuple[date, date] | None = None
     warm_up_from: date | None = None
-    params: tuple[tuple[str, str], ...] = ()
     trials: int = 0
     agents: bool = True
     models: tuple[str, ...] = ()
@@ -86,18 +83,14 @@ class BenchRequest:
     keep: bool = False
 
 
-def requested_ablations(
-    bench: str, printed: bool, own: Path | None, without: Sequence[tuple[str, ...]] = ()
-) -> tuple[Variant, ...]:
-    """The printed ablations of a bench where they are wanted, those of a file of the user's own, and one for each list
-    of steps. An unknown bench has none: it is refused, with the names that there are, when it is prepared. Raises as
-    `ablations_from` does."""
+def requested_ablations(bench: str, printed: bool, without: Sequence[tuple[str, ...]] = ()) -> tuple[Variant, ...]:
+    """The printed ablations of a bench where they are wanted, and one for each list of steps. An unknown bench has
+    none: it is refused, with the names that there are, when it is prepared."""
     if bench not in BENCHES:
         return ()
     agents = published_agents(bench)
     return (
         *(agents.ablations if printed else ()),
-        *(() if own is None else ablations_from(own)),
         *(Variant(row=f"{agents.row or ''} without {', '.join(steps)}".strip(), without=steps) for steps in without),
     )
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 import pytest
 
-from engine.errors import ConfigError
-from engine.lab.published_tables import BENCHES, Variant, ablations_from, published, published_agents
+from engine.lab.published_tables import BENCHES, published, published_agents
 from engine.preset import load_preset
 from engine.reports.comparison import AgentRow, Spread, agent_cells
 
@@ -86,38 +84,3 @@ def test_a_row_of_ours_stands_beside_the_printed_one_of_its_name_and_the_rest_al
     assert (printed.ours, str(printed.paper), printed.answered_by) == (None, "25.57", None)
     # Every printed row of an agent or model is there, with or without ours.
     assert {(c.symbol, c.model) for c in cells.values()} >= {(s, m) for s in table.symbols() for m in table.models()}
-
-
-def test_a_users_own_ablations(tmp_path: Path) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(
-        '[[ablation]]\nrow = "L and T"\nwithout = ["intelligence", "memory", "high-level"]\nsymbols = ["AAPL"]\n'
-        '[[ablation]]\nrow = "no vision"\nwithout = ["vision"]\n'
-    )
-    assert ablations_from(file) == (
-        Variant(row="L and T", without=("intelligence", "memory", "high-level"), symbols=("AAPL",)),
-        Variant(row="no vision", without=("vision",)),
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[[ablation]\n", "not valid TOML"),
-        ("", "belong under"),
-        ("[[ablations]]\nrow = 'a'\n", "not ablations"),
-        ("[[ablation]]\nwithout = ['tools']\n", "ablation 1: row has to name it"),
-        ("[[ablation]]\nrow = 'a'\nwithout = 'tools'\n", "has to list steps"),
-        ("[[ablation]]\nrow = 'a'\nwithout = []\n", "has to list steps"),
-        ("[[ablation]]\nrow = 'a'\nwithout = ['tools']\nwith = 1\n", "takes row, without and symbols"),
-        ("[[ablation]]\nrow = 'a'\nwithout = ['x']\n[[ablation]]\nrow = 'a'\nwithout = ['y']\n", "two ablations"),
-        ("[[ablation]]\nrow = 'a'\nwithout = ['x']\nsymbols = 'AAPL'\n", "list of symbols"),
-    ],
-)
-def test_a_file_that_cannot_mean_ablations_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    file = tmp_path / "mine.toml"
-    file.write_text(text)
-    with pytest.raises(ConfigError, match=said):
-        ablations_from(file)
-    with pytest.raises(ConfigError, match="cannot be read"):
-        ablations_from(tmp_path / "none.toml")

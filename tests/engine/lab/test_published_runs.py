@@ -14,8 +14,7 @@ from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, PriceHistory, from_nano
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
-from engine.errors import UsageError
-from engine.lab.published_tables import Override, agent_spec, measured, overrides, published, rule_params, run_rule
+from engine.lab.published_tables import agent_spec, measured, published, run_rule
 from engine.market.as_of import Market
 from engine.market.trading_hours import exchange_calendar
 from engine.reports.comparison import compare
@@ -90,27 +89,6 @@ def test_the_etf_row_comes_out_with_dividends_reinvested(real_data: Path) -> Non
     )
     again = run_rule(table, "SPY", "buy-and-hold", unknown)
     assert measured(again, "SPY", table.convention) == ours["SPY", "buy-and-hold"]
-
-
-def test_overrides_are_checked_against_all_rules_of_the_bench() -> None:
-    assert overrides([("threshold", "1.5"), ("kdj-rsi.window", "9")], RULES) == (
-        Override(None, "threshold", "1.5"),
-        Override("kdj-rsi", "window", "9"),
-    )
-    for name, nearest in (("windwo", "window"), ("mcd.fast", "macd"), ("macd.threshold", "threshold")):
-        with pytest.raises(UsageError, match=nearest):
-            overrides([(name, "3")], RULES)
-
-
-def test_an_override_changes_the_rules_that_take_it_and_no_others() -> None:
-    change = overrides([("window", "11")], RULES)
-    assert rule_params("z-score", "AAPL", change)["window"] == "11"
-    assert rule_params("kdj-rsi", "AAPL", change)["window"] == "11"
-    assert rule_params("macd", "AAPL", change) == rule_params("macd", "AAPL", ())
-    only = overrides([("z-score.window", "11")], RULES)
-    assert rule_params("kdj-rsi", "AAPL", only)["window"] == "7"
-    with pytest.raises(UsageError, match="fast"):
-        rule_params("macd", "AAPL", overrides([("fast", "900")], RULES))
 
 
 def test_by_decisions_a_buy_is_long_a_sale_short_a_hold_flat_and_an_abstention_as_before() -> None:

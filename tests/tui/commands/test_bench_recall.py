@@ -45,7 +45,6 @@ def test_the_same_questions_give_the_same_document(run: Run) -> None:
         (("--models", "offline"), 2),
         (("--preset", "desk"), 2),
         (("--strategy", "macd"), 2),
-        (("--param", "fast=6"), 2),
     ],
 )
 def test_what_cannot_be_measured_is_one_line(run: Run, fresh: object, arguments: tuple[str, ...], code: int) -> None:

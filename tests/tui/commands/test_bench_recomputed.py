@@ -15,9 +15,10 @@ import pytest
 
 from engine.app.bench import bench as bench_module
 from engine.journal.reader import JournalReader
-from engine.lab.published_tables import PublishedTable, published, published_agents, rule_params
+from engine.lab.published_tables import PublishedTable, published, published_agents
 from engine.reports.stored import document_of
 from engine.settings import places
+from engine.strategies.catalog import tuned_params
 from tests.long_cases import first_of
 from tui.cli import main
 
@@ -145,7 +146,7 @@ def rule_figures(
     name: str, cell: dict[str, Any], data: Path, capsys: pytest.CaptureFixture[str]
 ) -> dict[str, float | None]:
     table = month_of(next(one for one in published(name) if one.name == cell["table"]))
-    params = rule_params(cell["strategy"], cell["symbol"], ())
+    params = tuned_params(cell["strategy"], cell["symbol"])
     given = [part for key, value in params.items() for part in ("--param", f"{key}={value}")]
     window = ("--from", f"{table.first}", "--to", f"{table.last}", "--symbols", cell["symbol"], "--data", str(data))
     run = command(capsys, "backtest", "--strategy", cell["strategy"], "--convention", name, *window, *given)
