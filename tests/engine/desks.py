@@ -14,10 +14,11 @@ from engine.agents.ask import Asker
 from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, Turn
+from engine.domain.decision import Action, Outcome
 from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, is_crypto
 from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
-from engine.domain.order import Side
+from engine.domain.order import Fill, Side
 from engine.domain.run import Result, RunSpec, Stretch
 from engine.lab.backtest import BacktestContext, run_agents
 from engine.market.as_of import Market
@@ -82,6 +83,19 @@ def market_of(
     calendars: dict[str, Calendar] = {s: AroundTheClock() if is_crypto(s) else calendar for s in histories}
     known = {s: (actions or {}).get(s, ()) for s in histories}
     return Market(histories=histories, actions=known, news=news or {}, filings=filings or {}, calendars=calendars)
+
+
+def fill(symbol: str, side: Side, session: date, quantity: str, price: str, **more: Any) -> Fill:
+    """A trade without a fee."""
+    fields = {"order_id": "o", "quantity": Decimal(quantity), "price": Decimal(price)} | more
+    return Fill(symbol=symbol, side=side, session=session, **fields)
+
+
+def outcome(decided: date, session: date, reward: str = "0", **more: Any) -> Outcome:
+    """The outcome of a purchase of 5 % of AAA at 100 that the desk decided."""
+    fields = {"symbol": "AAA", "owner": "desk", "action": Action.BUY, "size": Decimal(5), "close": Decimal(100)}
+    fields |= {"reward": Decimal(reward), "cumulative": Decimal(reward), "key_factors": ""}
+    return Outcome(decision_session=decided, session=session, **fields | more)
 
 
 def split(symbol: str, day: date, ratio: str) -> CorporateAction:

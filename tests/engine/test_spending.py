@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +13,6 @@ import pytest
 
 from engine.app.records.spending import day_limit, within_day
 from engine.clock import BacktestClock
-from engine.domain.decision import DecisionKey
 from engine.domain.model_call import AnswerRecord, ModelResult, UnansweredCall, Usage
 from engine.domain.run import RunKind
 from engine.errors import BudgetReached
@@ -22,10 +21,10 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.services import Services, SpendingLimit, Spent
 from engine.settings.config import BudgetConfig
+from tests.engine.journal.full_journal import KEY, answer
 
 NOON = datetime(2024, 3, 5, 12, tzinfo=UTC)
 NOTHING = Spent()
-KEY = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "desk")
 
 
 def usd(amount: str) -> Spent:
@@ -84,31 +83,18 @@ def of_desk(now: datetime = NOON) -> Services:
 
 
 def test_the_day_counts_its_own_paid_calls_answered_or_not_and_no_recorded_ones(tmp_path: Path) -> None:
-    def answer(agent: str, time: datetime, cost: str | None, *, cached: bool = False) -> AnswerRecord:
-        return AnswerRecord(
-            key=KEY,
-            time=time,
-            agent=agent,
-            attempt=1,
-            prompt_hash="h",
-            system="s",
-            messages=(),
-            result=ModelResult(
-                model="m",
-                cost=None if cost is None else Decimal(cost),
-                usage=Usage(100, 0, 20),
-                cached=cached,
-            ),
-            outcome="answered",
-        )
+    def asked(agent: str, time: datetime, cost: str | None, *, cached: bool = False) -> AnswerRecord:
+        paid = None if cost is None else Decimal(cost)
+        result = ModelResult(model="m", cost=paid, usage=Usage(100, 0, 20), cached=cached)
+        return answer(time=time, agent=agent, result=result)
 
     path, midnight = tmp_path / "desk.db", NOON.replace(hour=0)
     with JournalWriter(path) as journal:
         journal.run_started(RunEntry(id="r", kind=RunKind.DAILY, name="n", started=midnight, session=KEY.session))
-        journal.answer(answer("yesterday", midnight - timedelta(seconds=1), "1"))
-        journal.answer(answer("today", midnight, "0.25"))
-        journal.answer(answer("recorded", NOON, "0.5", cached=True))
-        journal.answer(answer("without a price", NOON, None))
+        journal.answer(asked("yesterday", midnight - timedelta(seconds=1), "1"))
+        journal.answer(asked("today", midnight, "0.25"))
+        journal.answer(asked("recorded", NOON, "0.5", cached=True))
+        journal.answer(asked("without a price", NOON, None))
         lost = UnansweredCall(model="m", kind="unavailable", cost=Decimal("0.05"))
         journal.unanswered(UnansweredEntry(key=KEY, time=NOON, agent="lost", call=lost))
     with JournalReader(path) as reader:

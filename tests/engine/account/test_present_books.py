@@ -14,6 +14,7 @@ from engine.reports.documents.book import book_of
 from engine.reports.documents.records import records_at, records_in
 from engine.reports.documents.status import positions_document, status_document
 from tests.engine.account.accounts import DAYS, Desk
+from tests.engine.desks import fill
 
 CLOSE, OPEN = date(2024, 2, 2), date(2024, 2, 5)
 LAST = EquityPoint(
@@ -25,15 +26,7 @@ LAST = EquityPoint(
 
 
 def bought(symbol: str, quantity: int, price: int) -> Fill:
-    return Fill(
-        order_id="o",
-        symbol=symbol,
-        side=Side.BUY,
-        session=OPEN,
-        quantity=Decimal(quantity),
-        price=Decimal(price),
-        reason="",
-    )
+    return fill(symbol, Side.BUY, OPEN, str(quantity), str(price))
 
 
 def flow(kind: str, amount: int = 0, quantity: int = 0, session: date = OPEN) -> CashFlow:

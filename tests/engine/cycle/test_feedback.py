@@ -10,10 +10,10 @@ import pytest
 
 from engine.cycle.recall import Feedback
 from engine.cycle.turn import TradingHistory
-from engine.domain.decision import Action, DecisionKey, Opinion, Outcome
+from engine.domain.decision import Action, DecisionKey, Opinion
 from engine.market.trading_hours import decision_time
 from memory.presets import FeedbackRule, MemoryPreset, preset_named
-from tests.engine.desks import WEEKDAYS, bars, market_of
+from tests.engine.desks import WEEKDAYS, bars, market_of, outcome
 
 DAYS = WEEKDAYS.sessions(date(2024, 1, 2), date(2024, 2, 15))
 DECIDED, HORIZON = 24, 5
@@ -38,21 +38,7 @@ def feedback(
     horizon on. `rewards` are those of the sessions from its own on."""
     closes = [100 + n % 2 for n in range(DECIDED)] + [100] * HORIZON
     closes += [after] * (len(DAYS) - len(closes))
-    rows = [
-        Outcome(
-            decision_session=DAYS[DECIDED + n],
-            session=DAYS[DECIDED + n + 1],
-            symbol="AAA",
-            owner="desk",
-            action=action,
-            size=Decimal(5),
-            close=Decimal(100),
-            reward=Decimal(reward),
-            cumulative=Decimal(0),
-            key_factors="",
-        )
-        for n, reward in enumerate(rewards)
-    ]
+    rows = [outcome(DAYS[DECIDED + n], DAYS[DECIDED + n + 1], reward) for n, reward in enumerate(rewards)]
     return Feedback(
         constants=constants,
         calendar=WEEKDAYS,

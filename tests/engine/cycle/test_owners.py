@@ -13,7 +13,7 @@ import pytest
 from engine.agents.ask import Asker
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, OpenOrders, TradingHistory, Turn
-from engine.domain.decision import Action, DecisionKey, Opinion, Outcome
+from engine.domain.decision import Action, DecisionKey, Opinion
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Side
 from engine.domain.portfolio import Portfolio, Position
@@ -21,7 +21,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.preset import Preset, load_preset
-from tests.engine.desks import DECISION_ONLY, WEEKDAYS, ScriptedModel, bars, hold, market_of, trade
+from tests.engine.desks import DECISION_ONLY, WEEKDAYS, ScriptedModel, bars, hold, market_of, outcome, trade
 
 DAYS = WEEKDAYS.sessions(date(2024, 1, 2), date(2024, 3, 29))
 SESSION = DAYS[-1]
@@ -138,21 +138,7 @@ async def test_an_owners_traits_reach_its_immediate_reflection() -> None:
 
 
 async def test_an_owner_reads_its_own_past_alone() -> None:
-    rows = [
-        Outcome(
-            decision_session=DAYS[-2],
-            session=SESSION,
-            symbol="AAA",
-            owner=owner,
-            action=Action.BUY,
-            size=Decimal(5),
-            close=Decimal(100),
-            reward=reward,
-            cumulative=reward,
-            key_factors=owner,
-        )
-        for owner, reward in (("bull", Decimal("0.01")), ("desk", Decimal("0.02")))
-    ]
+    rows = [outcome(DAYS[-2], SESSION, "0.01", owner=owner, key_factors=owner) for owner in ("bull", "desk")]
     model = ScriptedModel(lambda request: hold(request))
     await decided(model, preset(), turn(history=TradingHistory().with_outcomes(rows)))
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
-from engine.domain.decision import Action, Advice, Decision, DecisionKey, Outcome, Proposal
+from engine.domain.decision import Action, Advice, Decision, DecisionKey, Proposal
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerRecord, Message, ModelResult, UnansweredCall
 from engine.domain.order import Fill, Order, Side
@@ -21,12 +23,29 @@ from engine.journal.schema import TEST
 from engine.journal.writer import JournalWriter
 from engine.messages.commands import Shutdown
 from engine.messages.events import Noticed
+from tests.engine.desks import outcome
 
 RUN = "r"
 DAY = date(2024, 3, 4)
 NOW = datetime(2024, 3, 4, 21, tzinfo=UTC)
 ONE, TWO = Decimal(1), Decimal(2)
 KEY = DecisionKey(RUN, DAY, 1, "AAA", "default")
+
+
+def answer(**changes: Any) -> AnswerRecord:
+    """The answer to a question, with some of its fields changed."""
+    plain = AnswerRecord(
+        key=KEY,
+        time=NOW,
+        agent="news",
+        attempt=1,
+        prompt_hash="h",
+        system="s",
+        messages=(),
+        result=ModelResult(model="m"),
+        outcome="answered",
+    )
+    return replace(plain, **changes)
 
 
 def write_everything(path: Path) -> None:
@@ -56,19 +75,7 @@ def write_everything(path: Path) -> None:
         journal.noted(RUN, "info", "x")
         journal.dropped(RUN, Dropped("news", "no date", 1))
         journal.document(RUN, "day", "{}")
-        journal.answer(
-            AnswerRecord(
-                key=KEY,
-                time=NOW,
-                agent="a",
-                attempt=1,
-                prompt_hash="h",
-                system="s",
-                messages=(Message("user", "u", (chart,)),),
-                result=ModelResult(model="m"),
-                outcome="answered",
-            )
-        )
+        journal.answer(answer(messages=(Message("user", "u", (chart,)),)))
         failed = UnansweredCall(model="m", kind="unavailable")
         stand = RoundAdvice(round=0, owner="bull", advice=Advice.HOLD, confidence=ONE)
         said = Comment(round=1, author="bear", receiver="bull", stance=Stance.WANTS_LESS, text="no", about=("m",))
@@ -82,23 +89,7 @@ def write_everything(path: Path) -> None:
         journal.fill(RUN, Fill(order_id="o", symbol="AAA", side=Side.BUY, session=DAY, quantity=ONE, price=TWO))
         journal.cash_flow(RUN, CashFlow(session=DAY, symbol="AAA", kind="dividend", amount=ONE))
         journal.session_settled(RUN, EquityPoint(DAY, TWO, Portfolio(ONE, {"AAA": Position(ONE, ONE)}), {"AAA": ONE}))
-        journal.outcome(
-            RUN,
-            Outcome(
-                decision_session=DAY,
-                session=date(2024, 3, 5),
-                symbol="AAA",
-                owner="default",
-                action=Action.BUY,
-                size=TWO,
-                close=ONE,
-                reward=Decimal("0.01"),
-                cumulative=Decimal("0.01"),
-                key_factors="it rose",
-                cycle=1,
-                horizon=1,
-            ),
-        )
+        journal.outcome(RUN, outcome(DAY, date(2024, 3, 5), "0.01", owner="default", cycle=1, horizon=1))
         journal.account_bound(BoundAccount("alpaca", "PA1", NOW))
         journal.broker_order("o", "b")
         activity = Activity(

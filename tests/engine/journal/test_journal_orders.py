@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from engine.domain.decision import Decision
-from engine.domain.order import Fill, OrderState, Side
+from engine.domain.order import OrderState, Side
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
+from tests.engine.desks import fill
 
 LIFE = (OrderState.SUBMITTING, OrderState.UNKNOWN, OrderState.ACKNOWLEDGED, OrderState.FILLED)
 Orders = Callable[..., OrderEntry]
@@ -73,19 +74,12 @@ def test_the_same_intention_after_a_restart_is_found_not_repeated(path: Path, an
 
 
 def test_an_execution_told_of_twice_is_booked_once(path: Path, an_order: Orders) -> None:
-    fill = Fill(
-        order_id=an_order().order.id,
-        symbol="AAA",
-        side=Side.BUY,
-        session=date(2024, 3, 5),
-        quantity=Decimal(1),
-        price=Decimal("10.5"),
-    )
+    bought = fill("AAA", Side.BUY, date(2024, 3, 5), "1", "10.5", order_id=an_order().order.id)
     with JournalWriter(path) as journal, JournalReader(path) as reader:
-        assert journal.fill("r", fill, "e1")
-        assert not journal.fill("later", fill, "e1")
-        assert journal.fill("r", fill, "e2")
-        assert reader.fills() == (fill, fill)
+        assert journal.fill("r", bought, "e1")
+        assert not journal.fill("later", bought, "e1")
+        assert journal.fill("r", bought, "e2")
+        assert reader.fills() == (bought, bought)
         assert reader.fills(order_id="other") == ()
 
 

@@ -15,8 +15,6 @@ from subprocess import PIPE
 
 import pytest
 
-from engine.domain.decision import DecisionKey
-from engine.domain.model_call import AnswerRecord, ModelResult
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import TryAgainLater
 from engine.journal.entries import OrderEntry, RunEntry
@@ -26,6 +24,7 @@ from engine.journal.writer import JournalWriter
 from engine.messages.commands import Pause
 from engine.messages.events import Event, Noticed, RunFinished
 from tests.engine.command_reader import waiting_commands
+from tests.engine.journal.full_journal import answer
 
 REPO = Path(__file__).parents[3]
 
@@ -237,18 +236,7 @@ def test_a_locked_journal_says_try_again_and_a_desk_writes_nothing_later(
 
 
 def test_a_prompt_that_met_a_lock_is_kept_with_the_next_answer(path: Path, now: datetime) -> None:
-    key = DecisionKey("r", now.date(), 1, "AAA", "default")
-    entry = AnswerRecord(
-        key=key,
-        time=now,
-        agent="news",
-        attempt=1,
-        prompt_hash="h",
-        system="the same prompt",
-        messages=(),
-        result=ModelResult(model="m"),
-        outcome="answered",
-    )
+    entry = answer()
     with JournalWriter(path, wait=0.02) as journal, closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TryAgainLater):
@@ -256,7 +244,7 @@ def test_a_prompt_that_met_a_lock_is_kept_with_the_next_answer(path: Path, now: 
         other.execute("ROLLBACK")
         journal.answer(entry)
     with JournalReader(path) as reader:
-        assert reader.answers(key) == (entry,)
+        assert reader.answers(entry.key) == (entry,)
 
 
 def test_a_batch_that_found_the_journal_locked_is_written_later(

@@ -32,6 +32,8 @@ from engine.journal.writer import JournalWriter
 from engine.messages import commands
 from engine.messages.events import AgentSaid, Noticed
 from tests.engine.command_reader import waiting_commands
+from tests.engine.desks import fill, outcome
+from tests.engine.journal.full_journal import KEY, answer
 from tests.examples import examples
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)
@@ -142,9 +144,7 @@ def test_a_result_comes_back_equal(
 
 def test_what_was_written_on_the_way_is_not_written_again(path: Path) -> None:
     book = EquityPoint(date(2024, 1, 2), Decimal("100.10"), Portfolio(Decimal("100.10")), {"AAA": Decimal(7)})
-    trade = Fill(
-        order_id="r-1", symbol="AAA", side=Side.BUY, session=date(2024, 1, 2), quantity=Decimal(1), price=Decimal(7)
-    )
+    trade = fill("AAA", Side.BUY, date(2024, 1, 2), "1", "7")
     early = EquityPoint(date(2023, 12, 1), Decimal(90), Portfolio(Decimal(90)), {})
     was = Result(
         spec=SPEC,
@@ -253,7 +253,7 @@ results = st.builds(
 shown = st.lists(charts, max_size=2).map(tuple)
 entries = st.builds(
     AnswerRecord,
-    key=st.just(DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")),
+    key=st.just(KEY),
     time=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5))])),
     agent=words,
     attempt=st.integers(1, 2),
@@ -284,25 +284,13 @@ def test_answers_come_back_equal_with_prompts_and_charts(given_entries: list[Ans
             for entry in given_entries:
                 journal.answer(entry)
         with JournalReader(path) as reader:
-            key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-            assert reader.answers(key) == tuple(given_entries)
+            assert reader.answers(KEY) == tuple(given_entries)
 
 
 def test_an_answer_that_a_killed_run_is_given_again_is_the_one_that_it_had(path: Path) -> None:
-    key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-    paid = AnswerRecord(
-        key=key,
-        time=NOW,
-        agent="news",
-        attempt=1,
-        prompt_hash="h",
-        system="s",
-        messages=(),
-        result=ModelResult(model="m", request_hash="q"),
-        outcome="answered",
-    )
+    paid = answer(result=ModelResult(model="m", request_hash="q"))
     again = replace(paid, time=NOW + timedelta(minutes=1), result=replace(paid.result, cached=True))
-    of_another_run = replace(again, key=replace(key, run="later"))
+    of_another_run = replace(again, key=replace(KEY, run="later"))
     with JournalWriter(path) as journal:
         assert journal.answer(paid) is True
     with JournalWriter(path) as journal:
@@ -311,7 +299,7 @@ def test_an_answer_that_a_killed_run_is_given_again_is_the_one_that_it_had(path:
         assert journal.answer(of_another_run) is True
         assert journal.answer(paid) is True  # paid for a second time
     with JournalReader(path) as reader:
-        assert [(a.agent, a.result.cached) for a in reader.answers(key)] == [
+        assert [(a.agent, a.result.cached) for a in reader.answers(KEY)] == [
             ("news", False),
             ("chart", True),
             ("news", False),
@@ -322,19 +310,7 @@ def test_a_chart_is_kept_once_under_its_own_fingerprint(path: Path) -> None:
     chart = ChartSpec(
         kind="price", title="t", symbol="AAA", sessions=("2024-03-04",), candles=Candles((1.0,), (2.0,), (0.5,), (1.5,))
     )
-    key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-    entry = AnswerRecord(
-        key=key,
-        time=NOW,
-        agent="chart",
-        attempt=1,
-        prompt_hash="h",
-        system="s",
-        messages=(Message("user", "u", (chart,)),),
-        result=ModelResult(model="m"),
-        outcome="answered",
-        charts=(chart,),
-    )
+    entry = answer(messages=(Message("user", "u", (chart,)),), charts=(chart,))
     for _ in range(2):
         with JournalWriter(path) as journal:
             journal.answer(entry)
@@ -346,31 +322,21 @@ def test_a_chart_is_kept_once_under_its_own_fingerprint(path: Path) -> None:
 
 def test_text_that_no_encoding_takes_is_kept_readable(path: Path) -> None:
     half = "half a pair: \ud83d!"
-    key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
-    proposal = Proposal(Action.HOLD, 0, None, half)
+    decision = hold(KEY, reason=half, unresolved_figures=(half,))
     with JournalWriter(path) as journal:
-        decision = Decision(
-            key=key, action=Action.HOLD, size=Decimal(0), proposal=proposal, cuts=(), unresolved_figures=(half,)
-        )
         assert journal.decision(decision)
         assert not journal.decision(decision)
-        journal.answer(
-            AnswerRecord(
-                key=key,
-                time=NOW,
-                agent="decision",
-                attempt=1,
-                prompt_hash="h",
-                system=half,
-                messages=(Message("user", half),),
-                result=ModelResult(model="m", text=half),
-                outcome="answered",
-            )
-        )
+        journal.answer(answer(system=half, messages=(Message("user", half),), result=ModelResult(model="m", text=half)))
     with JournalReader(path) as reader:
         assert reader.decisions()[0].reason == "half a pair: \\ud83d!"
-        answer = reader.answers(key)[0]
-        assert answer.system == answer.result.text == "half a pair: \\ud83d!"
+        (kept,) = reader.answers(KEY)
+        assert kept.system == kept.result.text == "half a pair: \\ud83d!"
+
+
+def hold(key: DecisionKey, *, reason: str = "x", **more: Any) -> Decision:
+    """A decision that trades nothing."""
+    proposal = Proposal(Action.HOLD, 0, None, reason)
+    return Decision(key=key, action=Action.HOLD, size=Decimal(0), proposal=proposal, **more)
 
 
 @given(
@@ -489,53 +455,22 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
         key=key, action=Action.BUY, size=Decimal(5), proposal=Proposal(Action.BUY, 10, SizingRule.REVERSAL, "turns")
     )
     order = Order(id="demo-20240304-1-AAA-B-1", symbol="AAA", side=Side.BUY, session=monday, notional=Decimal(500))
-    fill = Fill(
-        order_id=order.id,
-        symbol="AAA",
-        side=Side.BUY,
-        session=tuesday,
-        quantity=Decimal("49.5"),
-        price=Decimal("10.10"),
-    )
-    earned = Outcome(
-        decision_session=monday,
-        session=tuesday,
-        symbol="AAA",
-        owner="default",
-        action=Action.BUY,
-        size=Decimal(5),
-        close=Decimal(11),
-        reward=Decimal("0.1"),
-        cumulative=Decimal("0.1"),
-        key_factors="k",
-    )
+    bought = fill("AAA", Side.BUY, tuesday, "49.5", "10.10", order_id=order.id)
+    earned = outcome(monday, tuesday, "0.1", owner="default")
     closes = {monday: Decimal(10), tuesday: Decimal(11)}
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for run, session in (("d1", monday), ("d2", tuesday)):
             journal.run_started(RunEntry(id=run, kind=RunKind.DAILY, name="demo", started=NOW, session=session))
             if run == "d2":
-                journal.fill(run, fill)
+                journal.fill(run, bought)
                 journal.outcome(run, earned)
-            held = {} if run == "d1" else {"AAA": Position(fill.quantity, fill.price)}
+            held = {} if run == "d1" else {"AAA": Position(bought.quantity, bought.price)}
             books = Portfolio(Decimal(1000), held)
             journal.session_settled(run, EquityPoint(session, Decimal(1000), books, {"AAA": closes[session]}))
             if run == "d1":
-                calls = ModelResult(model="m", usage=Usage(10, 0, 2), cost=Decimal("0.5"))
-                for at, cached in enumerate((False, True), 1):
-                    again = ModelResult(model="m", cost=Decimal("0.5"), cached=cached) if cached else calls
-                    journal.answer(
-                        AnswerRecord(
-                            key=key,
-                            time=NOW,
-                            agent="news",
-                            attempt=at,
-                            prompt_hash="h",
-                            system="s",
-                            messages=(),
-                            result=again,
-                            outcome="answered",
-                        )
-                    )
+                asked = ModelResult(model="m", usage=Usage(10, 0, 2), cost=Decimal("0.5"))
+                journal.answer(answer(key=key, result=asked))
+                journal.answer(answer(key=key, attempt=2, result=replace(asked, cached=True)))
                 journal.decision(decision)
                 journal.order_intended(OrderEntry(order=order, run=run, desk="demo", cycle=1, time=NOW))
         found = trail(reader, key)
@@ -543,7 +478,7 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
         assert [answer.attempt for answer in found.answers] == [1, 2]
         assert [entry.order for entry in found.orders] == [order]
         assert [move.order_id for move in found.moves] == [order.id]
-        assert found.fills == (fill,)
+        assert found.fills == (bought,)
         assert found.outcome == earned
         assert found.closes == tuple(closes.items())
         assert [(h.symbol, h.quantity) for h in reader.positions()] == [("AAA", Decimal("49.5"))]
@@ -557,22 +492,9 @@ def test_the_trail_of_a_desk_decision_crosses_its_runs(path: Path) -> None:
 
 
 def test_calls_are_read_with_their_costs(path: Path) -> None:
-    key = DecisionKey("r", date(2024, 3, 4), 1, "AAA", "default")
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for cost in (Decimal(1), None, Decimal(2)):
-            journal.answer(
-                AnswerRecord(
-                    key=key,
-                    time=NOW,
-                    agent="news",
-                    attempt=1,
-                    prompt_hash="h",
-                    system="s",
-                    messages=(),
-                    result=ModelResult(model="m", cost=cost),
-                    outcome="abstained",
-                )
-            )
+            journal.answer(answer(result=ModelResult(model="m", cost=cost), outcome="abstained"))
         calls = reader.calls()
         assert [call.cost for call in calls] == [Decimal(1), None, Decimal(2)]
         assert all(call.abstained and not call.cached for call in calls)
@@ -582,10 +504,7 @@ def test_decisions_are_narrowed_by_symbol_and_sessions(path: Path) -> None:
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         for day in (1, 2, 3):
             for symbol in ("AAA", "BBB"):
-                key = DecisionKey("r", date(2024, 3, day), 1, symbol, "default")
-                journal.decision(
-                    Decision(key=key, action=Action.HOLD, size=Decimal(0), proposal=Proposal(Action.HOLD, 0, None, "x"))
-                )
+                journal.decision(hold(DecisionKey("r", date(2024, 3, day), 1, symbol, "default")))
         found = reader.decisions("r", "BBB", date(2024, 3, 2), date(2024, 3, 3), LIVE)
         assert [(d.key.symbol, d.key.session.day) for d in found] == [("BBB", 2), ("BBB", 3)]
         assert reader.decisions("other") == ()
@@ -615,15 +534,9 @@ def test_times_are_kept_in_utc_so_that_they_sort(path: Path) -> None:
 
 
 def test_each_owner_and_each_cycle_decides_for_itself(path: Path) -> None:
-    hold = Proposal(Action.HOLD, 0, None, "x")
     taken = [
-        Decision(
-            key=DecisionKey("r", date(2024, 3, 4), cycle, "AAA", owner),
-            action=Action.HOLD,
-            size=Decimal(at),
-            proposal=hold,
-        )
-        for at, (cycle, owner) in enumerate(((1, "bold"), (1, "careful"), (2, "bold")))
+        hold(DecisionKey("r", date(2024, 3, 4), cycle, "AAA", owner), reason=f"{owner} {cycle}")
+        for cycle, owner in ((1, "bold"), (1, "careful"), (2, "bold"))
     ]
     with JournalWriter(path) as journal, JournalReader(path) as reader:
         assert all(journal.decision(decision) for decision in taken)

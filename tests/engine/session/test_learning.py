@@ -22,8 +22,8 @@ from engine.session.context import RunState, SessionContext
 from engine.session.outcomes import learn
 from engine.session.owner_books import opened
 from engine.session.recorder import Recorder
-from tests.engine.desks import WEEKDAYS, bars, market_of
-from tests.engine.session.test_reward import MONDAY, TUESDAY, books, decision, fill
+from tests.engine.desks import WEEKDAYS, bars, fill, market_of
+from tests.engine.session.test_reward import MONDAY, TUESDAY, books, decision
 
 WEDNESDAY = TUESDAY + timedelta(days=1)
 DAYS = [MONDAY - timedelta(days=1), MONDAY, TUESDAY, WEDNESDAY]
@@ -36,7 +36,7 @@ MARKET = market_of(
 )
 BEFORE = books(MONDAY, "6000", {"AAA": ("100", "20"), "CCC-USD": ("10", "200")})
 AFTER = books(TUESDAY, "3900", {"AAA": ("100", "22"), "CCC-USD": ("20", "400")})
-STRETCH = SettledSession(BEFORE, AFTER, (fill("CCC-USD", Side.BUY, "10", "210"),))
+STRETCH = SettledSession(BEFORE, AFTER, (fill("CCC-USD", Side.BUY, TUESDAY, "10", "210"),))
 
 
 class Learned(Recorder):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import date
 from decimal import Decimal
 
-from engine.domain.decision import Action, Decision, DecisionKey, Outcome, Proposal, SizingRule
-from engine.domain.order import Fill, Side
+from engine.domain.decision import Action, Decision, DecisionKey, Proposal, SizingRule
+from engine.domain.order import Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.venue import SettledSession
 from engine.session.outcomes import outcomes
+from tests.engine.desks import fill, outcome
 
 MONDAY, TUESDAY = date(2024, 3, 4), date(2024, 3, 5)
 
@@ -29,24 +30,15 @@ def books(session: date, cash: str, held: dict[str, tuple[str, str]]) -> EquityP
     return EquityPoint(session, portfolio.value({s: prices[s] for s in positions}), portfolio, prices)
 
 
-def fill(symbol: str, side: Side, quantity: str, price: str, fee: str = "0") -> Fill:
-    return Fill(
-        order_id="o",
-        symbol=symbol,
-        side=side,
-        session=TUESDAY,
-        quantity=Decimal(quantity),
-        price=Decimal(price),
-        fee=Decimal(fee),
-    )
-
-
 def test_the_reward_is_the_symbols_part_of_the_portfolios_change() -> None:
     # 100 AAA go from 20 to 22 (+200); 40 more are bought at 21 and end at 22, less a fee of 5 (+35);
     # 10 BBB at 50 are sold at 48 with a fee of 1 (-21).
     before = books(MONDAY, "7500", {"AAA": ("100", "20"), "BBB": ("10", "50")})
     after = books(TUESDAY, "7134", {"AAA": ("140", "22"), "BBB": ("0", "49")})
-    trades = [fill("AAA", Side.BUY, "40", "21", "5"), fill("BBB", Side.SELL, "10", "48", "1")]
+    trades = [
+        fill("AAA", Side.BUY, TUESDAY, "40", "21", fee=Decimal(5)),
+        fill("BBB", Side.SELL, TUESDAY, "10", "48", fee=Decimal(1)),
+    ]
 
     rows = outcomes(
         [decision("AAA"), decision("BBB"), decision("CCC")], SettledSession(before, after, tuple(trades)), {}
@@ -83,18 +75,7 @@ def test_a_split_is_no_profit_and_a_dividend_is_one() -> None:
 def test_the_cumulative_return_compounds_from_the_rows_so_far() -> None:
     before = books(MONDAY, "0", {"AAA": ("100", "100")})
     after = books(TUESDAY, "0", {"AAA": ("100", "110")})
-    so_far = Outcome(
-        decision_session=date(2024, 3, 1),
-        session=MONDAY,
-        symbol="AAA",
-        owner="desk",
-        action=Action.BUY,
-        size=Decimal(5),
-        close=Decimal(100),
-        reward=Decimal(0),
-        cumulative=Decimal("0.2"),
-        key_factors="",
-    )
+    so_far = outcome(date(2024, 3, 1), MONDAY, cumulative=Decimal("0.2"))
     other = {("AAA", "someone else"): [so_far]}
 
     (first,) = outcomes([decision("AAA")], SettledSession(before, after), other)
