@@ -57,18 +57,24 @@ def weekdays(
 WEEKDAYS = weekdays()
 
 
+def bar(session: date, opened: Any, close: Any, adjusted: Any = None, volume: Any = 1000) -> Bar:
+    """A bar whose high and low are its open and its close."""
+    low, high = sorted((Decimal(str(opened)), Decimal(str(close))))
+    return Bar(
+        session=session,
+        open=Decimal(str(opened)),
+        high=high,
+        low=low,
+        close=Decimal(str(close)),
+        adj_close=None if adjusted is None else Decimal(str(adjusted)),
+        volume=None if volume is None else Decimal(volume),
+    )
+
+
 def bars(symbol: str, sessions: Sequence[date], prices: Sequence[tuple[Any, Any] | Any]) -> PriceHistory:
     """Bars from closes, or from pairs of open and close."""
-    rows = []
-    for session, price in zip(sessions, prices, strict=True):
-        open_, close = price if isinstance(price, tuple) else (price, price)
-        open_, close = Decimal(str(open_)), Decimal(str(close))
-        high, low = max(open_, close), min(open_, close)
-        rows.append(
-            Bar(
-                session=session, open=open_, high=high, low=low, close=close, adj_close=close, volume=Decimal(1_000_000)
-            )
-        )
+    pairs = (price if isinstance(price, tuple) else (price, price) for price in prices)
+    rows = [bar(day, opened, close, close, 1_000_000) for day, (opened, close) in zip(sessions, pairs, strict=True)]
     return PriceHistory.of(symbol, rows)
 
 

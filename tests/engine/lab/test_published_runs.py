@@ -19,22 +19,10 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import exchange_calendar
 from engine.reports.comparison import compare
 from engine.simulation.price_basis import adjusted_by_actions
+from tests.engine.desks import bar
 from tests.engine.paper_reference import SPY_DIVIDENDS
 
 RULES = ("buy-and-hold", "macd", "kdj-rsi", "z-score")
-
-
-def bar(day: date, close: str, adjusted: str | None = None) -> Bar:
-    price = Decimal(close)
-    return Bar(
-        session=day,
-        open=price,
-        high=price,
-        low=price,
-        close=price,
-        adj_close=None if adjusted is None else Decimal(adjusted),
-        volume=Decimal(1),
-    )
 
 
 def adjusted(history: PriceHistory) -> list[Decimal | None]:
@@ -45,7 +33,7 @@ DAYS = [date(2024, 1, day) for day in (2, 3, 4, 5, 8)]
 
 
 def test_unknown_adjusted_closes_are_made_from_dividends_and_splits() -> None:
-    history = PriceHistory.of("X", [bar(d, c) for d, c in zip(DAYS, ("100", "100", "96", "48", "50"), strict=True)])
+    history = PriceHistory.of("X", [bar(d, c, c) for d, c in zip(DAYS, ("100", "100", "96", "48", "50"), strict=True)])
     actions = [
         CorporateAction("X", DAYS[2], ActionKind.DIVIDEND, Decimal(4)),
         CorporateAction("X", DAYS[3], ActionKind.SPLIT, Decimal(2)),
@@ -55,14 +43,14 @@ def test_unknown_adjusted_closes_are_made_from_dividends_and_splits() -> None:
 
 
 def test_known_adjusted_closes_stay_and_anchor_those_before() -> None:
-    closes = [bar(DAYS[0], "100"), bar(DAYS[1], "100"), bar(DAYS[2], "96", "48"), bar(DAYS[3], "96", "48")]
+    closes = [bar(d, c, c, a) for d, c, a in zip(DAYS, (100, 100, 96, 96), (None, None, 48, 48), strict=False)]
     actions = [CorporateAction("X", DAYS[2], ActionKind.DIVIDEND, Decimal(4))]
     made = adjusted_by_actions(PriceHistory.of("X", closes), actions, DAYS[-1])
     assert adjusted(made) == [Decimal(48)] * 4
 
 
 def test_without_known_actions_nothing_is_made_up() -> None:
-    history = PriceHistory.of("X", [bar(day, "100") for day in DAYS])
+    history = PriceHistory.of("X", [bar(day, 100, 100) for day in DAYS])
     assert adjusted(adjusted_by_actions(history, None, DAYS[-1])) == [None] * 5
     assert adjusted(adjusted_by_actions(history, [], DAYS[3])) == [Decimal(100)] * 4
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from engine.conventions.catalog import convention
 from engine.domain.execution import ExecutionRules
-from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
+from engine.domain.market import ActionKind, CorporateAction, PriceHistory
 from engine.domain.order import Side
 from engine.domain.run import Result, RunSpec, Stretch
 from engine.errors import MissingData, StaleData, UsageError
@@ -27,6 +27,7 @@ from engine.market.trading_hours import AroundTheClock, calendar_for
 from engine.simulation.simulated_broker import STOPPED_TRADING
 from engine.strategies.catalog import make_strategy, tuned_params
 from engine.strategies.strategy import Signal, Signals, Strategy
+from tests.engine.desks import bar
 from tests.engine.paper_reference import load, replay
 
 D = Decimal
@@ -40,22 +41,8 @@ def day(n: int) -> date:
 
 def history(symbol: str, closes: Sequence[str | int], missing: Sequence[int] = ()) -> PriceHistory:
     """A bar a day from day 0 on; it opens at the last close, a thousand shares change hands."""
-    bars = []
-    for n, close in enumerate(closes):
-        opened, closed = D(closes[max(n - 1, 0)]), D(close)
-        if n not in missing:
-            bars.append(
-                Bar(
-                    session=day(n),
-                    open=opened,
-                    high=max(opened, closed),
-                    low=min(opened, closed),
-                    close=closed,
-                    adj_close=None,
-                    volume=D(1000),
-                )
-            )
-    return PriceHistory.of(symbol, bars)
+    days = [n for n in range(len(closes)) if n not in missing]
+    return PriceHistory.of(symbol, [bar(day(n), closes[max(n - 1, 0)], closes[n]) for n in days])
 
 
 def market(*histories: PriceHistory, actions: Sequence[CorporateAction] = ()) -> Market:
@@ -199,10 +186,7 @@ def test_a_split_changes_shares_and_no_signal() -> None:
     on_old_shares = [12, 12, 11, 10, 13, 13, 6, 6, 6, 12, 12]
     price = [D(p) / (2 if n >= 5 else 1) for n, p in enumerate(on_old_shares[1:])]
     opened = [D(p) / (2 if n >= 5 else 1) for n, p in enumerate(on_old_shares[:-1])]
-    bars = [
-        Bar(session=day(n), open=o, high=max(o, c), low=min(o, c), close=c)
-        for n, (o, c) in enumerate(zip(opened, price, strict=True))
-    ]
+    bars = [bar(day(n), o, c) for n, (o, c) in enumerate(zip(opened, price, strict=True))]
     where = market(PriceHistory.of("AAA", bars), actions=[split])
 
     result = run("sma-cross", where, 1, 9, params=(("fast", "2"), ("slow", "3")))
@@ -274,13 +258,9 @@ def test_the_warm_up_has_books_of_its_own() -> None:
 
 def test_a_desk_of_shares_and_coins_reads_the_coins_last_completed_day() -> None:
     """The decision after Monday's close in New York sees the coin's Sunday and fills on Tuesday."""
-    share = PriceHistory.of(
-        "AAA", [Bar(session=d, open=D(10), high=D(10), low=D(10), close=D(10)) for d in _weekdays(date(2024, 6, 3), 8)]
-    )
+    share = PriceHistory.of("AAA", [bar(d, 10, 10) for d in _weekdays(date(2024, 6, 3), 8)])
     coin_days = [date(2024, 6, 1) + timedelta(days=n) for n in range(12)]
-    coin = PriceHistory.of(
-        "BTC-USD", [Bar(session=d, open=D(10), high=D(10), low=D(10), close=D(10)) for d in coin_days]
-    )
+    coin = PriceHistory.of("BTC-USD", [bar(d, 10, 10) for d in coin_days])
     calendars = {symbol: calendar_for(symbol) for symbol in ("AAA", "BTC-USD")}
     sunday = [Signal.ENTER if d == date(2024, 6, 9) else Signal.KEEP for d in coin_days]
 
@@ -304,8 +284,8 @@ def test_closed_sessions_are_derived_once_per_calendar() -> None:
             return super().last_closed(now)
 
     days = [date(2024, 6, 1) + timedelta(days=n) for n in range(14)]
-    bars = [Bar(session=d, open=D(10), high=D(10), low=D(10), close=D(10)) for d in days]
-    shares = [bar for bar in bars if bar.session in _weekdays(days[0], 10)]
+    bars = [bar(d, 10, 10) for d in days]
+    shares = [one for one in bars if one.session in _weekdays(days[0], 10)]
     pairs = ("BTC-USD", "ETH-USD")
     where = market(PriceHistory.of("AAA", shares), *(PriceHistory.of(pair, bars) for pair in pairs))
     around = Counting()

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.execution import ExecutionRules
-from engine.domain.market import Bar, PriceHistory
+from engine.domain.market import PriceHistory
 from engine.domain.order import Side
 from engine.errors import MissingData, UsageError
 from engine.simulation.fill_models import FillModel
+from tests.engine.desks import bar
 
 D = Decimal
 
@@ -82,7 +83,7 @@ def test_a_buy_never_costs_more_than_its_notional_and_wastes_little(
 def test_an_unknown_volume_is_an_error_only_where_a_cap_needs_it(bars: PriceHistory) -> None:
     assert FillModel(ExecutionRules()).volume_limit(bars, 1) is None
 
-    with pytest.raises(MissingData, match="AAA 2024-01-03: volume is unknown"):
+    with pytest.raises(MissingData, match="AAA 2024-01-03"):
         FillModel(ExecutionRules(volume_cap=D("0.1"))).volume_limit(bars, 1)
 
 
@@ -109,10 +110,5 @@ def test_rules_that_no_market_could_have_are_refused(rules: ExecutionRules) -> N
 
 @pytest.fixture
 def bars() -> PriceHistory:
-    return PriceHistory.of(
-        "AAA",
-        [
-            Bar(session=date(2024, 1, 2), open=D(1), high=D(1), low=D(1), close=D(1), adj_close=None, volume=D(123)),
-            Bar(session=date(2024, 1, 3), open=D(1), high=D(1), low=D(1), close=D(1), adj_close=None, volume=None),
-        ],
-    )
+    days = ((date(2024, 1, 2), 123), (date(2024, 1, 3), None))
+    return PriceHistory.of("AAA", [bar(day, 1, 1, volume=volume) for day, volume in days])

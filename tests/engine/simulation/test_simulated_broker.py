@@ -9,13 +9,13 @@ from decimal import Decimal
 import pytest
 
 from engine.domain.execution import ExecutionRules, FillAt
-from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
+from engine.domain.market import ActionKind, CorporateAction, PriceHistory
 from engine.domain.order import Order, OrderState, OrderUpdate, Side
 from engine.domain.portfolio import Portfolio, Position
 from engine.domain.run import CashFlow
 from engine.errors import InvariantBroken, MissingData
 from engine.simulation.simulated_broker import STOPPED_TRADING, SimulatedBroker
-from tests.engine.desks import fill
+from tests.engine.desks import bar, fill
 
 D = Decimal
 MON, TUE, WED, THU, FRI = (date(2024, 1, n) for n in range(8, 13))
@@ -24,13 +24,7 @@ FREE = ExecutionRules(slippage_bp=D(0))
 
 def history(symbol: str, *bars: tuple[date, str, str]) -> PriceHistory:
     """Bars from (session, open, close), volume 1,000."""
-    rows = []
-    for session, opened, close in bars:
-        low, high = sorted((D(opened), D(close)))
-        rows.append(
-            Bar(session=session, open=D(opened), high=high, low=low, close=D(close), adj_close=None, volume=D(1000))
-        )
-    return PriceHistory.of(symbol, rows)
+    return PriceHistory.of(symbol, [bar(*each) for each in bars])
 
 
 AAA = history("AAA", (MON, "10", "10"), (TUE, "10", "11"), (WED, "12", "12.5"), (THU, "12", "13"), (FRI, "13", "13"))
