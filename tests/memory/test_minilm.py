@@ -21,7 +21,7 @@ def library(monkeypatch: pytest.MonkeyPatch, model: type) -> None:
 def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
 
-    with pytest.raises(EmbedderUnavailable, match=r"install paperdesk\[minilm\], or use hash-384"):
+    with pytest.raises(EmbedderUnavailable, match=r"paperdesk\[minilm\]"):
         SentenceEmbedder("all-MiniLM-L6-v2").embed(["x"])
 
 
@@ -32,7 +32,7 @@ def test_without_the_model_it_says_which(monkeypatch: pytest.MonkeyPatch) -> Non
 
     library(monkeypatch, Missing)
 
-    with pytest.raises(EmbedderUnavailable, match="cannot load models/mini: models/mini is not a local folder and"):
+    with pytest.raises(EmbedderUnavailable, match="models/mini"):
         SentenceEmbedder("models/mini").dimension  # noqa: B018
 
 

@@ -283,7 +283,7 @@ def test_a_lifeline_says_what_happened_and_why() -> None:
     assert line[-1].state.layer is None
     assert line[3].state.importance == pytest.approx(58 * 0.9 + 10)
     assert desk.record(name).text == "weighty"
-    with pytest.raises(UnknownRecord, match="no memory has the id nonsense"):
+    with pytest.raises(UnknownRecord, match="nonsense"):
         desk.lifeline("nonsense")
 
 
@@ -312,11 +312,11 @@ def test_a_reward_is_for_the_living_and_an_abstention_for_nobody() -> None:
 
     assert desk.reinforce([new], 0, 10, "held") == []
     assert [touch.record_id for touch in desk.reinforce([old, new], -1, 10, "sold")] == [new]
-    with pytest.raises(UnknownRecord, match="bought: no memory has the id made-up"):
+    with pytest.raises(UnknownRecord, match=r"bought.*made-up"):
         desk.reinforce([new, "made-up"], 1, 11, "bought")
-    with pytest.raises(InvalidRecord, match="the sign is 2"):
+    with pytest.raises(InvalidRecord):
         desk.reinforce([new], 2, 11, "bought")
-    with pytest.raises(TimeOrder, match="step 9 is before 10"):
+    with pytest.raises(TimeOrder):
         desk.reinforce([new], 1, 9, "bought")
 
 
@@ -327,34 +327,31 @@ def test_of_a_batch_with_one_fault_nothing_is_written() -> None:
             rows[-1, 0] = np.nan
             return rows
 
-    for fault, message in (
-        (news("x", kind="rumour"), "no place for 'rumour'; known are"),
-        (news("x", kind="10K"), "did you mean 10-K"),
-        (news("x", rating=1.5), "the rating is 1.5"),
-        (news("x", importance=math.nan), "importance is nan"),
-        (news("x", symbol=""), "have to be said"),
+    for fault, now, error in (
+        (news("x", kind="rumour"), 1.0, UnknownPreset),
+        (news("x", kind="10K"), 1.0, UnknownPreset),
+        (news("x", rating=1.5), 1.0, InvalidRecord),
+        (news("x", importance=math.nan), 1.0, InvalidRecord),
+        (news("x", symbol=""), 1.0, InvalidRecord),
+        (news("x"), math.nan, InvalidRecord),
     ):
         desk = memory()
-        with pytest.raises((InvalidRecord, UnknownPreset), match=message):
-            desk.remember([news("good"), fault], 1)
+        with pytest.raises(error):
+            desk.remember([news("good"), fault], now)
         assert desk.scored_records(1) == [] and desk.records() == []
-    desk = memory()
-    with pytest.raises(InvalidRecord, match="born_step is nan"):
-        desk.remember([news("good")], math.nan)
     broken = LayeredMemory(InMemoryStore(8), Broken(), "desk")
-    with pytest.raises(InvalidRecord, match="not a row of finite numbers; look at the embedder"):
+    with pytest.raises(InvalidRecord):
         broken.remember([news("good"), news("bad")], 1)
-    with pytest.raises(InvalidRecord, match="a query's vector is not finite"):
+    with pytest.raises(InvalidRecord):
         broken.recall("MSFT", {"": "x"}, 1)
-    other = LayeredMemory(InMemoryStore(8), ChosenVectors(dimension=4), "desk")
-    with pytest.raises(InvalidRecord, match="has 4 numbers, the store's have 8"):
-        other.remember([news("good")], 1)
+    with pytest.raises(InvalidRecord):
+        LayeredMemory(InMemoryStore(8), ChosenVectors(dimension=4), "desk").remember([news("good")], 1)
 
     class Short(ChosenVectors):
         def embed(self, texts: object) -> np.ndarray:  # type: ignore[type-arg, override]
             return super().embed(texts)[:0]  # type: ignore[arg-type]
 
-    with pytest.raises(EmbedderUnavailable, match=r"shape \(0, 8\) for 1 texts"):
+    with pytest.raises(EmbedderUnavailable):
         LayeredMemory(InMemoryStore(8), Short(), "desk").remember([news("good")], 1)
 
 
@@ -362,9 +359,9 @@ def test_a_store_is_opened_with_a_preset_that_has_its_layers() -> None:
     store = InMemoryStore(8)
     LayeredMemory(store, ChosenVectors(), "desk").remember([news("report", kind="10-K")], 1)
 
-    with pytest.raises(UnknownPreset, match="layer deep, which preset finagent has not"):
+    with pytest.raises(UnknownPreset, match=r"deep.*finagent"):
         LayeredMemory(store, ChosenVectors(), "finagent")
-    with pytest.raises(UnknownPreset, match="no memory preset 'finmem'; did you mean finmem-code"):
+    with pytest.raises(UnknownPreset, match=r"finmem.*finmem-code"):
         LayeredMemory(store, ChosenVectors(), "finmem")
 
 
