@@ -16,9 +16,10 @@ from click.shell_completion import CompletionItem
 from engine.errors import Interrupted, PaperdeskError, UsageError
 from engine.program_files import broken_installation, missing_files
 from tui.commands import GROUPS, registered
-from tui.settings.invocation import Invocation, WithCommonOptions
+from tui.settings.invocation import Invocation, OptionOf, WithCommonOptions
 from tui.text.console import PRINTED, as_json, show_json
 
+DAILY = ("--daily",)
 SCHEMA = 1
 """Version of the document of a failure."""
 
@@ -59,10 +60,18 @@ class LazyCommands(WithCommonOptions, click.Group):
 @click.option("--cycle", is_flag=True, help="Opens the app and runs a cycle at once.")
 @click.option("--read-only", is_flag=True, help="Opens the app so that nothing can be changed from it.")
 @click.option(
-    "--session", metavar="DATE", help="With --daily: the session to decide for (default: the last completed)."
+    "--session",
+    cls=OptionOf,
+    of=DAILY,
+    metavar="DATE",
+    help="With --daily: the session to decide for (default: the last completed).",
 )
 @click.option(
-    "--symbol", metavar="SYMBOL", help="With --daily: a run of its own for one symbol of the desk; the rest stay due."
+    "--symbol",
+    cls=OptionOf,
+    of=DAILY,
+    metavar="SYMBOL",
+    help="With --daily: a run of its own for one symbol of the desk; the rest stay due.",
 )
 @click.version_option(package_name="paperdesk", message="paperdesk %(version)s")
 @click.pass_context
@@ -98,17 +107,15 @@ def cli(
     if (cycle or read_only) and (daily or watch or (cycle and read_only)):
         raise click.UsageError("--cycle and --read-only belong to the app, one at a time; leave out the others")
     if watch:
-        if daily or session or symbol:
-            raise click.UsageError("--watch runs what is due by itself; leave out --daily, --session and --symbol")
+        if daily:
+            raise click.UsageError("--watch runs what is due by itself; leave out --daily")
         importlib.import_module("tui.commands.watch").run(invocation)
         return
     if daily:
         importlib.import_module("tui.commands.daily").run(invocation, session, symbol)
         return
-    if session or symbol or as_json():
-        raise click.UsageError(
-            "--session, --symbol and --json belong to --daily, --json to --watch as well, or to a command"
-        )
+    if as_json():
+        raise click.UsageError("--json belongs to --daily, to --watch, or to a command")
     importlib.import_module("tui.commands.app").run(invocation, cycle=cycle, read_only=read_only)
 
 

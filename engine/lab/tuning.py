@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from engine.account.time_weighted import track_of
 from engine.conventions.catalog import convention
@@ -19,15 +19,10 @@ from engine.errors import Interrupted, UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market
 from engine.strategies.catalog import make_strategy, strategy_class
-from engine.strategies.strategy import Parameter, nearest, parameters, parsed
+from engine.strategies.strategy import Parameter, parameters, parsed
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
-
-LESS_IS_BETTER = frozenset({"max_drawdown", "MDD", "volatility", "VOL", "AV", "Std", "turnover"})
-"""Metrics that are minimized; all others are maximized."""
-
-_DEFAULT_METRIC = {"desk": "sharpe"}
 
 OnTrial = Callable[[Symbol, int, int], None]
 """A listener for symbol, trials done and trials wanted."""
@@ -63,9 +58,9 @@ class Tuned:
     interrupted: bool
 
 
-def default_metric(convention_name: str) -> str:
-    """The metric that is optimized under a convention where none is named."""
-    return _DEFAULT_METRIC.get(convention_name, "SR")
+def tuned_metric(convention_name: str) -> str:
+    """The metric that is optimized under a convention: its Sharpe ratio."""
+    return "sharpe" if convention_name == "desk" else "SR"
 
 
 def searched(strategy: str, fixed: Mapping[str, str]) -> tuple[Parameter, ...]:
@@ -82,7 +77,6 @@ def searched(strategy: str, fixed: Mapping[str, str]) -> tuple[Parameter, ...]:
 
 def tune(
     spec: RunSpec,
-    metric: str,
     market: Market,
     *,
     exchange: Exchange,
@@ -96,21 +90,16 @@ def tune(
     """Search the parameters of one symbol in the window of a spec, whose own parameters stay fixed, defaults first, by
     a seeded TPE sampler: equal seeds, equal results. `test` is a later window to measure the best parameters on.
 
-    Ctrl-C ends the search with the best so far. Raises UsageError for an unknown metric, a strategy without
-    parameters and where no trial has the metric defined, and what `run_strategy` raises.
+    Ctrl-C ends the search with the best so far. Raises UsageError for a strategy without parameters and where no trial
+    has the metric defined, and what `run_strategy` raises.
     """
     import optuna
     from optuna.trial import TrialState
 
     (symbol,) = spec.symbols
     window, strategy, fixed = (spec.first, spec.last), spec.strategy or "", dict(spec.params)
-    free, runs = searched(strategy, fixed), _Runs(spec, metric, market, exchange, rules, cash, on_result)
-    defaults = runs.metrics({}, window)
-    if metric not in defaults:
-        raise UsageError(
-            f"--metric {metric}: {spec.convention} has no such metric{nearest(metric, defaults)}; "
-            f"there are {', '.join(defaults)}"
-        )
+    free, metric = searched(strategy, fixed), tuned_metric(spec.convention)
+    runs = _Runs(spec, metric, market, exchange, rules, cash, on_result)
 
     def objective(trial: Trial) -> float:
         params = {parameter.name: _suggested(trial, parameter) for parameter in free}
@@ -126,8 +115,7 @@ def tune(
 
     # A trial that Ctrl-C ends is no failure to warn of.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    direction: Literal["minimize", "maximize"] = "minimize" if metric in LESS_IS_BETTER else "maximize"
-    study = optuna.create_study(direction=direction, sampler=optuna.samplers.TPESampler(seed=spec.seed))
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=spec.seed))
     study.enqueue_trial({parameter.name: parameter.default for parameter in free})
     interrupted = False
     try:
@@ -145,8 +133,8 @@ def tune(
         values = study.best_params
     except ValueError:
         raise UsageError(
-            f"{symbol}: no trial from {spec.first} to {spec.last} has a defined {metric}; choose a longer window, more "
-            "trials or another metric"
+            f"{symbol}: no trial from {spec.first} to {spec.last} has a defined {metric}; choose a longer window or "
+            "more trials"
         ) from None
     best = {p.name: str(values[p.name]) if p.type is int else repr(float(values[p.name])) for p in free}
     return Tuned(
@@ -193,12 +181,9 @@ class _Runs:
         return self._metrics(result)
 
     def _metrics(self, result: Result) -> Metrics:
-        spec, benchmark = result.spec, None
-        if self.metric.startswith("excess"):  # buy and hold beside it takes time
-            benchmark = self._buy_and_hold((spec.first, spec.last)).test
-        known = convention(spec.convention)
-        (symbol,) = spec.symbols
-        return known.metrics(track_of(result.test, known.periods_per_year(symbol, self.exchange), benchmark=benchmark))
+        known = convention(result.spec.convention)
+        (symbol,) = result.spec.symbols
+        return known.metrics(track_of(result.test, known.periods_per_year(symbol, self.exchange)))
 
     def _buy_and_hold(self, window: tuple[date, date]) -> Result:
         first, last = window

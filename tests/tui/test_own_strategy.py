@@ -155,7 +155,7 @@ class Fitted:
 def test_a_search_fits_each_trial_before_its_window(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "fitted.py").write_text(FITTED)
     flags = ["--symbols", "ORVL", "--from", "2024-07-01", "--to", "2024-09-30", "--warm-up-from", "2024-01-02"]
-    flags += ["--test-from", "2024-10-01", "--test-to", "2024-10-31", "--trials", "3", "--metric", "total_return"]
+    flags += ["--test-from", "2024-10-01", "--test-to", "2024-10-31", "--trials", "3"]
 
     with pytest.raises(SystemExit) as ended:
         main(["tune", "fitted.py:Fitted", *flags, "--json"])

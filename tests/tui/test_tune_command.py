@@ -35,11 +35,10 @@ def test_equal_seeds_find_equal_parameters(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_best_is_never_worse_in_sample_than_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    found = tuned(capsys, "z-score", "--symbols", "ORVL,BXWD", *TRAIN, "--trials", "12", "--metric", "max_drawdown")
+    found = tuned(capsys, "z-score", "--symbols", "ORVL,BXWD", *TRAIN, "--trials", "12")
     assert [of["symbol"] for of in found["tuned"]] == ["ORVL", "BXWD"]
     for of in found["tuned"]:
-        # Less of it is better.
-        assert of["in_sample"]["tuned"] <= of["in_sample"]["default"]
+        assert of["in_sample"]["tuned"] >= of["in_sample"]["default"]
         assert of["trials"] == 12
         assert set(of["params"]) == {"window", "threshold"}
 
@@ -93,7 +92,6 @@ def test_ctrl_c_prints_the_best_so_far(monkeypatch: pytest.MonkeyPatch, capsys: 
         (("buy-and-hold", *TRAIN), 2, "no parameter to tune"),
         (("z-score", *TRAIN, "--param", "window=14", "--param", "threshold=1"), 2, "besides those that --param fixes"),
         (("z-scor", *TRAIN), 2, "did you mean z-score"),
-        (("macd", *TRAIN, "--metric", "sharp"), 2, "did you mean sharpe"),
         (("macd", "--from", "2023-06-01"), 2, "--to"),
         (("macd", "--from", "2024-06-28", "--to", "2023-06-01"), 2, "is after"),
         (("macd", *TRAIN, "--test-from", "2024-07-01"), 2, "--test-from and --test-to"),

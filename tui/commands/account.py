@@ -17,7 +17,7 @@ from engine.errors import PaperdeskError
 from engine.reports.amounts import gain, money, number, percent
 from engine.reports.table import Column
 from engine.reports.tables import SESSION
-from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown
+from tui.commands.options import DAY, at_option, check_order, limit_option, lines_shown, option_of
 from tui.settings.invocation import Invocation, command
 from tui.text.console import as_json, show, show_document, show_records, standard_output
 from tui.text.plain_text import of_all, one_line, table, table_of, wrapped
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
 
 Document = Mapping[str, Any]
+CHANGING = ("--adopt", "--rebuild")
 
 
 @command("equity")
@@ -61,9 +62,9 @@ def equity_command(*, invocation: Invocation, first: date | None, last: date | N
 @command("reconcile")
 @click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
 @click.option("--rebuild", is_flag=True, help="Recover from the account what the journal lacks.")
-@click.option("--dry-run", is_flag=True, help="With --adopt or --rebuild: show what it would do, and write nothing.")
-@click.option("--reason", metavar="TEXT", default="", help="With --adopt: why, for whoever reads the books later.")
-@click.option("--yes", is_flag=True, help="With --adopt or --rebuild: do not ask.")
+@option_of(CHANGING, "--dry-run", is_flag=True, help="Show what it would do, and write nothing.")
+@option_of(("--adopt",), "--reason", metavar="TEXT", default="", help="Why, for whoever reads the books later.")
+@option_of(CHANGING, "--yes", is_flag=True, help="Do not ask.")
 def reconcile_command(
     *, invocation: Invocation, adopt: bool, rebuild: bool, dry_run: bool, reason: str, yes: bool
 ) -> int:
@@ -119,10 +120,6 @@ def reconcile_command(
 def _check_options(adopt: bool, rebuild: bool, *, dry_run: bool, why: str, yes: bool, asks: bool) -> None:
     if adopt and rebuild:
         raise click.UsageError("--adopt and --rebuild are two steps: recover first, adopt what is left")
-    if not adopt and why:
-        raise click.UsageError("--reason belongs to --adopt")
-    if not (adopt or rebuild) and (yes or dry_run):
-        raise click.UsageError("--yes and --dry-run belong to --adopt or --rebuild")
     if adopt and not dry_run and not why:
         raise click.UsageError("--adopt needs --reason TEXT: it stands in the books")
     if adopt and not (dry_run or yes or asks):

@@ -2,88 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from engine.errors import Interrupted
-from tui.commands.bench_arena import bench_arena, bench_prices
-from tui.commands.bench_memory import OWN, check_options, study_memory
-from tui.commands.bench_recall import measure_recall
-from tui.commands.options import DAY, DOLLARS, RunFlags, abstain_option, listed, symbol_list
+from tui.commands.options import ABSTAINING, DAY, DOLLARS, RunFlags, listed, symbol_list
 from tui.commands.report import page_target, write_file
-from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import agree_to_jobs, yes_option
+from tui.settings.invocation import Invocation, OptionOf, command, is_given
+from tui.shell.agreement import agree, agree_to_jobs, yes_option
 from tui.shell.interruption import interruptible
 from tui.shell.progress import work_line
+from tui.text.arena_prices_text import compared_rows, prices_lines
 from tui.text.console import show_document, standard_output
-from tui.text.plain_text import printable
+from tui.text.plain_text import printable, wrapped
 
 if TYPE_CHECKING:
     from engine.app.bench.bench import PreparedBench
+    from engine.app.bench.recall import RecallBench
+    from engine.domain.market import Symbol
     from engine.services import Services
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+PAPERS = ("finagent", "finvision", "investorbench", "tradinggpt")
+ARENA, MEMORY, RECALL = "arena", "memory", "recall"
+EVERY = (*PAPERS, ARENA, MEMORY, RECALL)
+WINDOWS = ("tradinggpt", MEMORY, ARENA)
+STUDIED = ("desk", "finmem", "tradinggpt-single")
+"""Presets that `bench memory` plays where none is named."""
+THROUGH = date(2025, 12, 31)
+"""The last day of the demo market's documents: the questions of `bench recall` are the same on every day."""
+STAYS = frozenset({"name", "jobs", "budget", "abstain_limit", "resume", "out", "yes"})
+"""What may be said of a bench that is gone on with."""
+PRICED = frozenset({"baselines", "symbols", "presets", "strategies", "first", "last"})
+"""Options of the arena's bench on real prices alone."""
+PLAYED = frozenset({"repeats", "jobs"})
+"""Those of its bench in the closed market alone."""
+
+
+def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], F]:
+    return click.option(*names, cls=OptionOf, of=of, **attributes)
+
+
 @command("bench")
-@click.argument("name", metavar="BENCH")
-@click.option("--baselines", is_flag=True, help="The rows of the rule strategies alone, without agents.")
-@click.option(
+@click.argument("name", metavar="BENCH", is_eager=True)
+@_option(
+    "--baselines", of=(*PAPERS, ARENA), is_flag=True, help="The rows of the rule strategies alone, without agents."
+)
+@_option(
     "--tune",
     "trials",
+    of=PAPERS,
     type=click.IntRange(1, 10_000),
     metavar="TRIALS",
     help="Tunes the rules anew on the training period, in place of the authors' values.",
 )
-@click.option("--symbols", metavar="A,B", help="Only these of the table's symbols.")
+@_option("--symbols", of=EVERY, metavar="A,B", help="Only these of the table's symbols.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder with prices of the paper's symbols.")
-@click.option("--models", "--model", "models", metavar="SPEC,SPEC", help="Models that answer the agents, a row each.")
-@click.option(
+@_option(
+    "--models",
+    "--model",
+    "models",
+    of=(*PAPERS, MEMORY, ARENA),
+    metavar="SPEC,SPEC",
+    help="Models that answer the agents, a row each.",
+)
+@_option(
     "--repeats",
+    of=(*PAPERS, ARENA),
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
     metavar="N",
     help="Runs of each row; the one with the median Sharpe stands for all.",
 )
-@click.option("--ablations", is_flag=True, help="Also the rows of the paper's ablations.")
-@click.option("--without", multiple=True, metavar="STEP,STEP", help="Also a row without these steps (repeatable).")
-@click.option(
+@_option("--ablations", of=(*PAPERS, ARENA), is_flag=True, help="Also the rows of the paper's ablations.")
+@_option(
+    "--without", of=PAPERS, multiple=True, metavar="STEP,STEP", help="Also a row without these steps (repeatable)."
+)
+@_option(
     "--jobs",
+    of=(*PAPERS, ARENA),
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
     metavar="N",
     help="Runs at a time, each in a process of its own.",
 )
-@click.option(
+@_option(
     "--preset",
     "presets",
+    of=(*PAPERS, MEMORY, ARENA),
     multiple=True,
     metavar="NAME|FILE",
     help="Runs this preset in the place of the paper's agents (repeatable); memory: studies it (default: desk, finmem, "
     "tradinggpt-single).",
 )
-@click.option(
+@_option(
     "--strategy",
     "strategies",
+    of=(*PAPERS, ARENA),
     multiple=True,
     metavar="NAME|FILE:CLASS",
     help="Runs this strategy in the paper's environment (repeatable).",
 )
-@click.option("--from", "first", type=DAY, metavar="DATE", help="memory, arena, tradinggpt: first session that fills.")
-@click.option("--to", "last", type=DAY, metavar="DATE", help="memory, arena, tradinggpt: last session that fills.")
-@click.option("--warm-up-from", type=DAY, metavar="DATE", help="memory, tradinggpt: warm up from here.")
-@click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, resumed parts included.")
-@abstain_option
-@click.option("--resume", metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
-@click.option("--keep", is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
-@click.option("--out", metavar="FILE", help="Also draws the cumulative returns of all rows: an HTML file.")
+@_option(
+    "--from", "first", of=WINDOWS, type=DAY, metavar="DATE", help="memory, arena, tradinggpt: first session that fills."
+)
+@_option(
+    "--to", "last", of=WINDOWS, type=DAY, metavar="DATE", help="memory, arena, tradinggpt: last session that fills."
+)
+@_option(
+    "--warm-up-from",
+    of=("tradinggpt", MEMORY),
+    type=DAY,
+    metavar="DATE",
+    help="memory, tradinggpt: warm up from here.",
+)
+@_option(
+    "--budget", of=PAPERS, type=DOLLARS, metavar="USD", help="Most that the models may cost, resumed parts included."
+)
+@_option("--abstain-limit", of=(*PAPERS, ARENA), **ABSTAINING)
+@_option("--resume", of=PAPERS, metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
+@_option("--keep", of=PAPERS, is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
+@_option("--out", of=PAPERS, metavar="FILE", help="Also draws the cumulative returns of all rows: an HTML file.")
 @yes_option
 def bench_command(
     *,
@@ -154,79 +202,179 @@ def bench_command(
     from engine.app.bench.plan import BenchRequest, requested_ablations
 
     page = None if out is None else page_target(out)
-    asked = models is not None or ablations or bool(without)
-    agents = bool(presets) or asked or not (baselines or strategies)
+    asked = bool(presets) or models is not None or ablations or bool(without)
+    agents = asked or not (baselines or strategies)
     left_out = [_each(text, "--without names no step; write them as STEP,STEP") for text in without]
     services = replace(invocation.services(), abstain_limit=abstain_limit)
-    check_options(name, _given())
-    if name == "arena" and folder is not None:
-        asked = bool(presets) or not (baselines or strategies) or models is not None or ablations
-        bench_prices(
+    chosen = () if symbols is None else symbol_list(symbols)
+    if name == ARENA and folder is not None:
+        _refuse(PLAYED, "--data is about real prices")
+        _bench_prices(
             services,
             folder,
-            _models(models),
-            symbols=None if symbols is None else symbol_list(symbols),
+            symbols=chosen or None,
             window=_window(first, last),
-            agents=asked,
+            models=_models(models) or (services.config.models.default,) if agents else (),
             ablations=ablations,
             presets=presets,
             strategies=strategies,
             yes=yes,
         )
-        return
-    if name == "arena":
-        bench_arena(services, _models(models), repeats, jobs, windows=ablations, yes=yes)
-        return
-    if name == "recall":
-        measure_recall(services, folder, () if symbols is None else tuple(symbol_list(symbols)))
-        return
-    if name == "memory":
+    elif name == ARENA:
+        _refuse(PRICED, "the closed market has none; real prices need --data")
+        _bench_arena(services, _models(models), repeats, jobs, windows=ablations, yes=yes)
+    elif name == RECALL:
+        _measure_recall(services, folder, chosen)
+    elif name == MEMORY:
         flags = RunFlags(
             symbols=symbols, first=first, last=last, warm_up_from=warm_up_from, model=models, folder=folder
         )
-        study_memory(services, flags, presets, yes=yes)
-        return
-    if resume is not None:
-        if _given() & CHANGES:
-            raise click.UsageError("--resume goes on with a bench as it was begun: leave out what would change it")
+        _study_memory(services, flags, presets or STUDIED, yes=yes)
+    elif resume is not None:
+        _refuse({str(one.name) for one in click.get_current_context().command.params} - STAYS, "--resume goes on")
         prepared = resumed(services, resume, jobs)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
         _print(services, prepared, budget, page, yes=yes)
-        return
-    request = BenchRequest(
-        name=name,
-        window=_window(first, last),
-        warm_up_from=warm_up_from,
-        folder=folder or services.config.data.folder,
-        symbols=() if symbols is None else symbol_list(symbols),
-        trials=trials or 0,
-        agents=agents,
-        models=_models(models),
-        ablations=requested_ablations(name, ablations, left_out),
-        presets=tuple(presets),
-        strategies=tuple(strategies),
-        repeats=repeats,
-        jobs=jobs,
-        keep=keep,
+    else:
+        request = BenchRequest(
+            name=name,
+            window=_window(first, last),
+            warm_up_from=warm_up_from,
+            folder=folder or services.config.data.folder,
+            symbols=chosen,
+            trials=trials or 0,
+            agents=agents,
+            models=_models(models),
+            ablations=requested_ablations(name, ablations, left_out),
+            presets=tuple(presets),
+            strategies=tuple(strategies),
+            repeats=repeats,
+            jobs=jobs,
+            keep=keep,
+        )
+        _print(services, prepare(services, request), budget, page, yes=yes)
+
+
+def _refuse(names: Collection[str], because: str) -> None:
+    """Raise a usage error for the first of the options, by the names of their values, that was given."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        if option.name in names and is_given(context, option):
+            raise click.UsageError(f"{because}: leave out {option.opts[0]}")
+
+
+def _bench_arena(
+    services: Services,
+    models: Sequence[str],
+    repeats: int,
+    jobs: int,
+    *,
+    windows: bool,
+    yes: bool,
+) -> None:
+    """Play all arms of the models, those of other windows where asked for, and print them beside the printed rows."""
+    from engine.app.arena.bench import arms_forecast, arms_of, run_arena_bench
+
+    arms = arms_of(services, models or (services.config.models.default,), repeats, windows=windows)
+    agree(services, arms_forecast(services, arms), yes)
+    with interruptible() as stop, work_line() as report:
+        document = run_arena_bench(services, arms, jobs=jobs, report=report, stop=stop)
+    show_document(document, lambda: _arena_lines(document, standard_output().width))
+    if document["interrupted"]:
+        raise Interrupted("interrupted: the arms that are done are printed, recorded answers are not asked again")
+
+
+def _bench_prices(
+    services: Services,
+    folder: str,
+    *,
+    models: Sequence[str],
+    symbols: Sequence[Symbol] | None,
+    window: tuple[date, date] | None,
+    ablations: bool,
+    presets: Sequence[str],
+    strategies: Sequence[str],
+    yes: bool,
+) -> None:
+    """Play the portfolio agent and the paper's rules on real prices."""
+    from engine.app.arena.prices import agent_jobs, requested_bench, run_prices_bench
+    from engine.app.records.spending import within_day
+
+    bench = requested_bench(
+        services,
+        folder,
+        symbols=symbols,
+        window=window,
+        models=models,
+        ablations=ablations,
+        presets=presets,
+        strategies=strategies,
     )
-    _print(services, prepare(services, request), budget, page, yes=yes)
+    jobs = agent_jobs(services, bench)
+    with work_line() as report:
+        agree_to_jobs(services, jobs, yes, report)
+        with within_day(services) as within, interruptible() as stop:
+            document = run_prices_bench(within, bench, jobs, report, stop)
+    show_document(document, lambda: prices_lines(document, standard_output().width))
+    if document["interrupted"]:
+        raise Interrupted("interrupted: the rows that are done are printed, recorded answers are not asked again")
 
 
-NAMED = (
-    "baselines",
-    "trials",
-    "symbols",
-    "folder",
-    "models",
-    "repeats",
-    "ablations",
-    "presets",
-    "strategies",
-    *OWN,
-)
-CHANGES = frozenset((*NAMED, "without", "keep"))
-"""Options that would change a bench that is gone on with."""
+def _arena_lines(document: Mapping[str, Any], width: int) -> Iterator[str]:
+    for printed in document["tables"]:
+        yield f"Agent Trading Arena Table {printed['table']}: {printed['title']}"
+        yield from compared_rows(printed, document["ours"], width)
+        yield ""
+    yield f"Ours: {document['days']} days, mean of {document['repeats']} with seats rotated; TR to WR in percent."
+    yield "What cannot be had:"
+    for text in document["absent"]:
+        first, *more = wrapped(text, width - 2)
+        yield from (f"- {first}", *(f"  {line}" for line in more))
+    if document["runs"]:
+        yield f"Again: paperdesk arena --resume {document['runs'][0]}"
+
+
+def _study_memory(services: Services, flags: RunFlags, presets: Sequence[str], *, yes: bool) -> None:
+    """Play all arms of the presets and print what came of them."""
+    from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
+    from engine.app.records.spending import within_day
+    from engine.reports.documents.memory_worth import memory_document
+    from tui.text.memory_worth_text import lines
+
+    specs = studied_specs(services, flags.spec(services), tuple(presets))
+    with work_line() as report:
+        agree_to_jobs(services, jobs_of(specs), yes, report)
+        with within_day(services) as within, interruptible() as stop:
+            study = run_memory_bench(within, specs, report, stop)
+    document = memory_document(study)
+    show_document(document, lambda: lines(document, standard_output().width))
+    if study.interrupted:
+        raise Interrupted(study.interrupted)
+
+
+def _measure_recall(services: Services, folder: str | None, symbols: tuple[str, ...]) -> None:
+    """Put the questions to every ranking and print how each did."""
+    from engine.app.bench.recall import DEFAULT, run_recall_bench
+    from engine.clock import LiveClock
+    from engine.domain.run import DataSpec
+
+    data = DataSpec(folder) if folder is not None else DataSpec(None, services.config.data.demo_seed)
+    through = THROUGH if folder is None else LiveClock().now().date()
+    bench = run_recall_bench(services, data, symbols, through)
+    document = {"schema": 1, "default": DEFAULT, **asdict(bench)}
+    show_document(document, lambda: _recall_lines(bench))
+
+
+def _recall_lines(bench: RecallBench) -> Iterator[str]:
+    console = standard_output()
+    yield console.bold(f"Evidence recall: {bench.questions:,} questions over {bench.documents:,} documents")
+    yield f"{'RANKING':<24} {'R@5':>6} {'R@20':>6} {'MRR':>6} {'SUPERSEDED FIRST':>17}"
+    for one in sorted(bench.methods, key=lambda one: -one.r20):
+        yield f"{one.name:<24} {one.r5:6.3f} {one.r20:6.3f} {one.mrr:6.3f} {one.superseded_first:17}"
+    yield "R@k: share of the evidence among the first k. MRR: mean reciprocal rank of the first piece of evidence."
+    later = sum(one.later for one in bench.methods)
+    yield f"Ranked although from after its question: {later}. layered is the default memory, which forgets."
 
 
 def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, out: Path | None, *, yes: bool) -> None:
@@ -257,14 +405,6 @@ def _window(first: date | None, last: date | None) -> tuple[date, date] | None:
     if (first is None) != (last is None):
         raise click.UsageError("a window has two ends: give --from and --to, or neither")
     return None if first is None or last is None else (first, last)
-
-
-def _given() -> set[str]:
-    """The options of the call that were given, by the names of their values."""
-    context = click.get_current_context()
-    default = (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
-    names = (one.name for one in context.command.params if one.name)
-    return {name for name in names if context.get_parameter_source(name) not in default}
 
 
 def _models(models: str | None) -> tuple[str, ...]:

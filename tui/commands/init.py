@@ -30,8 +30,7 @@ from tui.text.console import show
 
 @command("init", prints=False)
 @click.option("--yes", is_flag=True, help="Takes the defaults without asking.")
-@click.option("--force", is_flag=True, help="Overwrites a configuration that is there.")
-def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
+def init_command(invocation: Invocation, yes: bool) -> None:
     """Writes a first configuration: the usual file, or the one that --config names.
 
     It asks for the desk's name, its data, symbols, preset, cash and model; Enter takes the default in brackets. Keys of
@@ -43,8 +42,8 @@ def init_command(invocation: Invocation, yes: bool, force: bool) -> None:
       paperdesk init --yes --config ./desk.toml
     """
     file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
-    if file.exists() and not force:
-        raise ConfigError(f"{file} is there already: edit it, or give --force to write it anew")
+    if file.exists():
+        raise ConfigError(f"{file} is there already: edit it, or remove it to have it written anew")
     answers = {"desk.name": invocation.desk} if invocation.desk else {}
     if not yes:
         try:

@@ -13,7 +13,7 @@ from engine.domain.text import counted
 from engine.errors import MissingData
 from engine.reports import amounts
 from tui.commands.due import operator_time
-from tui.commands.options import DAY, limit_option, lines_shown
+from tui.commands.options import COUNT, DAY, actions, lines_shown, option_of
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
@@ -28,36 +28,37 @@ if TYPE_CHECKING:
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
 ACCEPT, MAP = "accept", "map"
 CHANGES = ("pin", "unpin", "forget", "restore")
-ACTIONS = (LIST, LIFELINE, MAP, *CHANGES, PREVIEW, OPTIMIZE, EXPORT, REEMBED, ACCEPT)
+WORDS = {
+    LIST: "",
+    LIFELINE: "ID",
+    MAP: "[FILE]",
+    **dict.fromkeys(CHANGES, "ID"),
+    PREVIEW: "",
+    OPTIMIZE: "",
+    EXPORT: "FILE",
+    REEMBED: "",
+    ACCEPT: "",
+}
 LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
 @command("memory")
-@click.argument(
-    "action",
-    metavar="|".join(ACTIONS),
-    type=click.Choice(ACTIONS),
-)
-@click.argument("what", required=False)
-@click.option("--symbol", metavar="SYMBOL", help="With list and map: only this symbol's.")
-@click.option("--layer", type=click.Choice(LAYERS), help="With list: only this layer's.")
-@click.option("--kind", metavar="KIND", help="With list: only this kind, such as news, 10-Q or low-level-reflection.")
-@click.option("--session", type=DAY, metavar="DATE", help="With list: as it was at the end of that session.")
-@limit_option("first")
-@click.option("--forgotten", is_flag=True, help="With list: those that were forgotten, and why.")
-@click.option(
-    "--reason", metavar="TEXT", default="", help="With pin, unpin, forget and restore: why, for its life-line."
-)
-@click.option("--preset", metavar="NAME", help="With preview: whose constants, by name or FILE.toml (default: desk's).")
-@click.option("--embedder", metavar="SPEC", help="With reembed: by what (default: memory.embedder).")
+@actions(WORDS, "[ID|FILE]")
+@option_of((LIST, MAP), "--symbol", metavar="SYMBOL", help="Only this symbol's.")
+@option_of((LIST,), "--layer", type=click.Choice(LAYERS), help="Only this layer's.")
+@option_of((LIST,), "--session", type=DAY, metavar="DATE", help="As it was at the end of that session.")
+@option_of((LIST, MAP), "--limit", type=COUNT, metavar="N", help="The first N (default: 20; 0 and --json: all).")
+@option_of((LIST,), "--forgotten", is_flag=True, help="Those that were forgotten, and why.")
+@option_of(CHANGES, "--reason", metavar="TEXT", default="", help="Why, for its life-line.")
+@option_of((PREVIEW,), "--preset", metavar="NAME", help="Whose constants, by name or FILE.toml (default: desk's).")
+@option_of((REEMBED,), "--embedder", metavar="SPEC", help="By what (default: memory.embedder).")
 def memory_command(
     *,
     invocation: Invocation,
     action: str,
-    what: str | None,
+    what: tuple[str, ...],
     symbol: str | None,
     layer: str | None,
-    kind: str | None,
     session: date | None,
     limit: int | None,
     forgotten: bool,
@@ -93,14 +94,11 @@ def memory_command(
     """
     from engine.reports.documents.memory import MemoryFilter
 
-    chosen = MemoryFilter(symbol=None if symbol is None else symbol.upper(), layer=layer, kind=kind, session=session)
-    own = MemoryFilter(symbol=chosen.symbol if action == MAP else None)
-    filtered = chosen != own or (limit is not None and action != MAP) or forgotten
-    _check(action, what, filtered=filtered, reason=reason, preset=preset, embedder=embedder)
+    chosen = MemoryFilter(symbol=None if symbol is None else symbol.upper(), layer=layer, session=session)
     if action == PREVIEW:
         _preview(preset or invocation.load().config.desk.preset)
     elif action in CHANGES:
-        _change(invocation, action, str(what), reason)
+        _change(invocation, action, what[0], reason)
     elif action == ACCEPT:
         _accept(invocation)
     elif action == REEMBED:
@@ -108,29 +106,12 @@ def memory_command(
     elif action == LIST:
         _list(invocation, chosen, lines_shown(limit), forgotten=forgotten)
     elif action == MAP:
-        page = None if what is None else page_target(what)
+        page = page_target(what[0]) if what else None
         _map(_existing(invocation), page, chosen.symbol, limit)
+    elif action == OPTIMIZE:
+        _optimize(_existing(invocation))
     else:
-        shows = {LIFELINE: _lifeline, EXPORT: _export, OPTIMIZE: _optimize}
-        shows[action](_existing(invocation), str(what))
-
-
-def _check(
-    action: str, what: str | None, *, filtered: bool, reason: str, preset: str | None, embedder: str | None
-) -> None:
-    if action != MAP and (what is None) == (action in (LIFELINE, EXPORT, *CHANGES)):
-        needed = "a file: paperdesk memory export FILE" if action == EXPORT else f"an id: paperdesk memory {action} ID"
-        raise click.UsageError(f"{action} needs {needed}" if what is None else f"{action} takes no {what!r}")
-    if filtered and action != LIST:
-        raise click.UsageError(
-            "--layer, --kind, --session and --forgotten belong to list, --symbol and --limit to list and map"
-        )
-    if reason and action not in CHANGES:
-        raise click.UsageError("--reason belongs to pin, unpin, forget and restore")
-    if preset is not None and action != PREVIEW:
-        raise click.UsageError("--preset belongs to preview; a memory lives by the preset that it was made with")
-    if embedder is not None and action != REEMBED:
-        raise click.UsageError("--embedder belongs to reembed; what is remembered goes by memory.embedder")
+        {LIFELINE: _lifeline, EXPORT: _export}[action](_existing(invocation), what[0])
 
 
 def _change(invocation: Invocation, action: str, wanted: str, reason: str) -> None:
@@ -214,7 +195,7 @@ def _preview(name: str) -> None:
     show_document(lives_document(constants), lambda: _preview_lines(constants))
 
 
-def _optimize(selected: SelectedMemory, _: str) -> None:
+def _optimize(selected: SelectedMemory) -> None:
     from dataclasses import asdict
 
     with selected.stored.opened(writing=True) as memory:

@@ -12,8 +12,7 @@ from tui.view.desk_port import Source
 
 @command("open", prints=False)
 @click.argument("place", metavar="SYMBOL@SESSION[#PART]")
-@click.option("--read-only", is_flag=True, help="Nothing can be changed from the app.")
-def open_command(invocation: Invocation, place: str, read_only: bool) -> None:
+def open_command(invocation: Invocation, place: str) -> None:
     """Opens the app as it stood after the decision for a symbol in a session: in the past of the desk's journal, or
     with --run in that of a backtest. Without decisions of the desk it is the latest backtest that has any.
 
@@ -34,7 +33,7 @@ def open_command(invocation: Invocation, place: str, read_only: bool) -> None:
     found = _found(invocation, link)
     from tui.commands import app
 
-    app.run(invocation, read_only=read_only, link=found)
+    app.run(invocation, link=found)
 
 
 def _found(invocation: Invocation, link: Link) -> Link:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tui.settings.invocation import OptionOf
 from tui.text.console import as_json
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ AMOUNT = Parsed("number", _finite, "is no number")
 DOLLARS = Parsed("USD", _dollars, "is no amount from 0 on")
 CUTS = Parsed("cuts", _cuts, "is neither a number from 1 on nor `all`")
 """A number of cuts; `all` is 0."""
+COUNT = click.IntRange(min=0)
 POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor the number of an event")
 
 at_option = click.option(
@@ -79,20 +81,47 @@ at_option = click.option(
 )
 ABSTAIN_LIMIT = 2
 """Sessions in a row without a usable decision that stop a run where no limit is given."""
-abstain_option = click.option(
-    "--abstain-limit",
-    type=click.IntRange(0),
-    default=ABSTAIN_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Stop after N sessions in a row without a usable decision of a model; 0: never.",
-)
+ABSTAINING: Mapping[str, Any] = {
+    "type": COUNT,
+    "default": ABSTAIN_LIMIT,
+    "show_default": True,
+    "metavar": "N",
+    "help": "Stop after N sessions in a row without a usable decision of a model; 0: never.",
+}
+abstain_option = click.option("--abstain-limit", **ABSTAINING)
+
+
+def option_of(of: Sequence[str], name: str, *names: str, help: str, **attributes: Any) -> Callable[[F], F]:
+    """Add an option that belongs to some actions of a command, or goes with some of its options."""
+    return click.option(name, *names, cls=OptionOf, of=of, help=f"With {', '.join(of)}: {help}", **attributes)
+
+
+def actions(words: Mapping[str, str], metavar: str, default: str | None = None) -> Callable[[F], F]:
+    """Add the argument `action`, one of the keys of `words`, and `what`, the words that follow it: as many as the value
+    has, [FILE] being one that may be left out and SYMBOL... one or more."""
+
+    def checked(ctx: click.Context, param: click.Parameter, what: tuple[str, ...]) -> tuple[str, ...]:
+        action = ctx.params["action"]
+        wanted = words[action].split()
+        least = sum(not word.startswith("[") for word in wanted)
+        if len(what) < least or (len(what) > len(wanted) and "..." not in words[action]):
+            usage = f"{ctx.command_path} {action} {words[action]}".rstrip()
+            raise click.UsageError(f"write it as `{usage}`", ctx)
+        return what
+
+    def add(function: F) -> F:
+        kind = click.Choice([*words])
+        otherwise: dict[str, Any] = {} if default is None else {"default": default}  # a None would be taken for one
+        what = click.argument("what", nargs=-1, metavar=metavar, callback=checked)(function)
+        return click.argument("action", metavar="|".join(words), type=kind, is_eager=True, **otherwise)(what)
+
+    return add
 
 
 def limit_option(which: str) -> Callable[[F], F]:
     """Add `--limit N` to a command that lists: the first or the last N (`which`)."""
     help_text = f"The {which} N (default: {LIMIT}; 0 and --json: all)."
-    return click.option("--limit", type=click.IntRange(min=0), metavar="N", help=help_text)
+    return click.option("--limit", type=COUNT, metavar="N", help=help_text)
 
 
 def lines_shown(limit: int | None) -> int:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
-
-import click
 
 from engine.errors import NO
 from tui.settings.invocation import Invocation, command
@@ -20,9 +17,8 @@ _FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstention
 
 
 @command("rehearse")
-@click.option("--data", "folder", metavar="DIR", help="Data folder of the backtest (default: the desk's data).")
 @yes_option
-def rehearse_command(invocation: Invocation, folder: str | None, yes: bool) -> int:
+def rehearse_command(invocation: Invocation, yes: bool) -> int:
     """Plays the backtest and the arena of the [rehearsal] table of the desk's preset, holds them against its bounds,
     and keeps the certificate.
 
@@ -33,14 +29,13 @@ def rehearse_command(invocation: Invocation, folder: str | None, yes: bool) -> i
     \b
     Examples:
       paperdesk rehearse
-      paperdesk rehearse --data DIR --json
+      paperdesk rehearse --yes --json
     """
     from engine.app.records.spending import within_day
     from engine.app.upkeep.rehearsal import planned_rehearsal, rehearsal_forecast, run_rehearsal
 
     services = invocation.services()
-    data = services.data if folder is None else replace(services.data, folder=folder)
-    planned = planned_rehearsal(services, data)
+    planned = planned_rehearsal(services)
     agree(services, rehearsal_forecast(services, planned), yes, declined=NO)
     with within_day(services) as within, interruptible() as stop, work_line() as report:
         certificate = run_rehearsal(within, planned, report, stop)

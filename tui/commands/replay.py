@@ -11,7 +11,7 @@ import click
 
 from engine.domain.text import counted
 from engine.settings import places
-from tui.commands.options import DAY
+from tui.commands.options import DAY, actions, option_of
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
@@ -22,10 +22,9 @@ STATS, EXPORT, IMPORT, PRUNE = "stats", "export", "import", "prune"
 
 
 @command("replay")
-@click.argument("action", metavar="stats|export|import|prune", type=click.Choice([STATS, EXPORT, IMPORT, PRUNE]))
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--before", type=DAY, metavar="DATE", help="With prune: those that were recorded before this day (UTC).")
-def replay_command(invocation: Invocation, action: str, file: Path | None, before: date | None) -> None:
+@actions({STATS: "", EXPORT: "FILE", IMPORT: "FILE", PRUNE: ""}, "[FILE]")
+@option_of((PRUNE,), "--before", type=DAY, metavar="DATE", help="Those that were recorded before this day (UTC).")
+def replay_command(invocation: Invocation, action: str, what: tuple[str, ...], before: date | None) -> None:
     """Counts, exports, imports or removes the recorded answers that runs replay.
 
     stats counts them by model. export FILE writes them, one JSON object a line, and with --run those of one run alone;
@@ -39,11 +38,6 @@ def replay_command(invocation: Invocation, action: str, file: Path | None, befor
       paperdesk replay import ~/answers.jsonl
       paperdesk replay prune --before 2026-01-01 --json
     """
-    if (file is None) is (action in (EXPORT, IMPORT)):
-        needed = f"{action} needs a file: paperdesk replay {action} FILE"
-        raise click.UsageError(f"{action} takes no file" if file else needed)
-    if action != PRUNE and before is not None:
-        raise click.UsageError(f"--before belongs to prune, not to {action}")
     if action in (STATS, IMPORT):
         invocation.refuse_run()
     services = invocation.services()
@@ -51,8 +45,8 @@ def replay_command(invocation: Invocation, action: str, file: Path | None, befor
         _show_stats(services)
     elif action == PRUNE:
         _prune(services, before, invocation.run)
-    elif file is not None:
-        _carry(services, action, file.expanduser(), invocation.run)
+    else:
+        _carry(services, action, Path(what[0]).expanduser(), invocation.run)
 
 
 def _show_stats(services: Services) -> None:

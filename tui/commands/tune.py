@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 @click.option("--test-from", type=DAY, metavar="DATE", help="First session of a later window to measure the best on.")
 @click.option("--test-to", type=DAY, metavar="DATE", help="Last session of that window.")
 @click.option("--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials a symbol.")
-@click.option("--metric", metavar="NAME", help="What to optimize (default: the convention's Sharpe ratio).")
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter that stays as it is.")
-@click.option("--convention", metavar="NAME", help="How it trades and is measured: desk, finagent, ...")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the search: equal seeds, equal results.")
 def tune_command(
@@ -42,9 +40,7 @@ def tune_command(
     test_from: date | None,
     test_to: date | None,
     trials: int,
-    metric: str | None,
     params: Sequence[str],
-    convention: str | None,
     folder: str | None,
     seed: int | None,
 ) -> None:
@@ -75,13 +71,13 @@ def tune_command(
         strategy=strategy,
         params=key_values(params),
         data=services.data if folder is None else DataSpec(folder),
-        convention=convention or config.metrics.convention,
+        convention=config.metrics.convention,
         seed=config.desk.seed if seed is None else seed,
     )
     test = None if test_from is None or test_to is None else (test_from, test_to)
     with progress_bar() as on_trial:
-        found = list(search_parameters(services, spec, metric=metric, trials=trials, test=test, on_trial=on_trial))
-    document = tune_document(spec, metric, test, found)
+        found = list(search_parameters(services, spec, trials=trials, test=test, on_trial=on_trial))
+    document = tune_document(spec, test, found)
     show_document(document, lambda: _lines(document))
     if document["interrupted"]:
         done = found[-1]

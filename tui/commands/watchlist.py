@@ -6,26 +6,23 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
+from tui.commands.options import actions, option_of
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document, standard_output
 from tui.text.plain_text import wrapped
 
-LIST, ADD, REMOVE, GROUP, IMPORT, EXPORT = ACTIONS = ("list", "add", "remove", "group", "import", "export")
-NEEDS = {
-    ADD: "a group and symbols: paperdesk watchlist add core NVDA",
-    REMOVE: "a group and symbols: paperdesk watchlist remove core NVDA",
-    GROUP: "one name: paperdesk watchlist group core",
-    IMPORT: "one file: paperdesk watchlist import FILE",
-    EXPORT: "one file: paperdesk watchlist export FILE",
+LIST, ADD, REMOVE, GROUP, IMPORT, EXPORT = "list", "add", "remove", "group", "import", "export"
+WORDS = {
+    LIST: "",
+    **dict.fromkeys((ADD, REMOVE), "GROUP SYMBOL..."),
+    GROUP: "GROUP",
+    **dict.fromkeys((IMPORT, EXPORT), "FILE"),
 }
 
 
 @command("watchlist")
-@click.argument("action", metavar="|".join(ACTIONS), type=click.Choice(ACTIONS), default=LIST)
-@click.argument("what", nargs=-1, metavar="[GROUP|FILE] [SYMBOL]...")
-@click.option("--delete", is_flag=True, help="With group: delete it.")
+@actions(WORDS, "[GROUP|FILE] [SYMBOL]...", default=LIST)
+@option_of((GROUP,), "--delete", is_flag=True, help="Delete it.")
 def watchlist_command(*, invocation: Invocation, action: str, what: tuple[str, ...], delete: bool) -> None:
     """Groups of symbols to look at, for all desks: in the app `w` goes from group to group, and `W` changes one.
 
@@ -43,7 +40,6 @@ def watchlist_command(*, invocation: Invocation, action: str, what: tuple[str, .
     """
     from engine.app.upkeep import watchlists
 
-    _check(action, what, delete=delete)
     if action == LIST:
         loaded = invocation.services()
         document = watchlists.groups_document(watchlists.read_groups(), loaded.desk, loaded.symbols)
@@ -58,15 +54,6 @@ def watchlist_command(*, invocation: Invocation, action: str, what: tuple[str, .
         EXPORT: lambda: watchlists.export_groups(watchlists.read_groups(), Path(first).expanduser()),
     }[action]()
     show_document(done, lambda: _done(done))
-
-
-def _check(action: str, what: tuple[str, ...], *, delete: bool) -> None:
-    """Raise UsageError where an action has too few words or too many."""
-    fits = {LIST: not what, ADD: len(what) > 1, REMOVE: len(what) > 1}.get(action, len(what) == 1)
-    if not fits:
-        raise click.UsageError(f"{action} takes nothing more" if action == LIST else f"{action} needs {NEEDS[action]}")
-    if delete and action != GROUP:
-        raise click.UsageError("--delete belongs to group")
 
 
 def _groups(document: Mapping[str, Any]) -> Iterator[str]:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import DataError, MissingData
-from tui.commands.options import DAY, listed
+from engine.reports.table import Column
+from tui.commands.options import COUNT, DAY, listed, option_of
 from tui.settings.invocation import Invocation, command
-from tui.shell.agreement import agree, yes_option
+from tui.shell.agreement import agree
+from tui.shell.progress import work_line
 from tui.text.console import Console, show_document, standard_output
-from tui.text.plain_text import facts, table, wrapped
+from tui.text.plain_text import cut, facts, one_line, table, table_of, wrapped
 
 if TYPE_CHECKING:
     from engine.domain.chart import ChartSpec
@@ -29,6 +31,18 @@ SCREEN = 24
 """Lines of the first screen of a trail."""
 SAMPLE = 20
 """Decisions that --attribute draws where no number is given."""
+_MORE = {
+    "like another": " ({like}, which was)",
+    "not known yet": " ({since})",
+    "too new": " (it came in with this session, and only earlier memory was asked for)",
+    "gone": " ({cause} on {session})",
+    "types not asked for": " ({types})",
+}
+_COLUMNS = (
+    Column("QUERY", "query"),
+    *(Column(name.upper(), name, str) for name in ("rank", "of")),
+    *(Column(name.replace("_", " ").upper(), name, "{:.3f}".format) for name in ("relevancy", "score", "least_taken")),
+)
 
 
 @command("why")
@@ -39,13 +53,13 @@ SAMPLE = 20
 @click.option("--chart", "chart_file", metavar="FILE", help="Writes the chart that was read as a PNG.")
 @click.option("--memory", metavar="ID", help="Why it was recalled, or not: its rank and scores among those that were.")
 @click.option("--redecide", is_flag=True, help="Decide it again, and print what comes out otherwise.")
-@click.option("--preset", metavar="NAME", help="With --redecide: another preset, by name or TOML file.")
-@click.option("--model", metavar="SPEC", help="With --redecide: another model; replay: recorded answers alone.")
-@click.option("--without", metavar="STEP,STEP", help="With --redecide: steps to leave out, or some of several owners.")
+@option_of(("--redecide",), "--preset", metavar="NAME", help="Another preset, by name or TOML file.")
+@option_of(("--redecide",), "--model", metavar="SPEC", help="Another model; replay: recorded answers alone.")
+@option_of(("--redecide",), "--without", metavar="STEP,STEP", help="Steps to leave out, or some of several owners.")
 @click.option("--attribute", is_flag=True, help="Decide it again without each of its inputs; over a run without DATE.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="With --attribute: decisions that are drawn (20).")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="With --attribute: draws them (0).")
-@yes_option
+@option_of(("--attribute",), "--sample", type=click.IntRange(1), metavar="N", help="Decisions that are drawn (20).")
+@option_of(("--attribute",), "--seed", type=COUNT, metavar="N", help="Draws them (0).")
+@option_of(("--redecide", "--attribute"), "--yes", is_flag=True, help="Do not ask about a forecast.")
 def why_command(
     *,
     invocation: Invocation,
@@ -97,34 +111,23 @@ def why_command(
       paperdesk why ORVL 2025-03-14 --attribute
       paperdesk why --run backtest-20250701-120000-ab12 --attribute --sample 40
     """
-    changed = {"--preset": preset, "--model": model, "--without": without}
-    drawn = {"--sample": sample, "--seed": seed}
-    shown = {"--full": full or None, "--prompts": prompts or None, "--chart": chart_file, "--memory": memory}
+    views = [name for name, view in (("--full", full), ("--prompts", prompts), ("--chart", chart_file)) if view]
+    modes = {"--redecide": redecide, "--attribute": attribute, "--memory": memory}
+    if len(given := [*(name for name, mode in modes.items() if mode), *views[:1]]) > 1:
+        raise click.UsageError(f"{' and '.join(given)} ask for different things: give one of them")
     if attribute:
-        if any(shown.values()) or redecide or any(changed.values()):
-            raise click.UsageError("--attribute decides again by the run's own preset and model: leave the others out")
-        if session is not None:
-            _refuse(drawn, "draws decisions of a run: leave DATE out")
-        from tui.commands.why_attribute import show_attribution
-
-        show_attribution(invocation, symbol, session, (sample or SAMPLE, seed or 0), yes=yes)
-        return
-    _refuse(drawn, "draws decisions to attribute: give --attribute with it")
-    if symbol is None or session is None:
+        if session is not None and (sample, seed) != (None, None):
+            raise click.UsageError("--sample and --seed draw decisions of a run: leave DATE out")
+        _attribute(invocation, symbol, session, (sample or SAMPLE, seed or 0), yes=yes)
+    elif symbol is None or session is None:
         raise click.UsageError("SYMBOL and DATE name a decision: give both (--attribute alone can do without)")
-    if redecide:
-        _refuse(shown, "shows what was decided, and --redecide prints what differs: leave it out")
+    elif redecide:
         changes = {"preset": preset, "model": model, "without": listed(without)}
         _redecide(invocation, symbol, session, changes, yes=yes)
-        return
-    _refuse(changed | {"--yes": yes or None}, "says how to decide again: give --redecide with it")
-    if memory is not None:
-        _refuse({**shown, "--memory": None}, "shows the whole decision: leave it out with --memory")
-        from tui.commands.why_memory import show_placement
-
-        show_placement(invocation, symbol, session, memory)
-        return
-    _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts)
+    elif memory is not None:
+        _show_placement(invocation, symbol, session, memory)
+    else:
+        _show_trail(invocation, symbol, session, chart_file, full=full, prompts=prompts)
 
 
 def _show_trail(
@@ -168,13 +171,6 @@ def _trail_lines(document: Mapping[str, Any], width: int, *, full: bool, prompts
     return summary_lines(document, width, SCREEN)
 
 
-def _refuse(options: Mapping[str, object], because: str) -> None:
-    """Raise a usage error for the first option that is given."""
-    for flag, value in options.items():
-        if value is not None:
-            raise click.UsageError(f"{flag} {because}")
-
-
 def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mapping[str, Any], *, yes: bool) -> None:
     from engine.app.records.spending import within_day
     from engine.app.redecision.redecision import AS_IT_WAS, redecide, redecision_forecast
@@ -216,6 +212,85 @@ def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path
             raise DataError(f"{path} cannot be written ({error.strerror}): name another file") from None
         written.append(str(path))
     return written
+
+
+def _attribute(
+    invocation: Invocation,
+    symbol: str | None,
+    session: date | None,
+    drawn: tuple[int, int],
+    *,
+    yes: bool,
+) -> None:
+    """Attribute one decision, or without a session some that are drawn: `drawn` is how many, and the seed."""
+    from engine.app.records.spending import within_day
+    from engine.app.redecision.redecision import attribute, attribution_forecast, sample
+    from engine.reports.documents.attribution import attribution_document, run_attribution_document
+    from engine.reports.documents.trail import decided
+
+    services = invocation.services()
+    with invocation.records(decisions=True) as records:
+        single = symbol is not None and session is not None
+        if symbol is None or session is None:
+            occasions = sample(records, symbol, *drawn)
+        else:
+            occasions = [decided(records, symbol, session)]
+        agree(services, attribution_forecast(services, records, occasions), yes)
+        with within_day(services) as within, work_line() as report:
+            found = attribute(within, records, occasions, report)
+        document = (
+            attribution_document(records, found[0]) if single else run_attribution_document(records, found, drawn[1])
+        )
+        note = records.note
+
+    def lines() -> Iterator[str]:
+        from tui.text.attribution_text import attribution_lines, run_attribution_lines
+
+        console = standard_output()
+        yield from [note] if note else []
+        made = attribution_lines if single else run_attribution_lines
+        yield from map(console.inked, made(document, console.width))
+
+    show_document(document, lines)
+
+
+def _show_placement(invocation: Invocation, symbol: str, session: date, wanted: str) -> None:
+    """Print the place of a memory in what a decision asked of memory."""
+    from engine.app.redecision.redecision import recall_placement
+    from engine.reports.documents.memory import placement_document
+    from engine.reports.documents.trail import decided
+
+    with invocation.records(decisions=True) as records:
+        made = decided(records, symbol, session)
+        found = recall_placement(invocation.services(), records.required, made, wanted)
+        document = placement_document(records.head, made[0].key, found.record, found.recalls, found.calendar)
+        note = records.note
+    show_document(document, lambda: [*([note] if note else []), *_placement_lines(document, standard_output())])
+
+
+def _placement_lines(document: Mapping[str, Any], console: Console) -> Iterator[str]:
+    width, memory = min(console.width, 110), document["memory"]
+    of = f"{memory['symbol']} {memory['kind']} of {memory['session']}, owner {memory['owner']}"
+    yield console.bold(f"{document['symbol']} {document['session']}: {of}, id {memory['id']}")
+    yield cut(one_line(memory["text"]), width)
+    later = memory["available"] > document["session"]
+    since = f"it is from {memory['available']}" if later else "it was written after this decision"
+    if not document["recalls"]:
+        yield "nothing was asked of memory"
+    for one in document["recalls"]:
+        told = {
+            **(one["gone"] or {}),
+            "since": since,
+            "types": ", ".join(memory["types"]),
+            "like": (one["like"] or "")[:8],
+        }
+        said = one["reason"] if one["reason"] == "recalled" else f"not recalled, {one['reason']}"
+        more = _MORE.get(one["reason"], "").format(**told)
+        yield from wrapped(f"{one['question']} of {one['owner']}: {said}{more}", width)
+        if one["types"]:
+            scores = f"recency {one['recency']:.3f}, importance {one['importance']:.1f}"
+            yield f"  {one['layer']}, {scores}; relevancy is {one['measure']}; {one['k']} are taken by each query"
+            yield from (f"  {line}" for line in table_of(_COLUMNS, one["types"], width - 2))
 
 
 _WIDEST = 120

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from engine.errors import ConfigError, UsageError
 from tui.text.console import JSON
@@ -29,12 +30,11 @@ DEFAULT_DESK = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The common options of one call; None where not given."""
+    """The desk and run of one call; None where not given."""
 
     config_file: str | None = None
     desk: str | None = None
     run: str | None = None
-    debug: bool = False
 
     @property
     def configured(self) -> bool:
@@ -171,7 +171,7 @@ def _ask_for_json(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.meta[JSON] = True
 
 
-def _common(*names: str, callback: Callable[..., None] = _remember, **attributes: Any) -> click.Option:
+def _common(*names: str, callback: Callable[..., None] | None = _remember, **attributes: Any) -> click.Option:
     return click.Option(names, expose_value=False, callback=callback, **attributes)
 
 
@@ -180,9 +180,39 @@ COMMON = (
     _common("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one."),
     _common("--desk", metavar="NAME", help="Desk to work on."),
     _common("--run", metavar="ID", help="Run that is meant (default: the latest)."),
-    _common("--debug", is_flag=True, help="Show tracebacks."),
+    _common("--debug", callback=None, is_flag=True, help="Show tracebacks."),
 )
 """Options that stand before a command's name, or after it."""
+
+
+class OptionOf(click.Option):
+    """An option for some of the words (`of`) that the command's first argument may be, or beside some of its options
+    (--NAME) alone."""
+
+    def __init__(self, *args: Any, of: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.of = of
+
+    def check(self, ctx: click.Context) -> None:
+        """Raise UsageError where it is given with another word, or without any of those options."""
+        if not is_given(ctx, self):
+            return
+        params = ctx.command.params
+        if self.of[0].startswith("--"):
+            if not any(is_given(ctx, one) for one in params if one.opts[0] in self.of):
+                raise click.UsageError(f"{self.opts[0]} says nothing alone: give {' or '.join(self.of)} with it", ctx)
+            return
+        first = next(one for one in params if isinstance(one, click.Argument))
+        word, named = ctx.params[str(first.name)], (one for one in params if isinstance(one, OptionOf))
+        # An unknown word is refused by the command, which knows the nearest.
+        known = isinstance(first.type, click.Choice) or any(word in one.of for one in named)
+        if known and word not in self.of:
+            raise click.UsageError(f"{ctx.command.name} {word} takes no {self.opts[0]}", ctx)
+
+
+def is_given(ctx: click.Context, param: click.Parameter) -> bool:
+    """True where a parameter is on the command line."""
+    return ctx.get_parameter_source(str(param.name)) is ParameterSource.COMMANDLINE
 
 
 class WithCommonOptions(click.Command):
@@ -199,7 +229,11 @@ class WithCommonOptions(click.Command):
         return [*found[:own], *self._common, *found[own:]]
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command with the invocation beside the values of its own options."""
+        """Call the command with the invocation beside the values of its own options. Raises UsageError for an option
+        that belongs to something else."""
+        for option in self.params:
+            if isinstance(option, OptionOf):
+                option.check(ctx)
         ctx.params["invocation"] = ctx.ensure_object(Invocation)
         return super().invoke(ctx)
 

@@ -40,7 +40,7 @@ from engine.lab.published_tables import (
     run_rule,
     session_returns,
 )
-from engine.lab.tuning import Tuned, default_metric, tune
+from engine.lab.tuning import Tuned, tune
 from engine.ports import Calendar, MarketSource
 from engine.program_files import need_extra
 from engine.reports.comparison import (
@@ -583,7 +583,6 @@ class RuleRows:
         market = asyncio.run(load_window(self.source, self.calendar_for, (symbol,), spec.first, spec.last))
         return tune(
             spec,
-            default_metric(table.convention),
             adjusted_market(table, symbol, market),
             exchange=LISTED.of(symbol),
             rules=execution_rules(spec, known),

@@ -13,7 +13,7 @@ from engine.app.research.run_spec import check_spec, with_costs
 from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec, WindowLook
 from engine.errors import UsageError
-from engine.lab.tuning import OnTrial, Tuned, default_metric, searched, tune
+from engine.lab.tuning import OnTrial, Tuned, searched, tune
 from engine.program_files import need_extra
 from engine.services import Services
 
@@ -22,7 +22,6 @@ def search_parameters(
     services: Services,
     spec: RunSpec,
     *,
-    metric: str | None = None,
     trials: int = 100,
     test: tuple[date, date] | None = None,
     on_trial: OnTrial = lambda symbol, done, wanted: None,
@@ -49,7 +48,6 @@ def search_parameters(
         try:
             return tune(
                 replace(spec, symbols=(symbol,)),
-                metric or default_metric(spec.convention),
                 market,
                 exchange=services.config.exchanges.of(symbol),
                 rules=rules,

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -199,16 +199,10 @@ class Pruned:
     at_work: Sequence[StoredRun]
 
 
-def to_prune(
-    runs: Sequence[StoredRun], now: datetime, *, keep: int | None = None, older_than: int | None = None
-) -> Sequence[StoredRun]:
-    """Of runs, the latest first, those that are beyond the latest `keep` of their kind and begun more than `older_than`
-    days ago; None sets no limit. Runs of desks are none of them."""
-    found = []
-    for kind in PRUNABLE:
-        found += [run for run in runs if run.kind is kind][keep or 0 :]
-    oldest = None if older_than is None else now - timedelta(days=older_than)
-    return [run for run in found if oldest is None or run.time < oldest]
+def to_prune(runs: Sequence[StoredRun], keep: int) -> Sequence[StoredRun]:
+    """Of runs, the latest first, those that are beyond the latest `keep` of their kind. Runs of desks are none of
+    them."""
+    return [run for kind in PRUNABLE for run in [one for one in runs if one.kind is kind][keep:]]
 
 
 def check_prunable(runs: Sequence[StoredRun]) -> None:

@@ -17,7 +17,7 @@ from engine.app.research.backtest import Stop, run_backtest
 from engine.app.research.run_spec import new_run_id
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.preset import Preset
 from engine.reports.documents.row_json import Row
@@ -37,8 +37,8 @@ class PlannedRehearsal:
     arena: ArenaSpec | None
 
 
-def planned_rehearsal(services: Services, data: DataSpec) -> PlannedRehearsal:
-    """The rehearsal of the desk's preset, its backtest on some data. Raises UsageError for a preset that has none."""
+def planned_rehearsal(services: Services) -> PlannedRehearsal:
+    """The rehearsal of the desk's preset, on the desk's data. Raises UsageError for a preset that has none."""
     preset, name = desk_preset(services), new_run_id("rehearsal", services.clock.now())
     wanted = preset.rehearsal
     if wanted is None:
@@ -52,7 +52,7 @@ def planned_rehearsal(services: Services, data: DataSpec) -> PlannedRehearsal:
             last=part.last,
             warm_up_from=part.warm_up_from,
             preset=services.config.desk.preset,
-            data=data,
+            data=services.data,
             convention=part.convention,
             seed=services.config.desk.seed,
             run=name,

@@ -37,18 +37,17 @@ SHORT_ID = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """The memories of a list, each None for all: of a symbol, layer and kind, as they were at a session's end; with
+    """The memories of a list, each None for all: of a symbol and layer, as they were at a session's end; with
     `undecided` as they were while that session was decided."""
 
     symbol: str | None = None
     layer: str | None = None
-    kind: str | None = None
     session: date | None = None
     undecided: bool = False
 
     def fits(self, record: MemoryRecord) -> bool:
-        """True for a record of the symbol and kind."""
-        return self.symbol in (None, record.symbol) and self.kind in (None, record.kind)
+        """True for a record of the symbol."""
+        return self.symbol in (None, record.symbol)
 
     def keeps(self, one: ScoredRecord) -> bool:
         """True for a memory that fits."""

@@ -10,7 +10,7 @@ from engine.conventions.catalog import convention
 from engine.domain.execution import PriceBasis
 from engine.domain.run import ModelUse, RunSpec
 from engine.lab.certificate import Certificate
-from engine.lab.tuning import Tuned, default_metric
+from engine.lab.tuning import Tuned, tuned_metric
 from engine.reports.comparison import Average, Cell, PairedRows, RowCurve
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
@@ -158,13 +158,12 @@ def _cell(cell: Cell) -> Row:
     }
 
 
-def tune_document(spec: RunSpec, metric: str | None, test: tuple[date, date] | None, results: Sequence[Tuned]) -> Row:
-    """The parameters that were found for each symbol by a metric (None: the convention's own); `test` is the later
-    window that they were measured in."""
+def tune_document(spec: RunSpec, test: tuple[date, date] | None, results: Sequence[Tuned]) -> Row:
+    """The parameters that were found for each symbol; `test` is the later window that they were measured in."""
     return {
         "schema": SCHEMA,
         **row_json.fields(spec, "strategy", "convention"),
-        "metric": metric or default_metric(spec.convention),
+        "metric": tuned_metric(spec.convention),
         "seed": spec.seed,
         "from": spec.first.isoformat(),
         "to": spec.last.isoformat(),

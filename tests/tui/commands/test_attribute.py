@@ -212,8 +212,8 @@ def test_few_decisions_have_no_interval(run: Run, backtested: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("ORVL", str(SESSIONS[0]), "--attribute", "--redecide"), 2, "leave the others out"),
-        (("ORVL", str(SESSIONS[0]), "--attribute", "--without", "chart"), 2, "leave the others out"),
+        (("ORVL", str(SESSIONS[0]), "--attribute", "--redecide"), 2, "give one of them"),
+        (("ORVL", str(SESSIONS[0]), "--attribute", "--without", "chart"), 2, "give --redecide with it"),
         (("ORVL", str(SESSIONS[0]), "--attribute", "--sample", "3"), 2, "leave DATE out"),
         (("ORVL", str(SESSIONS[0]), "--seed", "3"), 2, "give --attribute with it"),
         (("ORVL",), 2, "SYMBOL and DATE name a decision"),

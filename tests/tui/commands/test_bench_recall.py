@@ -136,7 +136,7 @@ def test_memories_that_are_made_up_are_counted(run: Run, fresh: Path, monkeypatc
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("memory", "--baselines", "--jobs", "2"), "bench memory takes no --baselines, --jobs"),
+        (("memory", "--baselines", "--jobs", "2"), "bench memory takes no --"),
         (("memory", "--preset", "finvision", *SHORT), "preset finvision has no memory"),
         (("memory", "--preset", "finmen", *SHORT), "finmem"),
         (("finagent", "--from", "2025-03-03"), "bench finagent takes no --from"),

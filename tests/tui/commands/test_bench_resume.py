@@ -185,7 +185,7 @@ def test_a_run_that_keeps_its_journal_goes_on_in_it(
     ("arguments", "code", "said"),
     [
         (("finvision", "--resume", "nothing"), 65, "--resume nothing: there is no bench of that name to go on with"),
-        (("finvision", "--resume", "x", "--repeats", "2"), 2, "leave out what would change it"),
+        (("finvision", "--resume", "x", "--repeats", "2"), 2, "leave out --repeats"),
         (("memory", "--budget", "1"), 2, "bench memory takes no --budget"),
         (("arena", "--resume", "x"), 2, "bench arena takes no --resume"),
         (("arena", "--data", ".", "--budget", "1"), 2, "bench arena takes no --budget"),

@@ -70,12 +70,12 @@ def test_a_list_has_what_is_alive_and_filters_it(run: Run, remembering: Path) ->
     narrow = run("memory", "list", "--symbol", "tmbk", "--layer", "reflection", "--json").json
     expected = [m for m in whole["memories"] if m["symbol"] == "TMBK" and m["layer"] == "reflection"]
     assert narrow["memories"] == expected != []
-    text = run("memory", "list", "--kind", "10-Q", "--limit", "1").out
-    report, *more = [m for m in whole["memories"] if m["kind"] == "10-Q"]
+    text = run("memory", "list", "--symbol", "TMBK", "--limit", "1").out
+    report, *more = [m for m in whole["memories"] if m["symbol"] == "TMBK"]
     assert text.startswith("Memory of desk demo, at the end of 2024-02-14\n")
     assert report["id"][:8] in text and f"{report['importance']:.1f}" in text
     assert text.rstrip().endswith(f"the 1 most important of {len(more) + 1}; --limit 0 shows all")
-    none = run("memory", "list", "--kind", "rumour").out
+    none = run("memory", "list", "--symbol", "ZZZ").out
     assert "there are 10-K, 10-Q" in none and "of BXWD, TMBK" in none.replace("\n", " ")
     head, *lines = [
         line for line in run("memory", "list", "--limit", "3").out.splitlines() if "most important" not in line
@@ -142,14 +142,14 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
     ("arguments", "code", "said"),
     [
         (("lifeline", "zz"), 65, "paperdesk memory list shows ids"),
-        (("lifeline",), 2, "needs an id"),
-        (("list", "ORVL"), 2, "takes no 'ORVL'"),
-        (("optimize", "--symbol", "ORVL"), 2, "belong to list"),
-        (("list", "--preset", "desk"), 2, "--preset belongs to preview"),
-        (("forget",), 2, "forget needs an id: paperdesk memory forget ID"),
+        (("lifeline",), 2, "write it as `paperdesk memory lifeline ID"),
+        (("list", "ORVL"), 2, "write it as `paperdesk memory list`"),
+        (("optimize", "--symbol", "ORVL"), 2, "memory optimize takes no --symbol"),
+        (("list", "--preset", "desk"), 2, "memory list takes no --preset"),
+        (("forget",), 2, "write it as `paperdesk memory forget ID"),
         (("forget", "zz"), 65, "no memory has the id zz"),
         (("pin", "zz", "--run", REMEMBERING), 2, "--run names one run"),
-        (("lifeline", "zz", "--reason", "x"), 2, "--reason belongs to pin"),
+        (("lifeline", "zz", "--reason", "x"), 2, "memory lifeline takes no --reason"),
         (("fade",), 2, "'fade' is not one of"),
         (("preview", "--preset", "finmen"), 2, "did you mean finmem"),
         (("pin", ""), 2, "the id is empty: give one"),
@@ -373,7 +373,7 @@ def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_mean
     wrong = run("memory", "reembed", "--embedder", "hash-385")
     assert wrong.code == 78 and "hash-384, minilm:FOLDER, openai:MODEL" in wrong.err
     misplaced = run("memory", "list", "--embedder", "hash-384")
-    assert misplaced.code == 2 and "--embedder belongs to reembed" in misplaced.err
+    assert misplaced.code == 2 and "memory list takes no --embedder" in misplaced.err
 
 
 def test_a_change_that_came_too_late_is_said_at_the_end_of_the_run(run: Run, remembering: Path) -> None:

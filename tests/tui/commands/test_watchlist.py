@@ -53,15 +53,15 @@ def test_groups_are_made_changed_exported_and_imported(run: Run, fresh: Path, tm
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("add", "core"), 2, "add needs a group and symbols"),
-        (("group",), 2, "group needs one name"),
-        (("list", "core"), 2, "list takes nothing more"),
+        (("add", "core"), 2, "write it as `paperdesk watchlist add GROUP SYMBOL..."),
+        (("group",), 2, "write it as `paperdesk watchlist group GROUP"),
+        (("list", "core"), 2, "write it as `paperdesk watchlist list`"),
         (("add", "desk", "NVDA"), 2, "change desk.symbols in the configuration"),
         (("add", "My List", "NVDA"), 2, "cannot name a watchlist"),
         (("add", "core", "N V"), 2, "is no symbol"),
         (("remove", "core", "NVDA"), 65, "there is no watchlist core: none was made yet"),
         (("group", "core", "--delete"), 65, "there is no watchlist core: none was made yet"),
-        (("add", "core", "NVDA", "--delete"), 2, "--delete belongs to group"),
+        (("add", "core", "NVDA", "--delete"), 2, "watchlist add takes no --delete"),
         (("import", "nix.csv"), 65, "there is no such file"),
     ],
 )

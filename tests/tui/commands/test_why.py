@@ -169,15 +169,12 @@ def link_to(run: Run, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The place that the command gives to the app."""
     given: list[Link] = []
 
-    def opens(invocation: Invocation, *, read_only: bool, link: Link) -> None:
-        assert read_only == given_arguments.count("--read-only")
+    def opens(invocation: Invocation, *, link: Link) -> None:
         given.append(link)
 
     monkeypatch.setattr(app_command, "run", opens)
-    given_arguments: list[str] = []
 
     def called(*arguments: str) -> Link:
-        given_arguments[:] = arguments
         ended = run("open", *arguments)
         assert (ended.code, ended.err) == (0, "")
         return given[-1]
@@ -205,7 +202,7 @@ async def test_a_decision_opens_on_its_trail_and_leads_back_to_the_present(run: 
 async def test_a_backtests_decision_opens_in_its_own_past(run: Run, backtested: Path, link_to: Any) -> None:
     made = run("decisions", "--run", BACKTEST, "--json").json["decisions"][-1]
     place = f"{made['symbol']}@{made['session']}"
-    async with opened(link=link_to(f"{place}#agents", "--run", BACKTEST, "--read-only")) as pilot:
+    async with opened(link=link_to(f"{place}#agents", "--run", BACKTEST)) as pilot:
         await until(pilot, lambda: pilot.app.current_mode == "agents")
         await until(pilot, lambda: made["symbol"] in steps_title(pilot))
         assert (place_of(pilot).name, str(place_of(pilot).session)) == (BACKTEST, made["session"])

@@ -97,10 +97,11 @@ def test_every_memory_has_its_place_in_the_recall(
 
 def test_it_is_told_in_words_and_refuses_what_cannot_be_meant(run: Run, home: Path) -> None:
     of_run = ("--run", RUNS["finmem"])
-    memory = run("memory", "list", "--kind", "news", *of_run, "--json").json["memories"][-1]
+    listed = run("memory", "list", *of_run, "--json").json["memories"]
+    *_, memory = (one for one in listed if one["kind"] == "news")
     told = run("why", "TMBK", DECIDED, "--memory", memory["id"][:10], *of_run)
     assert told.code == 0 and f"owner {memory['owner']}, id {memory['id']}" in told.out and "LEAST TAKEN" in told.out
-    for one in run("memory", "list", "--limit", "0", *of_run, "--json").json["memories"]:
+    for one in listed:
         if one["available"] == DECIDED and one["kind"].endswith("reflection"):
             assert "written after this decision" in run("why", "TMBK", DECIDED, "--memory", one["id"], *of_run).out
             break
