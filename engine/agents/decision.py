@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Reads, Report, View
-from engine.agents.character import PastSummary
 from engine.agents.chart import ChartReading
 from engine.agents.evidence import check_cited, cut_note
 from engine.agents.immediate import ImmediateReflection
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
+from engine.agents.past import PastSummary
 from engine.agents.reflections import (
     ExtendedReflection,
     HighLevelReflection,

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
-from engine.agents.character import PAST
 from engine.agents.chart import CHART
 from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import DECISION, EVIDENCE_DECISION, WHOLE_DECISION
@@ -17,6 +16,7 @@ from engine.agents.filing_summary import FILING_SUMMARY
 from engine.agents.immediate import IMMEDIATE
 from engine.agents.intelligence import INTELLIGENCE
 from engine.agents.news import NEWS
+from engine.agents.past import PAST
 from engine.agents.portfolio import PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION, PORTFOLIO_REFLECTION
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL, PERFORMANCE, SIGNALS
 from engine.errors import ConfigError

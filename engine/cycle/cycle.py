@@ -14,15 +14,18 @@ Source: FinVision §3, figure 1 [V8]; FinAgent §4 [A1-A10]; TradingGPT §4.2 [G
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 from engine.agents.ask import Asker
+from engine.agents.chart import CHART
 from engine.agents.figures import Facts
+from engine.agents.past import PAST
 from engine.agents.tools import Rule
 from engine.cycle import debate, observe, reflect
 from engine.cycle.combine import book_of, combine, size_and_limit
@@ -32,9 +35,9 @@ from engine.cycle.deliberation import Deliberation
 from engine.cycle.portfolio_facts import PortfolioFacts, portfolio_facts
 from engine.cycle.recall import TradingMemory
 from engine.cycle.received import documents
-from engine.cycle.side_by_side import side_by_side
 from engine.cycle.sources import Sources
-from engine.cycle.step import Analysis, Observations, Received, Reflections, StepContext
+from engine.cycle.step import Analysis, Finding, Observations, Received, Reflections, Remembered, StepContext
+from engine.cycle.steps import Steps, gather_all, noted
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO
@@ -85,16 +88,15 @@ class Cycle:
         failed: list[TryAgainLater] = []
         portfolios = self._portfolios(turn)
         seats = {symbol: self._contexts(turn, symbol, failed, portfolios) for symbol in turn.symbols}
-        new = {} if self.memory is None else await self._remembered(turn, self.memory, seats)
-        symbols = await side_by_side(
-            self._deliberate(turn, symbol, contexts, new) for symbol, contexts in seats.items()
-        )
+        new = asyncio.ensure_future(self._remembered(turn, seats))
+        symbols = await gather_all(self._deliberate(turn, symbol, contexts, new) for symbol, contexts in seats.items())
+        await new
         deliberations = tuple(chain.from_iterable(symbols))
         opinions = tuple(one.opinion for one in deliberations)
         positions = {(one.opinion.key.symbol, book_of(turn, one.opinion)): one.position for one in deliberations}
         decisions, orders = size_and_limit(turn, combine(opinions, self.preset), positions, self.preset.sizing)
         recalled = {one.opinion.key: one.recollections for one in deliberations}
-        debated = tuple(await side_by_side(self._debated(turn, one, failed) for one in symbols))
+        debated = tuple(await gather_all(self._debated(turn, one, failed) for one in symbols))
         debates = tuple(one.debate for one in debated if one is not None)
         result = CycleResult(decisions, orders, opinions, recalled, debates)
         for combined in result.combined:
@@ -134,22 +136,24 @@ class Cycle:
         closed = self.calendars[symbol].last_closed(turn.market.now)
         return bool(turn.market.count(symbol)) and turn.market.last_session(symbol) == closed
 
-    async def _remembered(
-        self, turn: Turn, memory: TradingMemory, seats: Mapping[Symbol, Sequence[StepContext]]
-    ) -> Mapping[tuple[Symbol, str], Received]:
-        """All items for every symbol and owner, once memory has stored them. Source: InvestorBench A.1 [I1]."""
-        memory.begin(turn.step)
-        contexts = [one for symbol, some in seats.items() if self._is_current(turn, symbol) for one in some]
-        new = await side_by_side(_receive(context) for context in contexts)
-        memory.store(chain.from_iterable(map(documents, contexts, new)), turn.step)
-        return {(one.symbol, one.owner): received for one, received in zip(contexts, new, strict=True)}
+    async def _remembered(self, turn: Turn, seats: Mapping[Symbol, Sequence[StepContext]]) -> Remembered:
+        """All items for every symbol and owner, once memory has stored them; nothing without memory, for which no owner
+        has to wait. Source: InvestorBench A.1 [I1]."""
+        if self.memory is None:
+            return {}
+        self.memory.begin(turn.step)
+        current = [one for symbol, some in seats.items() if self._is_current(turn, symbol) for one in some]
+        contexts = [replace(one, sources=one.sources.branch()) for one in current]
+        new = await gather_all(_receive(context) for context in contexts)
+        self.memory.store(chain.from_iterable(map(documents, contexts, new)), turn.step)
+        return {(one.symbol, one.owner): (one.sources, found) for one, found in zip(contexts, new, strict=True)}
 
     async def _deliberate(
         self,
         turn: Turn,
         symbol: Symbol,
         contexts: Sequence[StepContext],
-        new: Mapping[tuple[Symbol, str], Received],
+        new: asyncio.Future[Remembered],
     ) -> tuple[Deliberation, ...]:
         """The opinions of a symbol's owners, in their order: each analyses by itself, then they debate where that feeds
         the decision. Without the last session's bar they abstain before any model is asked. An error goes into `failed`
@@ -157,11 +161,11 @@ class Cycle:
         if not self._is_current(turn, symbol):
             because = f"there is no bar of {symbol} for {self.calendars[symbol].last_closed(turn.market.now)}"
             return tuple(Deliberation(abstention(turn, symbol, one.owner, because), one.position) for one in contexts)
-        with _noted(contexts[0].failed):
-            analyses = await side_by_side(_analyse(one, new.get((symbol, one.owner))) for one in contexts)
+        with noted(contexts[0].failed):
+            analyses = await gather_all(_analyse(one, new) for one in contexts)
             before = self.preset.debates(training=turn.training, before=True)
             held = await debate.hold(analyses, before=True) if before else None
-            decided = await side_by_side(opinion(one, held) for one in analyses)
+            decided = await gather_all(opinion(one, held) for one in analyses)
         return tuple(
             Deliberation(own, one.context.position, one, held) for one, own in zip(analyses, decided, strict=True)
         )
@@ -202,55 +206,49 @@ class Cycle:
         """The debate of a symbol: the one that fed the decision, or the one that follows the trade."""
         analyses = [one.analysis for one in deliberations if one.analysis is not None]
         if analyses and self.preset.debates(training=turn.training, before=False):
-            with _noted(failed):
+            with noted(failed):
                 return await debate.hold(analyses, before=False)
         return next((one.debate for one in deliberations), None)
 
 
-@contextmanager
-def _noted(failed: list[TryAgainLater]) -> Iterator[None]:
-    """Put an error into `failed`, where all of the batch look before they ask."""
-    try:
-        yield
-    except TryAgainLater as error:
-        failed.append(error)
-        raise
-
-
 async def _receive(context: StepContext) -> Received:
     """The items that came in for one owner and symbol."""
-    with _noted(context.failed):
+    with noted(context.failed):
         return await observe.received(context)
 
 
-async def _analyse(context: StepContext, new: Received | None) -> Analysis:
-    """One owner's analysis of one symbol, of what came in where that is known already."""
-    with _noted(context.failed):
-        observed = await _observe(context, new or await observe.received(context))
-        return Analysis(context=context, observed=observed, reflections=await _reflect(context, observed))
-
-
-async def _observe(context: StepContext, new: Received) -> Observations:
-    """Take in the chart, tools and memory, which is searched with queries made of today's news."""
-    recollections = observe.recall(context, new.queries)
+async def _analyse(context: StepContext, new: asyncio.Future[Remembered]) -> Analysis:
+    """One owner's analysis of one symbol: each step with the steps that it reads, in the order of the record. Memory is
+    searched with queries made of today's news; the immediate reflection's advice is in some presets the decision."""
+    async with Steps(context) as begin:
+        received = begin(observe.stored, new)
+        known = begin(observe.known, received)
+        past = begin(observe.past, known)
+        chart = begin(observe.chart)
+        asked: dict[str, asyncio.Task[Finding[Any]]] = {PAST.name: past, CHART.name: chart}
+        reports = observe.own_reports(begin, context.preset.registered, received, known, asked)
+        low_level = begin(reflect.on_moves, known, past)
+        high_level = begin(reflect.on_decisions, known)
+        short_term = begin(reflect.on_performance, "short")
+        medium_term = begin(reflect.on_performance, "medium")
+        signals = begin(reflect.on_signals)
+        extended = begin(reflect.on_period, known)
+        immediate = begin(reflect.immediately, known, extended, *reports)
     observed = Observations(
-        received=new,
-        recollections=recollections,
-        past=await observe.past(context, recollections),
-        chart=await observe.chart(context),
+        received=received.result(),
+        recollections=known.result().recollections,
+        past=past.result(),
+        chart=chart.result(),
         tools=observe.tools(context),
+        reports=tuple(one.result().report for one in reports),
     )
-    return replace(observed, reports=await observe.reports(context, observed))
-
-
-async def _reflect(context: StepContext, observed: Observations) -> Reflections:
-    """Look back; the immediate reflection comes last, and in some presets its advice is the decision."""
     reflections = Reflections(
-        low_level=await reflect.on_moves(context, observed),
-        high_level=await reflect.on_decisions(context, observed),
-        short_term=await reflect.on_performance(context, "short"),
-        medium_term=await reflect.on_performance(context, "medium"),
-        signals=await reflect.on_signals(context),
-        extended=await reflect.on_period(context, observed),
+        low_level=low_level.result(),
+        high_level=high_level.result(),
+        short_term=short_term.result(),
+        medium_term=medium_term.result(),
+        signals=signals.result(),
+        extended=extended.result(),
+        immediate=immediate.result(),
     )
-    return replace(reflections, immediate=await reflect.immediately(context, observed, reflections.extended))
+    return Analysis(context=context, observed=observed, reflections=reflections)

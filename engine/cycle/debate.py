@@ -19,8 +19,8 @@ from engine.agents.debate import COMMENT, RECONSIDER, Case, Comments, CommentVie
 from engine.agents.evidence import by_layer, cited_ids
 from engine.agents.immediate import FiveLevelReflection
 from engine.cycle.received import lesson
-from engine.cycle.side_by_side import side_by_side
 from engine.cycle.step import Analysis
+from engine.cycle.steps import gather_all
 from engine.domain import recollection as kinds
 from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice
 from engine.domain.decision import DESK, DecisionKey, trade_of
@@ -122,7 +122,7 @@ class _Exchange:
     async def _comment(self, number: int, *, decides: bool) -> Mapping[str, Comments | None]:
         """Every owner's comments on the others, in the order of the owners."""
         owners = tuple(self.cases)
-        replies = await side_by_side(self._ask_comments(owner, number, decides) for owner in owners)
+        replies = await gather_all(self._ask_comments(owner, number, decides) for owner in owners)
         self._questions += len(owners)
         for author, reply in zip(owners, replies, strict=True):
             answer = reply.answer
@@ -157,7 +157,7 @@ class _Exchange:
     async def _reconsider(self, number: int, said: Mapping[str, Comments | None]) -> None:
         """Every owner's advice anew. All see the others' as it was before the round."""
         owners = tuple(self.cases)
-        replies = await side_by_side(self._ask_advice(owner, number, said.get(owner)) for owner in owners)
+        replies = await gather_all(self._ask_advice(owner, number, said.get(owner)) for owner in owners)
         self._questions += len(owners)
         for owner, reply in zip(owners, replies, strict=True):
             self._replies[owner], answer = reply, reply.answer

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from asyncio import Task
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.agent import Agent, Answer, Inputs, Report
-from engine.agents.character import PAST, PastSummary, PastView, describe
+from engine.agents.agent import Agent, Answer, Inputs, Reads, Report
+from engine.agents.character import describe
 from engine.agents.chart import CHART, ChartReading, ChartView
 from engine.agents.filing_summary import FILING_SUMMARY, REPORT_LIMIT, FilingSummary, FilingView
 from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, ItemJudgement, MarketIntelligence
 from engine.agents.news import NEWS, NewsDigest, NewsView
-from engine.agents.registry import cut
+from engine.agents.past import PAST, PastSummary, PastView
+from engine.agents.registry import Agents, cut, waits_for
 from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR, Inquiry
-from engine.cycle.step import FilingsRead, Finding, Observations, Received, StepContext
+from engine.cycle.step import FilingsRead, Finding, Known, OwnAnswer, Received, Remembered, StepContext
+from engine.cycle.steps import Steps
 from engine.cycle.turn import Turn
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
@@ -56,12 +59,30 @@ def _shorts(turn: Turn) -> Decimal:
     return sum((shares * turn.price(symbol) for symbol, shares in short.items() if shares > 0), ZERO)
 
 
+async def stored(context: StepContext, new: Remembered) -> Received:
+    """All items as memory has stored them, or as they come in where there is none."""
+    if (remembered := new.get((context.symbol, context.owner))) is None:
+        return await received(context)
+    sources, found = remembered
+    context.sources.absorb(sources)
+    return found
+
+
 async def received(context: StepContext) -> Received:
     """All items since the last decision, judged."""
-    digest, read = await news(context), await filings(context)
     releases, said = macro(context), commentary(context)
-    found, judged = await intelligence(context, read, releases.value or (), said.value or ())
-    return Received(news=digest, filings=read, macro=releases, commentary=said, intelligence=found, judged=judged)
+    async with Steps(context) as begin:
+        digest, read = begin(news), begin(filings)
+        judging = begin(intelligence, read, releases.value or (), said.value or ())
+    found, judged = judging.result()
+    return Received(
+        news=digest.result(),
+        filings=read.result(),
+        macro=releases,
+        commentary=said,
+        intelligence=found,
+        judged=judged,
+    )
 
 
 async def news(context: StepContext) -> Finding[NewsDigest]:
@@ -158,6 +179,11 @@ async def intelligence(
     }
 
 
+async def known(context: StepContext, new: Received) -> Known:
+    """What came in, and the memories that it brings up."""
+    return Known(received=new, recollections=recall(context, new.queries))
+
+
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
     """The memories that bear on what is known today; none without memory. Queries by type are what they are; the one
     query of a memory without types holds the owner's character and profile as well, as its inquiry does.
@@ -173,9 +199,9 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     return context.memory.recall(context.scope, inquiry)
 
 
-async def past(context: StepContext, recollections: tuple[Recollection, ...]) -> Finding[PastSummary]:
+async def past(context: StepContext, recalled: Known) -> Finding[PastSummary]:
     """Summary of the intelligence that was recalled: the owner's reflections are none. Source: FinAgent §4.1 [A3]."""
-    recollections = tuple(memory for memory in recollections if memory.layer != Layer.REFLECTION)
+    recollections = tuple(memory for memory in recalled.recollections if memory.layer != Layer.REFLECTION)
     if not recollections:
         return Finding()
     if (left_out := context.without("past")) is not None:
@@ -213,20 +239,42 @@ def _rising_closes(bars: PriceHistory) -> int:
     return len(bars) - 1 - row
 
 
-async def reports(context: StepContext, observed: Observations) -> tuple[Finding[Report], ...]:
-    """The reports of the preset's own agents, for the decision."""
-    findings: list[Finding[Report]] = []
-    answers, registered = dict(observed.answers), context.preset.registered
-    for agent in registered.values():
-        if agent.see is None:
-            continue
-        finding = await _asked(context, agent, cut(_inputs(context, observed, answers), agent, registered))
-        report = None
-        if finding.value is not None:
-            answers[agent.name] = finding.value
-            report = Report(agent.name, finding.value.lines(), finding.value.leaning())
-        findings.append(Finding(report, finding.absent))
-    return tuple(findings)
+def own_reports(
+    begin: Steps, agents: Agents, new: Task[Received], recalled: Task[Known], asked: Mapping[str, Task[Finding[Any]]]
+) -> Sequence[Task[OwnAnswer]]:
+    """The preset's own agents under way, each as soon as the agents whose answers it reads have answered, and memory
+    is searched where it reads that; `asked` are the steps of the agents that ship, by agent."""
+    waiting: dict[str, Task[Any]] = {NEWS.name: new, INTELLIGENCE.name: new, **asked}
+    own: list[Task[OwnAnswer]] = []
+    for agent in agents.values():
+        if agent.see is not None:
+            names = [name for name in waits_for(agent, agents) if name in waiting]
+            memory = recalled if Reads.MEMORY in agent.reads else None
+            waiting[agent.name] = begin(report, agent, memory, names, *(waiting[name] for name in names))
+            own.append(waiting[agent.name])
+    return own
+
+
+async def report(
+    context: StepContext, agent: Agent[Any, Any], recalled: Known | None, names: Sequence[str], *found: Any
+) -> OwnAnswer:
+    """The report of one of the preset's own agents, for the decision; `found` are what the agents of those names
+    found."""
+    answers = {name: answer for name, one in zip(names, found, strict=True) if (answer := _answer(name, one))}
+    inputs = _inputs(context, recalled, answers)
+    finding = await _asked(context, agent, cut(inputs, agent, context.preset.registered))
+    if finding.value is None:
+        return OwnAnswer(Finding(absent=finding.absent))
+    return OwnAnswer(
+        Finding(Report(agent.name, finding.value.lines(), finding.value.leaning()), finding.absent), finding.value
+    )
+
+
+def _answer(agent: str, found: Received | OwnAnswer | Finding[Answer]) -> Answer | None:
+    """The answer of an agent in what its step found."""
+    if isinstance(found, Received):
+        return found.news.value if agent == NEWS.name else found.intelligence.value
+    return found.answer if isinstance(found, OwnAnswer) else found.value
 
 
 async def _asked(context: StepContext, agent: Agent[Any, Any], inputs: Inputs) -> Finding[Answer]:
@@ -240,7 +288,7 @@ async def _asked(context: StepContext, agent: Agent[Any, Any], inputs: Inputs) -
         return await context.ask(agent, view, name=agent.name)
 
 
-def _inputs(context: StepContext, observed: Observations, answers: dict[str, Answer]) -> Inputs:
+def _inputs(context: StepContext, recalled: Known | None, answers: Mapping[str, Answer]) -> Inputs:
     return Inputs(
         symbol=context.symbol,
         session=context.turn.session,
@@ -249,9 +297,9 @@ def _inputs(context: StepContext, observed: Observations, answers: dict[str, Ans
         bars=context.bars,
         news=tuple(context.news),
         filings=tuple(_new_filings(context)),
-        macro=tuple(observed.received.macro.value or ()),
+        macro=tuple(macro(context).value or ()),
         outcomes=context.outcomes(context.preset.windows.history),
         holding=context.position,
-        recollections=observed.recollections,
+        recollections=() if recalled is None else recalled.recollections,
         answers=answers,
     )

@@ -12,9 +12,10 @@ from engine.agents import reflections as agents
 from engine.agents.ask import Reply
 from engine.agents.character import manner_of, traits_of
 from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateView
+from engine.agents.past import PastSummary
 from engine.agents.rendering import money
 from engine.cycle.received import lesson
-from engine.cycle.step import Finding, Observations, StepContext, finding_of
+from engine.cycle.step import Finding, Known, OwnAnswer, StepContext, finding_of
 from engine.domain import recollection as kinds
 from engine.domain.decision import Decision, Outcome
 from engine.domain.order import Order
@@ -24,17 +25,19 @@ from engine.market.figures import PriceMove, price_figures
 from memory.record import Item
 
 
-async def on_moves(context: StepContext, observed: Observations) -> Finding[agents.LowLevelReflection]:
+async def on_moves(
+    context: StepContext, known: Known, past: Finding[PastSummary]
+) -> Finding[agents.LowLevelReflection]:
     """Intelligence linked to the moves of the price; the lesson is remembered. Source: FinAgent §4.3 [A4, A9]."""
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
-    moves, queries = context.moves, observed.received.queries
+    moves, queries = context.moves, known.received.queries
     view = agents.LowLevelView(
         *context.subject,
         kline_chart(context.symbol, context.bars, context.preset.windows.chart),
-        intelligence=observed.summary,
-        past=observed.past.value,
+        intelligence=known.summary,
+        past=past.value,
         table=indicator_table(context.bars),
         moves=moves,
         lessons=tuple(
@@ -43,12 +46,12 @@ async def on_moves(context: StepContext, observed: Observations) -> Finding[agen
     )
 
     def learned(answer: agents.LowLevelReflection) -> Item | None:
-        return _lesson(context, observed, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
+        return _lesson(context, known, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
 
     return await context.ask(agents.LOW_LEVEL, view, learned)
 
 
-async def on_decisions(context: StepContext, observed: Observations) -> Finding[agents.HighLevelReflection]:
+async def on_decisions(context: StepContext, known: Known) -> Finding[agents.HighLevelReflection]:
     """Past decisions judged; the lessons are remembered. Source: FinAgent §4.3 [A5]."""
     kind, windows, history = "high-level-reflection", context.preset.windows, context.turn.history
     if (left_out := context.without("high-level")) is not None:
@@ -70,12 +73,12 @@ async def on_decisions(context: StepContext, observed: Observations) -> Finding[
         chart,
         outcomes=past,
         reasons=tuple("" if opinion is None else opinion.reason for opinion in opinions),
-        intelligence=observed.summary,
-        lessons=context.lessons(kind, observed.received.queries),
+        intelligence=known.summary,
+        lessons=context.lessons(kind, known.received.queries),
     )
 
     def learned(answer: agents.HighLevelReflection) -> Item | None:
-        return _lesson(context, observed, kind, _of_part(context, " ".join(answer.lessons)), answer.query)
+        return _lesson(context, known, kind, _of_part(context, " ".join(answer.lessons)), answer.query)
 
     return await context.ask(agents.HIGH_LEVEL, view, learned)
 
@@ -106,25 +109,25 @@ async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:
     return await context.ask(agents.SIGNALS, agents.SignalView(*context.subject, chart, first), name=name)
 
 
-async def on_period(context: StepContext, observed: Observations) -> Finding[agents.ExtendedReflection]:
+async def on_period(context: StepContext, known: Known) -> Finding[agents.ExtendedReflection]:
     """The owner's trading of a period judged; it is remembered. Source: TradingGPT §4.1.2 [G5]."""
     if (left_out := context.without("extended")) is not None:
         return left_out
     past = context.outcomes(context.preset.windows.extended)
     if not past:
         return Finding()
-    lessons = context.lessons(kinds.IMMEDIATE, observed.received.queries)
+    lessons = context.lessons(kinds.IMMEDIATE, known.received.queries)
     view = agents.ExtendedView(*context.subject, past, lessons)
 
     def learned(answer: agents.ExtendedReflection) -> Item | None:
         text = " ".join((answer.trading_trend, answer.self_evaluation, *answer.repeat, *answer.avoid))
-        return _lesson(context, observed, kinds.EXTENDED, _of_part(context, text), answer.query)
+        return _lesson(context, known, kinds.EXTENDED, _of_part(context, text), answer.query)
 
     return await context.ask(agents.EXTENDED, view, learned)
 
 
 async def immediately(
-    context: StepContext, observed: Observations, extended: Finding[agents.ExtendedReflection]
+    context: StepContext, known: Known, extended: Finding[agents.ExtendedReflection], *own: OwnAnswer
 ) -> Finding[Reply[ImmediateReflection]]:
     """The market joined with the best memories of each layer: advice with evidence, or, in warm-up, the move that
     followed explained; advice in five levels is given in warm-up too, guided by a fund's trades. It is remembered.
@@ -139,8 +142,8 @@ async def immediately(
         *context.subject,
         facts=context.market_facts,
         figures=price_figures(context.bars),
-        intelligence=observed.received.intelligence.value,
-        recollections=observed.recollections,
+        intelligence=known.received.intelligence.value,
+        recollections=known.recollections,
         shares=position.shares,
         profit=position.unrealized_fraction,
         weight=position.weight,
@@ -149,7 +152,7 @@ async def immediately(
         character=manner_of(owner, preset.owners[context.owner].preference),
         outcomes=context.outcomes(preset.windows.history),
         extended=extended.value,
-        reports=observed.own,
+        reports=tuple(one.report.value for one in own if one.report.value is not None),
         scale="five" if five else "three",
         next_move=followed,
         traits=traits_of(owner),
@@ -161,7 +164,7 @@ async def immediately(
     finding = finding_of(
         "immediate-reflection",
         reply,
-        lambda answer: _lesson(context, observed, kinds.IMMEDIATE, answer.reason, seen_until=seen_until),
+        lambda answer: _lesson(context, known, kinds.IMMEDIATE, answer.reason, seen_until=seen_until),
     )
     return Finding(reply, finding.absent, finding.lesson)
 
@@ -195,7 +198,7 @@ def _of_part(context: StepContext, text: str) -> str:
 
 def _lesson(
     context: StepContext,
-    observed: Observations,
+    known: Known,
     kind: str,
     text: str,
     query: str = "",
@@ -205,7 +208,7 @@ def _lesson(
     """The memory of a reflection, with the memories that it was given; None without memory."""
     if context.memory is None:
         return None
-    return lesson(context.scope, kind, text, query=query, rests_on=observed.recollections, seen_until=seen_until)
+    return lesson(context.scope, kind, text, query=query, rests_on=known.recollections, seen_until=seen_until)
 
 
 def _seen_until(context: StepContext, moves: tuple[PriceMove, ...]) -> int | None:

@@ -14,12 +14,13 @@ from typing import Any, Generic, TypeVar
 from engine.agents import reflections as reflecting
 from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
-from engine.agents.character import PAST, PastSummary, fixed_nature, profile_of
-from engine.agents.chart import CHART, ChartReading
+from engine.agents.character import fixed_nature, profile_of
+from engine.agents.chart import ChartReading
 from engine.agents.filing_summary import FilingSummary
 from engine.agents.immediate import ImmediateReflection, MarketFacts
-from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, ItemJudgement, MarketIntelligence
-from engine.agents.news import NEWS, NewsDigest
+from engine.agents.intelligence import IntelligenceItem, ItemJudgement, MarketIntelligence
+from engine.agents.news import NewsDigest
+from engine.agents.past import PastSummary
 from engine.agents.tools import Rule, ToolSignal
 from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.recall import MemoryScope, TradingMemory
@@ -272,40 +273,45 @@ class Received:
         return {"all": " ".join(self.news.value.summary)} if self.news.value is not None else {}
 
 
+Remembered = Mapping[tuple[Symbol, str], tuple[Sources, Received]]
+"""What came in by symbol and owner, once memory has stored it, and the sources of its figures."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observations:
+class Known:
+    """What came in since the last decision, and the memories that its queries brought up."""
+
+    received: Received
+    recollections: tuple[Recollection, ...]
+
+    @property
+    def summary(self) -> MarketIntelligence | NewsDigest | None:
+        """The intelligence, or the digest of the news where there is none."""
+        return self.received.intelligence.value or self.received.news.value
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswer:
+    """The answer of one of the user's own agents, and the report that the decision reads of it."""
+
+    report: Finding[Report]
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations(Known):
     """The findings of the steps that take in what there is today.
 
-    received: what came in since the last decision.
-    recollections: the memories that its queries brought up.
     past: summary of the recollections.
     chart: reading of the last sessions.
     tools: signals of rule strategies, and experts' notes.
     reports: answers of the user's own agents.
     """
 
-    received: Received
-    recollections: tuple[Recollection, ...]
     past: Finding[PastSummary]
     chart: Finding[ChartReading]
     tools: Finding[tuple[ToolSignal, ...]]
     reports: tuple[Finding[Report], ...] = ()
-
-    @property
-    def answers(self) -> Mapping[str, Answer]:
-        """The answers that came, by agent."""
-        asked = (
-            (NEWS.name, self.received.news.value),
-            (INTELLIGENCE.name, self.received.intelligence.value),
-            (PAST.name, self.past.value),
-            (CHART.name, self.chart.value),
-        )
-        return {name: answer for name, answer in asked if answer is not None}
-
-    @property
-    def summary(self) -> MarketIntelligence | NewsDigest | None:
-        """The intelligence, or the digest of the news where there is none."""
-        return self.received.intelligence.value or self.received.news.value
 
     @property
     def own(self) -> tuple[Report, ...]:

@@ -6,11 +6,11 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.character import PastSummary, PastView
 from engine.agents.debate import Case, CommentView, ReconsiderView
 from engine.agents.decision import EvidenceView, WholeView
 from engine.agents.immediate import FiveLevelReflection, ImmediateView, LayeredEvidence, MarketFacts, ThreeWayReflection
 from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemJudgement, answer_with
+from engine.agents.past import PastSummary, PastView
 from engine.agents.reflections import (
     ExtendedReflection,
     ExtendedView,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from engine.agents.agent import Agent
-from engine.agents.character import PAST
 from engine.agents.decision import EVIDENCE_DECISION, EvidencedTrade
 from engine.agents.immediate import (
     IMMEDIATE,
@@ -19,6 +18,7 @@ from engine.agents.immediate import (
     ThreeWayReflection,
 )
 from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem
+from engine.agents.past import PAST
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import Advice, SizingRule
 from engine.domain.market import Filing, NewsItem

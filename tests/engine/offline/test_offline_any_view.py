@@ -10,12 +10,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.character import PAST, PastView, Traits
+from engine.agents.character import Traits
 from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.figures import Facts, unresolved_figures
 from engine.agents.immediate import IMMEDIATE, MarketFacts
 from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, IntelligenceView
+from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal
 from engine.domain.debate import Comment, Stance

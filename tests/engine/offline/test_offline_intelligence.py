@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.agents.character import PAST, PastView
 from engine.agents.intelligence import ItemJudgement, MarketIntelligence, answer_with
+from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.domain.decision import Outcome
 from engine.domain.recollection import Recollection
