@@ -68,6 +68,7 @@ class AnthropicModel(RemoteModel):
         """A reply, whole or in pieces, whichever comes."""
         got = _Received(on_delta)
         async with self._client.messages.with_streaming_response.create(**parameters, timeout=timeout) as response:
+            self._endpoint.limiter.heed(response.headers)
             body = await read_reply(response, got.add)
             if body is not None:
                 if names_error(body) or not isinstance(body, Mapping) or not isinstance(body.get("content"), list):

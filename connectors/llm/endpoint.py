@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from connectors.llm.gate import CallFailed, Gate
-from connectors.llm.service_reply import ErrorReply, one_line
+from connectors.llm.service_reply import ErrorReply, exhausted_for, one_line
+from connectors.llm.slots import Slots
 from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 from engine.settings import places
@@ -81,25 +82,39 @@ def without_password(address: str) -> str:
 
 
 class RateLimiter:
-    """At most `concurrency` calls at once, and at most so many requests and tokens a minute (None: no limit).
+    """At most `concurrency` calls at once, and at most so many requests and tokens a minute (None: no limit); the
+    number of calls begins with `begin` and adapts, and what a vendor's headers say is left is not gone beyond.
 
     One limiter per endpoint, shared by the models behind it, within one event loop.
     """
 
     def __init__(
-        self, concurrency: int = 4, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
+        self,
+        concurrency: int = 16,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        begin: int | None = None,
     ) -> None:
-        self._slots = asyncio.Semaphore(concurrency)
+        self.slots = Slots(concurrency, begin)
+        self._opens_at = float("-inf")
         self._rates = {"requests": requests_per_minute, "tokens": tokens_per_minute}
         self._limiters: dict[str, AsyncLimiter] = {}
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
         """Wait for a slot and for the rates, given the tokens to send; the slot is released at the end of the block."""
-        async with self._slots:
+        async with self.slots.slot():
+            await asyncio.sleep(self._opens_at - asyncio.get_running_loop().time())
             await self._spend("requests", 1)
             await self.spend(tokens)
             yield
+
+    def heed(self, headers: Mapping[str, str]) -> None:
+        """Wait with the next calls until the vendor has requests or tokens left, where its headers say that it has
+        none."""
+        wait = exhausted_for(headers)
+        if wait is not None:
+            self._opens_at = max(self._opens_at, asyncio.get_running_loop().time() + wait)
 
     async def spend(self, tokens: int) -> None:
         """Wait until the rate allows tokens: those to send, or those that an answer has cost."""

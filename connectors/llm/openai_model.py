@@ -97,6 +97,7 @@ class OpenAIModel(RemoteModel):
         got = _Received(on_delta)
         completions = self._client.chat.completions.with_streaming_response
         async with completions.create(**parameters, timeout=timeout) as response:
+            self._endpoint.limiter.heed(response.headers)
             body = await read_reply(response, got.add)
             if body is not None:
                 choices = body.get("choices") if isinstance(body, Mapping) else None

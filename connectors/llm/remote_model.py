@@ -258,20 +258,25 @@ class RemoteModel(ABC):
     async def _call(self, call: _Call, timeout: float) -> Reply:
         """Make one attempt; one that fails is kept with the call."""
         call.begun, call.received, call.spent = False, 0, Usage()
-        started = time.perf_counter()
+        slots, began, started = self._endpoint.limiter.slots, _now(), time.perf_counter()
         try:
             with self._endpoint.errors(self.spec, call.request.settings.timeout):
                 async with self._opening:
                     if self._client is None:
                         self._client = await asyncio.to_thread(self._make_client)
+                began = _now()
                 async with asyncio.timeout(timeout):
-                    return await self._ask_whole(call, timeout)
+                    reply = await self._ask_whole(call, timeout)
+                slots.answered(call.request.purpose, began, _now())
+                return reply
         except (CallFailed, BudgetReached) as error:
             # There was room for the first call: what had no room is a further one, and the first is paid.
             failed = (
                 error if isinstance(error, CallFailed) else CallFailed(ModelFailure(FailureKind.NO_CREDIT, str(error)))
             )
             call.failed.append(self._failed(call, failed.failure, time.perf_counter() - started))
+            if failed.failure.kind is FailureKind.RATE_LIMITED:
+                slots.refused(began, _now())
             raise failed from None
 
     async def _ask_whole(self, call: _Call, timeout: float) -> Reply:
@@ -389,6 +394,10 @@ class RemoteModel(ABC):
         if request.settings.insist:
             raise ConfigError(f"{self.spec} takes no temperature ({value:g} is set); remove it or name another model")
         notes.append(f"temperature {value:g} not sent: {self.model} takes none")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _with_larger_limit(request: ModelRequest) -> ModelRequest:

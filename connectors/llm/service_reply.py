@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -181,13 +182,26 @@ def _number(text: Any) -> float | None:
 
 
 def _until(text: str, headers: Mapping[str, str]) -> float | None:
-    """The seconds until an HTTP date, by the clock of whoever replied."""
+    """The seconds until an HTTP date or a stamp of RFC 3339, by the clock of whoever replied."""
     try:
-        until = parsedate_to_datetime(text)
+        until = datetime.fromisoformat(text) if text[:1].isdigit() else parsedate_to_datetime(text)
         sent = headers.get("date")
         return (until - (parsedate_to_datetime(sent) if sent else LiveClock().now())).total_seconds()
     except (TypeError, ValueError):
         return None
+
+
+def exhausted_for(headers: Mapping[str, str]) -> float | None:
+    """The seconds until a vendor takes requests again of which its headers say that none are left; None where some are,
+    or it does not say. A time is the stamp of an HTTP date, of RFC 3339, or a duration."""
+    waits = []
+    for name, value in headers.items():
+        remaining = re.fullmatch(r"(?:x-ratelimit|anthropic-ratelimit)-(.*-)?remaining(-.*)?", name.lower())
+        if remaining is not None and _number(value) == 0:
+            reset = headers.get(name.lower().replace("remaining", "reset"), "")
+            until = _until(reset, headers)
+            waits.append(_duration(reset) if until is None else until)
+    return max((max(wait, 0.0) for wait in waits if wait is not None), default=None)
 
 
 def _duration(text: str) -> float | None:

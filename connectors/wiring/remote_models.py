@@ -39,7 +39,9 @@ def endpoint_of(
         key_variable=variable,
         api_key=environ.get(variable),
         base_url=own.base_url,
-        limiter=RateLimiter(own.concurrency, _requests_per_minute(spec, own), own.tokens_per_minute),
+        limiter=RateLimiter(
+            own.concurrency, _requests_per_minute(spec, own), own.tokens_per_minute, begin=1 if own.local else None
+        ),
         max_output_tokens=own.max_output_tokens,
         thinking_tokens=(_THINKING if spec.kind in VENDORS else 0) if thinking is None else thinking,
     )

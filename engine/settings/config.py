@@ -287,8 +287,10 @@ class EndpointConfig(_Section):
     """Environment variable that holds its key; none: no key, and the vendor's own variable at a vendor."""
     vision: bool = False
     """Vision: its models are shown charts as images; those of a vendor are unless this is set to false."""
-    concurrency: int = Field(4, ge=1)
-    """Calls at the same time."""
+    local: bool = False
+    """A model on a machine of one's own, which is asked one question at a time until more at once are as fast."""
+    concurrency: int = Field(16, ge=1)
+    """Most calls at the same time; fewer while the service refuses so many or answers more slowly."""
     requests_per_minute: int | None = Field(None, ge=1)
     """Calls a minute; none: 60, and no limit at a vendor or on this machine."""
     tokens_per_minute: int | None = Field(None, ge=1000)

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from connectors.wiring.remote_models import RemoteModels
+from connectors.wiring.remote_models import RemoteModels, endpoint_of
 from connectors.wiring.services import services
 from engine.agents.registry import registered
 from engine.app.models.models import build_models
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import Action
+from engine.domain.model_spec import parse_model_spec
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, CredentialsRefused, MissingData, UsageError
 from engine.journal.reader import JournalReader
@@ -181,3 +182,10 @@ def test_recorded_answers_make_the_run_again_without_asking(server: FakeLLMServe
     with pytest.raises(MissingData):
         run_backtest(services(recording, Noon()), replace(SPEC, run="other", first=date(2024, 2, 20), model="replay"))
     assert len(server.requests) == asked
+
+
+@pytest.mark.parametrize(("own", "begins"), [({"local": True}, 1), ({}, 16), ({"concurrency": 3}, 3)])
+def test_a_local_server_is_asked_one_question_at_a_time_first(own: dict[str, Any], begins: int) -> None:
+    made = Config.model_validate({"endpoints": {"near": {"base_url": "http://127.0.0.1:9/v1", **own}}})
+    spec = parse_model_spec("near:small", ("near",))
+    assert endpoint_of(services(made).models, made, spec).limiter.slots.limit == begins
