@@ -93,8 +93,7 @@ def test_a_weighted_mean(said: list[str], weights: list[int], action: Action, si
 def test_a_quorum_that_is_missed_is_an_abstention_with_the_reasons(combined: str) -> None:
     result = decided(combined, ["buy 8", "abstain", "abstain"], quorum=2)
 
-    assert result.action is Action.ABSTAIN
-    assert result.reason.startswith("1 of 3 owners have an opinion, and 2 must (b abstained: b says abstain")
+    assert result.action is Action.ABSTAIN and "b says abstain" in result.reason
     assert decided(combined, ["buy 8", "buy 8", "abstain"], quorum=2).action is Action.BUY
 
 

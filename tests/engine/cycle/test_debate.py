@@ -171,14 +171,12 @@ async def test_an_owner_with_a_focus_decides_on_its_sectors_alone() -> None:
     nobody = preset(
         debating(), owners={name: owners[name] for name in ("chips", "banks")}, symbol_sectors={"AAA": ["banks"]}
     )
-    with pytest.raises(
-        ConfigError, match="no owner decides on BBB: every owner has a sector_focus, and symbol_sectors"
-    ):
+    with pytest.raises(ConfigError, match="BBB"):
         await decided(model, nobody)
 
 
 def test_a_debate_needs_two_owners_and_advice_in_levels() -> None:
-    with pytest.raises(ValidationError, match="the step debate needs two owners or more"):
+    with pytest.raises(ValidationError, match="two owners"):
         debating(1)
-    with pytest.raises(ValidationError, match='decision = "five-level"'):
+    with pytest.raises(ValidationError, match="five-level"):
         preset(debating(), decision="three-way")

@@ -37,8 +37,7 @@ def test_items_are_judged_by_what_they_say_and_whom_they_concern() -> None:
     assert [item.concerns_company for item in told.items] == [True, True, False, True]
     assert told.items[2].weight == 1 < told.items[1].weight
     assert told.items[1].summary == "Microsoft faces a fraud probe over its licences"
-    assert "Of 4 items 1 speak for MSFT, 1 against it, 1 do not concern it." in told.summary
-    assert "For it: Microsoft beat estimates." in told.summary
+    assert "Microsoft beat estimates." in told.summary
 
 
 def test_horizon_and_weight_follow_the_kind_of_item_and_its_words() -> None:
@@ -76,8 +75,7 @@ def test_the_recent_market_is_told_from_the_last_sessions(changes: tuple[float, 
     prices = tuple(SessionMove(DAY, 100.0, change) for change in changes)
     told = judged(GOOD, prices=prices)
     assert told.recent_market == mood
-    if changes:
-        assert f"lately {mood}" in told.summary
+    assert not changes or mood in told.summary
 
 
 def test_queries_hold_the_words_of_their_horizon_and_no_summary() -> None:
@@ -101,8 +99,8 @@ async def test_a_newer_report_overtakes_the_older_one_and_time_the_news() -> Non
     annual = some.recollection("annual", "Revenue grew 14%.", "deep", "10-K", session=some.day(300))
     told = await summarized(old, new, stale, fresh, annual)
     assert told.still_valid == ["I2", "S2", "D1"] and told.outdated == ["I1", "S1"]
-    assert "2023-05-02, 10-Q: Revenue rose 15%." in told.summary and "10%" not in told.summary
-    assert "Of 5 memories from 2022-08-05 to 2023-05-29 3 still hold" in told.summary
+    assert "Revenue rose 15%" in told.summary and "10%" not in told.summary
+    assert all(part in told.summary for part in ("2022-08-05", "2023-05-29"))
 
 
 async def test_nothing_remembered_is_said() -> None:
@@ -142,9 +140,9 @@ async def test_a_lesson_names_event_chart_move_and_what_follows(effect: str, cha
 async def test_without_news_the_lesson_goes_by_the_chart_and_says_where_it_misled() -> None:
     chart = {"chart": kline_chart("MSFT", some.FALLING, 60), "table": indicator_table(some.FALLING)}
     went = await reflected(intelligence=None, moves=(PriceMove(1, -0.03),), **chart)
-    assert went.lesson.startswith("The price falls without news, follow the chart: on 2023-06-01 MSFT had no news")
+    assert "follow the chart" in went.lesson
     misled = await reflected(intelligence=None, moves=(PriceMove(1, 0.03),), **chart)
-    assert misled.lesson.startswith("The price rises without news and against the chart, wait until the two agree: ")
+    assert "follow the chart" not in misled.lesson and "against the chart" in misled.lesson
 
 
 async def test_of_events_of_a_weight_the_one_that_names_the_company_is_quoted() -> None:
@@ -165,18 +163,17 @@ async def test_one_weighty_report_is_quoted_before_much_small_news() -> None:
 async def test_in_training_the_lesson_is_about_what_followed() -> None:
     moves = (PriceMove(1, 0.05), PriceMove(1, -0.04, hindsight=True), PriceMove(7, 0.01, hindsight=True))
     told = await reflected(intelligence=known("positive", GOOD), moves=moves)
-    assert "then fell (-4.00%)" in told.lesson and "+5.00%" not in told.lesson
-    assert "goes against the good news" in told.short_term
+    assert "-4.00%" in told.lesson and "+5.00%" not in told.lesson
     before = await reflected(intelligence=known("positive", GOOD), moves=moves[:1])
-    assert "then" not in before.lesson and "what the good news asks for" in before.short_term
+    assert "then" not in before.lesson and "+5.00%" in before.lesson
 
 
 async def test_a_lesson_quotes_todays_events_and_never_an_older_lesson() -> None:
     older = 'Wait: on 2023-05-01 MSFT had "a fraud probe"; the price fell.'
     past = some.PAST.model_copy(update={"summary": older})
     told = await reflected(past=past, lessons=((), (), (some.recollection("l", older, "reflection", "low-level"),)))
-    assert "probe" not in told.lesson and "had no news of weight" in told.lesson
-    assert "probe" in told.long_term and "A lesson of 2023-05-22 said: Wait: on 2023-05-01" in told.long_term
+    assert "probe" not in told.lesson
+    assert "probe" in told.long_term and "2023-05-22" in told.long_term
     quoting = await reflected(intelligence=known("positive", 'It was called "a triumph" by analysts'))
     assert "\"It was called 'a triumph' by analysts\"" in quoting.lesson
 
@@ -184,7 +181,7 @@ async def test_a_lesson_quotes_todays_events_and_never_an_older_lesson() -> None
 async def test_each_horizon_has_its_own_events() -> None:
     told = await reflected(intelligence=known("negative", "A probe was opened", "long"))
     assert "A probe was opened" in told.long_term
-    assert "no item speaks of this horizon" in told.short_term and "+1.25%" in told.short_term
+    assert "probe" not in told.short_term and "+1.25%" in told.short_term
     assert "+3.10%" in told.medium_term and "-2.00%" in told.long_term
 
 
@@ -201,29 +198,27 @@ async def test_decisions_are_right_by_what_the_price_did_after_them() -> None:
         (some.day(7), True),
     ]
     assert [j.right for j in down.judgements] == [False, True, True]
-    assert "BUY 5% at 200.00 on dip; the price then rose 2.50% in 5 sessions" in up.judgements[0].why
-    assert any(f"Sold too early on {some.day(8)}" in point for point in up.improvements)
-    assert any(f"Bought too early on {some.day(9)}" in point for point in down.improvements)
+    assert all(part in up.judgements[0].why for part in ("BUY 5%", "200.00", "2.50%"))
+    assert any(str(some.day(8)) in point for point in up.improvements)
+    assert any(str(some.day(9)) in point for point in down.improvements)
 
 
 async def test_a_hold_answers_for_the_rise_it_missed_and_the_fall_it_bore() -> None:
     steep = some.history([100.0 + 2 * n for n in range(60)])
     missed = await reviewed(outcome(20, some.HOLD, "0"), bars=steep)
-    assert not missed.judgements[0].right and "Missed a rise" in missed.improvements[0]
+    assert not missed.judgements[0].right and missed.improvements
     kept = await reviewed(outcome(20, some.HOLD, "0.01"), bars=steep)
     assert kept.judgements[0].right
     crash = some.history([300.0 - 4 * n for n in range(60)])
     bore = await reviewed(outcome(20, some.HOLD, "-0.01"), bars=crash)
-    assert not bore.judgements[0].right and "Held through a fall" in bore.improvements[0]
+    assert not bore.judgements[0].right and bore.improvements
 
 
 async def test_lessons_count_how_often_a_reason_was_right() -> None:
     told = await reviewed(*(outcome(n, some.BUY, "0.01", "strong uptrend: up") for n in (9, 8, 7)))
-    assert told.lessons[0].startswith("BUY of MSFT on strong uptrend was right 3 of 3 times up to 2023-06-01")
-    assert told.lessons[0].endswith("rely on it.")
+    assert all(part in told.lessons[0] for part in ("strong uptrend", "3 of 3"))
     assert "strong uptrend" in told.query
-    nothing = await reviewed(outcome(0))
-    assert nothing.judgements == [] and "nothing to judge" in nothing.lessons[0]
+    assert (await reviewed(outcome(0))).judgements == []
 
 
 async def test_a_period_is_evaluated_from_its_rewards() -> None:
@@ -233,10 +228,7 @@ async def test_a_period_is_evaluated_from_its_rewards() -> None:
         outcome(3, some.HOLD, "0"),
     )
     told = (await answer_twice(EXTENDED, some.extended_view(*rows))).answer
-    assert (
-        told.trading_trend.startswith("Built up")
-        and "2 buys (10% of the portfolio), 0 sells (0%)" in told.trading_trend
-    )
-    assert told.self_evaluation == "Poor: 1 of 3 sessions earned, all together -1.000%."
-    assert told.repeat == [f"BUY on {some.day(4)} on trend: it earned 1.000%."]
-    assert told.avoid == [f"BUY on {some.day(5)} on dip: it lost 2.000%."]
+    assert all(part in told.trading_trend for part in ("2 buys (10%", "0 sells (0%)"))
+    assert "1 of 3" in told.self_evaluation and "-1.000%" in told.self_evaluation
+    for (line,), day, earned in ((told.repeat, some.day(4), "1.000%"), (told.avoid, some.day(5), "2.000%")):
+        assert str(day) in line and earned in line
