@@ -9,9 +9,10 @@ import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.alpaca.json_fields import by_wire, compact, to_wire, utc
@@ -245,40 +246,41 @@ class AlpacaLive:
         streams: list[AlpacaStream] = [TradingStream(settings), DataStream(settings, "news", symbols)]
         streams += [DataStream(settings, feed, some) for feed, some in prices.items()]
         states = _FeedStates(self._clock, on_message)
-        polled: dict[str, Polled] = {feed: PolledPrices(settings, some) for feed, some in prices.items()}
-        polled["orders"] = PolledOrders(settings, self._clock)
-        tasks = [
-            asyncio.create_task(
+        async with aclosing(AlpacaData(settings)) as data, aclosing(PolledOrders(settings, self._clock)) as orders:
+            work = [
                 stream.stay_connected(on_message, partial(states.stream_changed, stream.feed), self._sleep)
-            )
-            for stream in streams
-        ]
-        tasks += [asyncio.create_task(self._poll(feed, one, states)) for feed, one in polled.items()]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for one in polled.values():
-                await one.aclose()
+                for stream in streams
+            ]
+            work += [self._poll(feed, partial(data.latest, some), states) for feed, some in prices.items()]
+            work.append(self._poll("orders", orders.request, states, orders.forget))
+            tasks = [asyncio.create_task(one) for one in work]
+            try:
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def latest(self, symbols: Sequence[Symbol]) -> Sequence[FeedMessage]:
         """The latest quotes and trades, requested now."""
-        data = AlpacaData(self._settings)
-        try:
+        async with aclosing(AlpacaData(self._settings)) as data:
             return [message for some in _by_feed(symbols).values() for message in await data.latest(some)]
-        finally:
-            await data.aclose()
 
-    async def _poll(self, feed: str, polled: Polled, states: _FeedStates) -> None:
+    async def _poll(
+        self,
+        feed: str,
+        request: Callable[[], Awaitable[Sequence[FeedMessage]]],
+        states: _FeedStates,
+        forget: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Request a feed while its stream is down; once it is up it has told what happened, and `forget` is called."""
         while True:
             await self._sleep(POLL_EVERY)
             if states.streams(feed):
-                polled.forget()
+                forget()
                 continue
             try:
-                messages = await polled.request()
+                messages = await request()
             except CredentialsRefused:
                 raise
             except PaperdeskError as error:
@@ -336,39 +338,6 @@ _EVENTS: Mapping[OrderState, str] = {
 """The stream's events by the state in which they leave an order."""
 
 
-class Polled(Protocol):
-    """A feed by requests."""
-
-    async def request(self) -> Sequence[FeedMessage]:
-        """The messages since the request before. Raises CredentialsRefused, NetworkError, TryAgainLater and
-        MalformedData."""
-
-    def forget(self) -> None:
-        """Begin anew: the stream is up, and has told what happened."""
-
-    async def aclose(self) -> None:
-        """Close connections."""
-
-
-class PolledPrices:
-    """The latest quotes and trades of symbols of one kind, shares or crypto."""
-
-    def __init__(self, settings: AlpacaSettings, symbols: Sequence[Symbol]) -> None:
-        self._symbols = symbols
-        self._data = AlpacaData(settings)
-
-    async def request(self) -> Sequence[FeedMessage]:
-        """Implement the protocol."""
-        return await self._data.latest(self._symbols)
-
-    def forget(self) -> None:
-        """Implement the protocol: prices have no past."""
-
-    async def aclose(self) -> None:
-        """Implement the protocol."""
-        await self._data.aclose()
-
-
 class PolledOrders:
     """Changes of the account's last orders from one request to the next; the first one has nothing to compare."""
 
@@ -378,7 +347,7 @@ class PolledOrders:
         self._known: Mapping[str, BrokerOrder] | None = None
 
     async def request(self) -> Sequence[FeedMessage]:
-        """Implement the protocol. Times are those of the request."""
+        """The changes since the request before. Times are those of the request."""
         found = {order.order_id: order for order in await self._broker.last_orders()}
         before, self._known = self._known, found
         if before is None:
@@ -388,11 +357,11 @@ class PolledOrders:
         return [OrderHint(one.order_id, _EVENTS[one.state], now) for one in changed if one.state in _EVENTS]
 
     def forget(self) -> None:
-        """Implement the protocol."""
+        """Begin anew."""
         self._known = None
 
     async def aclose(self) -> None:
-        """Implement the protocol."""
+        """Close connections."""
         await self._broker.aclose()
 
 
