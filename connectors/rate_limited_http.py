@@ -54,6 +54,7 @@ class RateLimitedClient:
     first_pause: seconds before the second attempt; pauses double, or follow Retry-After.
     longest_wait: seconds; a longer wait is left to the user.
     direct: True to bypass any proxy, for a service on this machine.
+    missing: True for the body of a 404 with which the service says that there is no such thing.
     Where the service reports that a minute's requests are used up (X-RateLimit-Remaining and -Reset), the next one
     waits for the next minute.
     """
@@ -66,6 +67,7 @@ class RateLimitedClient:
     first_pause: float = 0.5
     longest_wait: float = 60.0
     direct: bool = False
+    missing: Callable[[str], bool] = lambda text: True
     _resumes: float = field(default=0.0, init=False)  # the next minute's start, by the event loop's clock
     _client: httpx.AsyncClient | None = field(default=None, init=False)
     _pace: AsyncLimiter | None = field(default=None, init=False)
@@ -102,7 +104,7 @@ class RateLimitedClient:
         status = response.status_code
         if status in PASSING:
             raise self._fault_of(response)
-        if status == 404:
+        if status == 404 and self.missing(response.text):
             return None
         if status != 200:
             raise HttpError(status, response.text[:4000])

@@ -1,4 +1,4 @@
-"""A paper account at Alpaca behind the Broker port: alpaca-py for account and orders, httpx for everything else.
+"""A paper account at Alpaca behind the Broker port: alpaca-py places and cancels orders, httpx asks for the rest.
 
 Tested against the sandbox. The live service could not be tested: a person with a paper account checks it with
 `paperdesk doctor --connect`.
@@ -56,7 +56,7 @@ class AlpacaBroker:
     ) -> None:
         """Set the retries of queries: `attempts`, pauses and `longest_wait` (seconds); an order is sent once."""
         self.settings = settings
-        self._trading = AsyncTradingClient(settings, attempts, first_pause, longest_wait)
+        self._trading = AsyncTradingClient(settings)
         self._http = RateLimitedClient(
             settings.trading_url,
             seconds_between=0.02,
@@ -66,6 +66,7 @@ class AlpacaBroker:
             first_pause=first_pause,
             longest_wait=longest_wait,
             direct=settings.is_local,
+            missing=lambda text: code_and_message(text)[0] is not None,
         )
 
     async def aclose(self) -> None:
@@ -79,7 +80,7 @@ class AlpacaBroker:
         """Cash and positions of one moment: read again where a trade came between the two answers."""
         before = await self._account()
         for _ in range(_SNAPSHOTS):
-            positions = await self._trading.query("positions", lambda client: client.get_all_positions())
+            positions = await self._get("/v2/positions")
             after = await self._account()
             if after.number("cash") == before.number("cash"):
                 return broker_account(after.raw, json_objects(positions, "the broker's positions"))
@@ -136,10 +137,9 @@ class AlpacaBroker:
 
     async def lookup(self, order_id: str, broker_id: str = "") -> BrokerOrder | None:
         """Implement the port."""
-        what = f"order {order_id}"
-        raw = await self._trading.query(what, lambda client: client.get_order_by_client_id(order_id), may_miss=True)
+        raw = await self._get("/v2/orders:by_client_order_id", {"client_order_id": order_id}, may_miss=True)
         if raw is None and broker_id:
-            raw = await self._trading.query(what, lambda client: client.get_order_by_id(broker_id), may_miss=True)
+            raw = await self._get(f"/v2/orders/{quote(broker_id, safe='')}", may_miss=True)
         return None if raw is None else broker_order(json_object(raw, f"the broker's order {order_id}"))
 
     async def open_orders(self) -> Sequence[BrokerOrder]:
@@ -152,10 +152,9 @@ class AlpacaBroker:
 
     async def _orders(self, which: Mapping[str, str]) -> list[BrokerOrder]:
         found: dict[str, BrokerOrder] = {}
-        query: dict[str, Any] = {**which, "direction": "asc", "limit": _ORDERS_A_PAGE}
+        query = {**which, "direction": "asc", "limit": str(_ORDERS_A_PAGE)}
         while True:
-            document = await self._trading.query("orders", lambda client: client.get("/orders", query))
-            page = json_objects(document, "the broker's orders")
+            page = json_objects(await self._get("/v2/orders", query), "the broker's orders")
             fresh = [one for one in map(broker_order, page) if one.broker_id not in found]
             found |= {one.broker_id: one for one in fresh}
             if len(page) < _ORDERS_A_PAGE:
@@ -163,7 +162,7 @@ class AlpacaBroker:
             if not fresh:
                 raise NetworkError(f"{self.settings.trading_url} repeats a page of orders: try again later")
             query.pop("after", None)  # the two cannot be combined
-            query["after_order_id"] = page[-1]["id"]
+            query["after_order_id"] = text_of(page[-1], "id")
 
     async def last_orders(self) -> Sequence[BrokerOrder]:
         """The orders that were entered last, at most 500, whatever has become of them, the newest first."""
@@ -205,8 +204,7 @@ class AlpacaBroker:
     # Requests
 
     async def _account(self) -> Fields:
-        document = await self._trading.query("account", lambda client: client.get_account())
-        return Fields(json_object(document, "the broker's account"), "the broker's account")
+        return Fields(json_object(await self._get("/v2/account"), "the broker's account"), "the broker's account")
 
     async def _refused(self, order_id: str, refusal: HttpRefusal) -> OrderUpdate:
         """Result of an error status for an order: refused, placed before, or unknown."""

@@ -146,9 +146,7 @@ PAGES = {
 async def test_an_answer_that_is_none_is_a_fault_of_the_network(name: str) -> None:
     with fake_web(lambda asked: PAGES[name]) as web:
         found = await ended(web, timeout=0.15 if name == "drip" else 60.0)
-    # Whatever stands at the address: an instrument that it does not have is no instrument.
-    missing = {"asset": None} if name == "not found" else {}
-    assert found == every(NetworkError) | missing
+    assert found == every(NetworkError)
     assert "elsewhere" not in "".join(web.paths())
 
 
