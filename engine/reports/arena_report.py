@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.domain.decision import DESK
-from engine.domain.text import counted, cut_between_words
-from engine.reports.amounts import cost, number, percent, portion, ratio
-from engine.reports.documents.row_json import cutoff_words, price_words
+from engine.domain.text import cut_between_words
+from engine.reports.amounts import percent, portion, ratio
+from engine.reports.documents.row_json import cutoff_words, use_words
 from engine.reports.html import rendered
 from engine.reports.summary import DISCLAIMER, amount
 from engine.reports.svg_charts import Curve, svg
@@ -55,8 +55,7 @@ def market_facts(document: Document) -> Iterator[tuple[str, str]]:
     invented = sum(one["truth"] is False for one in document["messages"])
     yield "Messages", f"{len(document['messages'])}, of them {invented} invented"
     yield from (("Seat", note) for note in document.get("notes", ()))
-    paid = f"{cost(number(model['cost']))}{price_words(model)}{cutoff_words(model)}"
-    yield "Model", f"{model['spec'] or 'none'}: {counted(model['calls'], 'call')}, {paid}"
+    yield "Model", f"{model['spec'] or 'none'}: {use_words(model)}{cutoff_words(model)}"
 
 
 TRUTHS = {True: "true", False: "invented", None: "unknown"}

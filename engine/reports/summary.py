@@ -14,7 +14,7 @@ from engine.domain.decision import Action
 from engine.domain.portfolio import ZERO
 from engine.domain.text import counted
 from engine.reports.amounts import quantity
-from engine.reports.documents.row_json import cutoff_words, failed_words, price_words
+from engine.reports.documents.row_json import cutoff_words, spent_words, use_words
 from engine.reports.settings_text import costs_text, version_text
 
 DISCLAIMER = "Paper money. Not investment advice."
@@ -105,7 +105,7 @@ def totals(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Figures", figures
     yield "Trades", _trades(document)
     if document["model"] is not None:
-        yield "Model", model_text(document)
+        yield "Model", use_words(document["model"])
         if agents := by_agent(document):
             yield "By agent", agents
 
@@ -217,14 +217,6 @@ def _trades(document: Mapping[str, Any]) -> str:
     return f"{len(trades)} worth {traded:,.2f}, fees {fees:,.2f}{flows}"
 
 
-def model_text(document: Mapping[str, Any]) -> str:
-    """Calls of the models, and their cost; of a run that asked any."""
-    use = document["model"]
-    cached = f" ({use['cached_calls']:,} from recorded answers)" if use["cached_calls"] else ""
-    calls = f"{counted(use['calls'], 'call')}{cached}, {use['abstentions']:,} without an answer"
-    return f"{calls}{spent_words(use)}{price_words(use)}"
-
-
 def figures_text(document: Mapping[str, Any]) -> str:
     """The number of figures that stand in no source, by agent and model; empty where there are none."""
     count = document["unresolved_figures"]
@@ -247,21 +239,6 @@ def by_agent(document: Mapping[str, Any]) -> str:
     agents = use["agents"].items()
     asked = ((agent, own["calls"] or own["preflight_calls"], spent_words(own)) for agent, own in agents)
     return "; ".join(f"{agent} {counted(calls, 'call')}{spent}" for agent, calls, spent in asked)
-
-
-def spent_words(use: Mapping[str, Any]) -> str:
-    """Tokens and cost, each after a comma."""
-    tokens = ""
-    if use["input_tokens"] is None:
-        tokens = ", tokens unknown"
-    elif use["input_tokens"] or use["output_tokens"]:
-        cached = use.get("cached_input_tokens")
-        held = f" ({cached:,} of them cached)" if cached else ""
-        thought = use.get("reasoning_tokens")
-        reasoned = f" ({thought:,} of them reasoning)" if thought else ""
-        tokens = f", {counted(use['input_tokens'], 'token')} in{held} and {use['output_tokens']:,} out{reasoned}"
-    cost = "cost unknown" if use["cost"] is None else f"cost ${Decimal(use['cost']):,.2f}"
-    return f"{tokens}, {cost}{failed_words(use)}"
 
 
 def remarks(document: Mapping[str, Any]) -> Iterator[str]:

@@ -377,9 +377,9 @@ def test_a_figure_that_is_undefined_is_a_dash_and_the_papers_digits_are_ours() -
 
 def test_what_the_models_were_asked_and_cost_is_said_at_the_end() -> None:
     text = "\n".join(lines(bench("x" * 30), 80, True))
-    assert "openai:gpt-5.4-mini: 1,200 calls, 200 of them recorded" in text
+    assert "openai:gpt-5.4-mini: 1,200 calls (200 recorded), 3 without an answer" in text
     assert "2,000,000 tokens in, 150,000 out" in " ".join(text.split()) and "$2.1" in text
-    assert "3 without an answer, 2 of them refused; 7 figures" in " ".join(text.split())
+    assert "; 2 refused; 7 figures" in " ".join(text.split())
     assert "a note" in text and "bench-1" in text
     # Only cells that the paper prints are counted; of ours, one ratio is undefined.
     printed = sum(len(t.cells) for t in published("finagent")[1:]) // 6 - 4 * 6

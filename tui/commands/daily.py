@@ -23,11 +23,12 @@ from engine.reports import amounts
 from engine.reports.documents.row_json import cutoff_words
 from engine.reports.documents.session import raise_frozen, session_document
 from engine.reports.settings_text import as_of_text
+from engine.reports.table import Column
 from tui.commands.due import due_session
 from tui.commands.options import DAY
 from tui.settings.invocation import DEFAULT_DESK, Invocation
 from tui.text.console import as_json, show_document, show_json, standard_output
-from tui.text.plain_text import facts, one_line
+from tui.text.plain_text import facts, one_line, table_of
 from tui.text.run_text import decided_by, first_line, halt_words, model_words, opinions_line, order_words, trade_words
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 NOTHING_TO_DO = "nothing to do"
 
 Document = Mapping[str, Any]
+_DIFFERENCES = (Column("", "what"), *(Column(side, side, str) for side in ("journal", "broker", "difference")))
 
 
 def run(invocation: Invocation, session: str | None, symbol: str | None = None) -> None:
@@ -132,18 +134,8 @@ def _show_differences(journal: DeskJournal) -> None:
 
 def difference_lines(differences: Sequence[Document]) -> list[str]:
     """Both sides of every difference (as row_json has them), a line each."""
-    sides = ("journal", "broker", "difference")
-    rows = [
-        (one["what"], *("nothing" if one[side] is None else one[side] for side in sides))
-        for one in differences
-        if not one["note"]
-    ]
-    lines = []
-    if rows:
-        rows.insert(0, ("", *sides))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.rjust, row, widths)).rstrip() for row in rows]
-    return [*lines, *(f"{one['what']}: {one['note']}" for one in differences if one["note"])]
+    table = table_of(_DIFFERENCES, [one for one in differences if not one["note"]])
+    return [*table, *(f"{one['what']}: {one['note']}" for one in differences if one["note"])]
 
 
 def lines(document: Document, symbol: str | None = None) -> Iterator[str]:

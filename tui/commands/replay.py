@@ -58,7 +58,7 @@ def _show_stats(services: Services) -> None:
 
 
 def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
-    from engine.reports.summary import spent_words
+    from engine.reports.documents.row_json import spent_words
 
     yield f"{document['path']}: {counted(document['answers'], 'recorded answer')}, {counted(document['bytes'], 'byte')}"
     for one in document["models"]:

@@ -206,7 +206,7 @@ def _waiting(document: Document, answers: Mapping[str, bool], late: Container[st
 
 
 def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> Iterator[tuple[str, str]]:
-    from engine.reports import amounts
+    from engine.reports.documents.row_json import use_words
     from tui.text.run_text import order_words
 
     if document["session"] is not None:
@@ -218,8 +218,7 @@ def _facts(document: Document, waiting: Iterable[Document], *, rates: bool) -> I
         yield "Rates", "\n".join(rate_words(one) for one in operation["rates"] if one["requests"] or one["limited"])
     counts, model = document["counts"], document["model"]
     yield "So far", ", ".join(counted(counts[f"{name}s"], name) for name in ("decision", "order", "fill"))
-    silent, cost = f"{model['abstentions']:,} without an answer", amounts.cost(amounts.number(model["cost"]))
-    yield "Models", f"{counted(model['calls'], 'call')}, {silent}, {cost}" if model["calls"] else ""
+    yield "Models", use_words(model) if model["calls"] else ""
 
 
 def _value(document: Document) -> str:

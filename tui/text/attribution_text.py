@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.domain.text import counted
 from engine.reports import amounts
+from engine.reports.documents.row_json import use_words
 from engine.reports.table import Column
 from tui.text.plain_text import Line, facts, paragraph, section, table_of
 from tui.text.run_text import action_words
@@ -53,12 +54,9 @@ def run_attribution_lines(document: Row, width: int) -> Iterator[Line]:
 
 
 def _head(document: Row) -> list[tuple[str, str]]:
-    use = document["model"]
-    cost = amounts.cost(amounts.number(use["cost"]))
-    calls = f"{counted(use['calls'], 'call')} ({use['cached_calls']:,} recorded), {cost}"
     return [
         ("Decided by", f"{document['label']} (preset {document['preset']})"),
-        ("Models", calls),
+        ("Models", use_words(document["model"])),
         ("Note", "\n".join(document["notes"])),
     ]
 

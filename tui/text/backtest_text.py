@@ -19,9 +19,10 @@ from engine.reports.summary import (
     remarks,
     totals,
 )
+from engine.reports.table import texts
 from tui.charts.plotting import equity_plot
 from tui.text.console import Console
-from tui.text.plain_text import one_line
+from tui.text.plain_text import one_line, table_of
 
 _SHORTLIST = ("total_return", "volatility", "sharpe", "sortino", "max_drawdown", "turnover", "exposure", "win_rate")
 """Metrics of the `desk` convention in the table, as many as fit; a paper's are all shown."""
@@ -70,17 +71,11 @@ def _table(document: Mapping[str, Any], console: Console) -> Iterator[str]:
     if document["convention"] == "desk":
         by_name = {row.name: row for row in rows}
         rows = [by_name[name] for name in _SHORTLIST]
-    names = ["", name_of(document), *document["baselines"]]
-    first = max(len(name) for name in names) + 2
-    lines = [name.ljust(first) for name in names]
-    for row in rows:
-        cells = [row.short, row.own, *row.beside]
-        width = max(len(cell) for cell in cells) + 2
-        if len(lines[0]) + width > console.width and len(lines[0]) > first:
-            break
-        lines = [line + cell.rjust(width) for line, cell in zip(lines, cells, strict=True)]
-    yield from (console.bold(line) for line in lines[:2])
-    yield from lines[2:]
+    columns = texts("", *(row.short for row in rows))
+    names = (name_of(document), *document["baselines"])
+    cells = [(name, *((row.own, *row.beside)[n] for row in rows)) for n, name in enumerate(names)]
+    head, own, *beside = table_of(columns, cells, console.width)
+    yield from (console.bold(head), console.bold(own), *beside)
 
 
 def _chances(document: Mapping[str, Any], console: Console) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from engine.domain.text import counted
@@ -149,15 +148,9 @@ def _summary(cells: Sequence[Cell]) -> Iterator[str]:
 def model_use_lines(models: Sequence[row_json.Row], width: int) -> Iterator[str]:
     """Calls, cost and open questions of each model, from the rows of a bench's document."""
     for use in models:
-        cost = "cost unknown" if use["cost"] is None else f"${Decimal(use['cost']).quantize(Decimal('0.01'))}"
-        tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out" if use["input_tokens"] else ""
-        tokens = ", tokens unknown" if use["uncounted_calls"] else tokens
-        cost = f"{cost}{row_json.price_words(use)}{row_json.cutoff_words(use)}"
-        lost = f"{use['abstentions']:,} without an answer, {use['refusals']:,} of them refused"
+        asked = f"{use['spec']}: {row_json.use_words(use)}{row_json.cutoff_words(use)}; {use['refusals']:,} refused"
         figures = counted(use["unresolved_figures"], "figure")
-        calls = f"{use['spec']}: {counted(use['calls'], 'call')}, {use['cached_calls']:,} of them recorded{tokens}"
-        said = f"{calls}, {cost}; {lost}; {figures} that stand nowhere in what was given"
-        yield from _indented("- ", said, width)
+        yield from _indented("- ", f"{asked}; {figures} that stand nowhere in what was given", width)
 
 
 def _indented(mark: str, text: str, width: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.domain.model_spec import replays
 from engine.messages.answer_text import answer_text
-from engine.reports import amounts
+from engine.reports.documents.row_json import use_words
 from tui.text.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped
 from tui.text.run_text import action_words, combined_opinions, decided_by, first_line, opinion_words
 from tui.text.trail_summary import WIDEST
@@ -108,12 +108,7 @@ def _sides(one: Row, document: Row, either: Row) -> Iterator[tuple[str, str]]:
 
 def _use(side: Row | None) -> str:
     """Calls of models for a decision, and their cost."""
-    if side is None or not side["answers"]:
-        return "nobody was asked"
-    use = side["model"]
-    cached = f" ({use['cached_calls']} recorded)" if use["cached_calls"] else ""
-    cost = amounts.cost(amounts.number(use["cost"]))
-    return f"{use['calls']} call{'s' if use['calls'] > 1 else ''}{cached}, {cost}"
+    return use_words(side["model"]) if side and side["answers"] else "nobody was asked"
 
 
 def _change(change: Row, width: int, indent: str) -> Iterator[Line]:

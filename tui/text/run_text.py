@@ -11,7 +11,7 @@ from typing import Any
 from engine.domain.order import YOU
 from engine.domain.text import counted
 from engine.reports import amounts
-from engine.reports.documents.row_json import failed_words, minute, price_words
+from engine.reports.documents.row_json import minute, use_words
 from tui.text.plain_text import one_line
 
 Row = Mapping[str, Any]
@@ -102,16 +102,7 @@ def trade_words(fill: Row) -> str:
 
 def model_words(use: Row | None) -> str:
     """Calls of models and their cost; empty where none was asked."""
-    if use is None or not use["calls"]:
-        return ""
-    calls = f"{use['spec']}: {counted(use['calls'], 'call')}"
-    cached = f" ({use['cached_calls']:,} recorded)" if use["cached_calls"] else ""
-    silent = f", {use['abstentions']:,} without an answer" if use["abstentions"] else ""
-    tokens = ", tokens unknown" if use["input_tokens"] is None else ""
-    if use["input_tokens"]:
-        tokens = f", {use['input_tokens']:,} tokens in, {use['output_tokens']:,} out"
-    cost = amounts.cost(amounts.number(use["cost"]))
-    return f"{calls}{cached}{silent}{tokens}, {cost}{failed_words(use)}{price_words(use)}"
+    return f"{use['spec']}: {use_words(use)}" if use is not None and use["calls"] else ""
 
 
 def reason_words(action: str, reason: str) -> str:

@@ -21,8 +21,9 @@ from engine.domain.decision import DESK, Decision, Opinion
 from engine.domain.json_text import plain_of
 from engine.domain.order import YOU, Fill, Order, is_own
 from engine.domain.run import CashFlow, EquityPoint, ModelUse
-from engine.domain.text import money, plain
+from engine.domain.text import counted, money, plain
 from engine.messages.events import DecisionMade, Event, OpinionFormed, OrderFilled, OrderMoved, SessionSettled, to_plain
+from engine.reports.amounts import cost, number
 
 if TYPE_CHECKING:
     from engine.execution.controls import Halted, Paused
@@ -151,17 +152,28 @@ def cutoff_words(use: Mapping[str, Any] | None) -> str:
     return f"; training cut-off {until}" if until else ""
 
 
-def price_words(use: Mapping[str, Any]) -> str:
-    """The date of the prices of models, after a comma; empty where they are the user's own, or unknown."""
-    return f", prices of {use['prices_as_of']}" if use.get("prices_as_of") else ""
+def use_words(use: Mapping[str, Any]) -> str:
+    """`12 calls (3 recorded), 1 without an answer, 3,400 tokens in, 200 out, $0.02`, and the date of the prices where
+    they are not the user's own."""
+    cached = f" ({use['cached_calls']:,} recorded)" if use.get("cached_calls") else ""
+    silent = f", {use['abstentions']:,} without an answer" if use.get("abstentions") else ""
+    dated = f", prices of {use['prices_as_of']}" if use.get("prices_as_of") else ""
+    return f"{counted(use['calls'], 'call')}{cached}{silent}{spent_words(use)}{dated}"
 
 
-def failed_words(use: Mapping[str, Any]) -> str:
-    """Calls that failed, after a comma; empty where none did."""
-    failed, estimated = use.get("failed_calls", 0), use.get("estimated_calls", 0)
-    if not failed:
-        return ""
-    return f", {failed:,} more failed" + (f" ({estimated:,} of them estimated in tokens and cost)" if estimated else "")
+def spent_words(use: Mapping[str, Any]) -> str:
+    """Tokens, cost, and calls that failed, each after a comma."""
+    told, failed = "", use.get("failed_calls")
+    if use.get("input_tokens") or use.get("output_tokens"):
+        held, thought = (use.get(f"{name}_tokens") for name in ("cached_input", "reasoning"))
+        told = f", {counted(use['input_tokens'], 'token')} in" + (f" ({held:,} of them cached)" if held else "")
+        told += f", {use['output_tokens']:,} out" + (f" ({thought:,} of them reasoning)" if thought else "")
+    elif use.get("input_tokens", 0) is None:
+        told = ", tokens unknown"
+    told += f", {cost(number(use['cost']))}" + (f", {failed:,} more failed" if failed else "")
+    return told + (
+        f" ({use['estimated_calls']:,} of them estimated in tokens and cost)" if use.get("estimated_calls") else ""
+    )
 
 
 def difference(one: Difference) -> Row:

@@ -56,18 +56,11 @@ def _flat(settings: Mapping[str, Any], other: Mapping[str, Any], prefix: str = "
             yield f"{prefix}{name}", value
 
 
-def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def flat_settings(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every single setting by its whole name, as text; one that a run did not keep, or that is empty, is left out."""
-    for name, value in settings.items():
-        if value in (None, "", {}, []):
-            continue
-        if name in _TEXTS:
-            name, value = _TEXTS[name], json.loads(value)
-        if isinstance(value, Mapping):
-            yield from flat_settings(value, f"{prefix}{name}.")
-        else:
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            yield f"{prefix}{name}", text
+    for name, value in _flat(settings, settings):
+        if value not in (None, "", {}, []):
+            yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def spec_settings(spec: RunSpec) -> Row:
