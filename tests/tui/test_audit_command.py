@@ -169,25 +169,6 @@ def test_texts_of_the_users_own_are_listed_as_undated(paperdesk_home: Path, caps
     assert (made["undated_texts"], made["training"]) == ([], None)
 
 
-@pytest.mark.slow
-def test_texts_that_tell_a_later_close_are_flagged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = with_split(tmp_path, 2)
-    texts = [
-        ("2024-03-26", "It will be at 53.00 before long."),  # the close of the third session after
-        ("2024-03-26", "It closed at 104.00, up 53.00% in a year, or 53.00 %, and 153.00 or 53.001 is no close."),
-        ("2024-01-05", "Long before the window: 53.00."),
-    ]
-    lines = [{"date": day, "time": None, "headline": "News", "summary": text} for day, text in texts]
-    (tmp_path / "news").mkdir()
-    (tmp_path / "news" / "AAA.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
-    agents = ("--preset", "finvision-no-reflection", "--cuts", "1")
-    assert run(*flags, *agents, "--json") == 0
-    made = json.loads(capsys.readouterr().out)
-    assert len(made["foretold"]) == 1 and "tells 53.00, the close of 2024-0" in made["foretold"][0]
-    assert run(*flags, *agents) == 0
-    assert "Foretold       texts that tell a close of the 60 sessions after them: 1," in capsys.readouterr().out
-
-
 TRAINED = ("--symbols", "ORVL", "--from", "2025-02-03", "--to", "2025-02-03", "--warm-up-from", "2025-01-27")
 
 

@@ -157,12 +157,13 @@ METRICS = ("CR", "SR", "AV", "MDD")
 def test_text_of_agents_fits_80_and_120_columns(
     real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tui.text.console import Console
 
+    shown: list[Any] = []
+    monkeypatch.setattr("tui.text.bench_text.lines", lambda *given: shown.append(given) or ())
+    assert run("bench", "finvision", "--symbols", "AAPL", "--repeats", "2", "--data", str(real_data)) == 0
+    ((bench, _, agents),) = shown
     for width in (80, 120):
-        monkeypatch.setattr("tui.commands.bench.standard_output", lambda width=width: Console(width))
-        assert run("bench", "finvision", "--symbols", "AAPL", "--repeats", "2", "--data", str(real_data)) == 0
-        out = capsys.readouterr().out
+        out = "\n".join(lines(bench, width, agents))
         assert max(map(len, out.splitlines())) <= width
         row = next(n for n, line in enumerate(out.splitlines()) if line.startswith("FinVision (offline)"))
         beside = out.splitlines()[row + 1]

@@ -231,36 +231,6 @@ def test_a_fresh_home_shows_a_position_and_a_decision_and_then_its_film(paperdes
 
 
 @pytest.mark.slow
-def test_an_open_app_follows_the_daily_runs_of_another_process(
-    opened: Callable[..., Terminal], paperdesk_home: Path
-) -> None:
-    # With another preset than the recorded one the desk begins empty.
-    (paperdesk_home / "config.toml").write_text('[desk]\npreset = "finvision"\n')
-    first, second = "2026-09-25", "2026-09-28"
-    terminal = opened(120, 40)
-    fresh = ("ORVL 1D", "no cycle yet", "nothing has happened yet", "no positions")
-    terminal.until(lambda text: all(sign in text for sign in fresh))  # painted one part after another
-    daily(paperdesk_home)
-    # Header, list, orders, agents and events of the first run; its orders fill in the second.
-    terminal.until(lambda text: "run done" in text and "Equity 100,000.00" in text and f"close of {first}" in text)
-    terminal.until(lambda text: "no cycle yet" not in text and "press r" not in text and "acknowledged" in text)
-    decided = re.compile(r"(ORVL|BXWD|HLXM|WRNN-USD).*(BUY|SELL|HOLD)")
-    terminal.until(lambda text: decided.search(text) is not None and "\N{CHECK MARK}" in text)
-    daily(paperdesk_home, command="next")
-    terminal.until(lambda text: re.search(r"8 decisions, [1-9]\d* fill", text) is not None)
-    filled = terminal.until(lambda text: f"close of {second}" in text and "Equity 100,000.00" not in text)
-    positions = filled[filled.index("Positions") : filled.index("Open orders")]
-    held = {symbol for symbol in ("ORVL", "BXWD", "HLXM", "WRNN-USD") if symbol in positions}
-    terminal.keys("`")
-    log = terminal.until(lambda text: "Log, times in UTC" in text)
-    assert held and held <= set(re.findall(r"(\S+) (?:BUY|SELL) [\d.]+ at [\d.]+", log)), log
-    terminal.keys("Escape")
-    terminal.until(lambda text: "Watchlist" in text)
-    terminal.keys("5")
-    terminal.until(lambda text: "8 decisions" in text)
-
-
-@pytest.mark.slow
 def test_the_picture_of_a_decision_is_shown_and_keys_go_on(
     opened: Callable[..., Terminal], paperdesk_home: Path
 ) -> None:

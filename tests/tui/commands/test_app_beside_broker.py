@@ -18,7 +18,6 @@ from engine.settings import places
 from tests.connectors.alpaca.sandbox_markets import sandbox as small_sandbox
 from tests.tui.commands.conftest import OpenBroker, Run, after_close
 from tests.tui.conftest import Running, arrived, bar, shown, until
-from tests.tui.real_terminal import TMUX, Terminal
 from tui.commands.app import open_desk
 from tui.desk import desk_follower
 from tui.settings.invocation import Invocation
@@ -40,31 +39,6 @@ def rows(pilot: Pilot[Any], name: str) -> dict[str, list[str]]:
 
 def log(pilot: Pilot[Any]) -> str:
     return pilot.app.screen_stack[0].query_one(EventLog).as_text()
-
-
-@pytest.mark.slow
-async def test_the_screen_follows_the_brokers_clock_and_the_runs_of_others(
-    running: Running, sandbox: SandboxServer, run: Run
-) -> None:
-    async with running(open_desk=partial(open_desk, Invocation())) as pilot:
-        view = pilot.app.bridge.snapshot  # type: ignore[attr-defined]
-        await until(pilot, lambda: bool(view().market) and bool(rows(pilot, "watchlist")))
-        closed = {quote.symbol: quote.session for quote in view().market.quotes}
-        assert set(closed.values()) == {date(2024, 3, 1)}
-        for _ in range(5):
-            before = rows(pilot, "watchlist")
-            await asyncio.to_thread(run, "--daily")
-            decided = view().services.clock.now()
-            await until(pilot, lambda: view().desk.books is not None)
-            await asyncio.to_thread(after_close, sandbox)
-            await until(pilot, lambda at=decided: view().services.clock.now().date() > at.date())  # type: ignore[misc]
-            await until(pilot, lambda was=before: rows(pilot, "watchlist") != was)  # type: ignore[misc]
-            if rows(pilot, "positions"):
-                break
-        assert "no cycle yet" not in bar(pilot)
-        held = sandbox.state()["positions"]
-        assert set(rows(pilot, "positions")) <= set(held) and rows(pilot, "positions")
-        assert "trade: " in log(pilot)
 
 
 def until_orders(sandbox: SandboxServer, run: Run) -> None:
@@ -98,47 +72,6 @@ async def test_orders_fills_positions_cash_and_equity_follow_a_fill(
     assert float(document["cash"]) == float(cash) and document["since"]["fills"] == len(waiting)
     orders = (await asyncio.to_thread(run, "orders", "--json")).json["orders"]
     assert {one["id"] for one in orders if one["state"] == "filled"} == waiting
-
-
-LIVE = {
-    "clock": r"Mkt OPEN (\S+)",
-    "equity": r"Equity ([\d,.]+)",
-    "last price": r"[›│ ]TMBK +([\d.]+) ",
-    "chart": r"TMBK 1D .*C([\d.]+)",
-    "profit": r"[›│ ]TMBK +[\d.]+ +[\d.]+ +([-+][\d,.]+)",
-}
-"""Parts of the screen that go with the market, each a group of one figure."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
-def test_in_a_terminal_all_that_is_live_follows_a_market_at_sixty_times_its_speed(
-    sandbox: SandboxServer, run: Run, fresh: Path
-) -> None:
-    until_orders(sandbox, run)
-    sandbox.advance("open")
-    assert run("--daily").code == 0  # books the fills
-    (held, *_) = sandbox.state()["positions"]
-    parts = {name: pattern.replace("TMBK", held) for name, pattern in LIVE.items()}
-    terminal = Terminal(fresh, 160, 45)
-    try:
-        terminal.until(lambda text: "Mkt OPEN" in text and f"{held} " in text)
-        if f"{held} 1D" not in terminal.text():
-            terminal.keys("]")
-        terminal.until(lambda text: f"{held} 1D" in text)
-        sandbox.control_request("POST", "/sandbox/clock", {"speed": 60})
-        seen: dict[str, set[str]] = {name: set() for name in parts}
-
-        def moved(text: str) -> bool:
-            for name, pattern in parts.items():
-                seen[name] |= set(re.findall(pattern, text))
-            return all(len(values) > 3 for values in seen.values())
-
-        terminal.until(moved, 120)
-        sandbox.control_request("POST", "/sandbox/clock", {"speed": 0})
-        terminal.until(lambda text: f"Equity {float(sandbox.state()['equity']):,.2f}" in text)
-    finally:
-        terminal.close()
 
 
 async def test_the_past_shows_orders_of_ones_own_as_they_were_shown_live(

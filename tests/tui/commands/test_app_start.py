@@ -67,7 +67,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
         pytest.param(
             None, ("--config", "nowhere.toml"), {}, 78, "nowhere.toml: there is no such file", marks=pytest.mark.slow
         ),
-        (None, ("--desk", "A B"), {}, 2, "--desk A B: use up to 16 of"),
+        pytest.param(None, ("--desk", "A B"), {}, 2, "--desk A B: use up to 16 of", marks=pytest.mark.slow),
         ('[desk]\npreset = "finvison"\n', (), {}, 2, "finvision"),
     ],
 )
@@ -107,37 +107,12 @@ def test_it_ends_with_a_terminal_that_is_not_its_controlling_one(paperdesk_home:
         app.wait()
 
 
-@pytest.mark.parametrize("text", [None, '[desk]\nname = "mine"\n'])
+@pytest.mark.parametrize("text", ['[desk]\nname = "mine"\n', pytest.param(None, marks=pytest.mark.slow)])
 def test_a_right_one_or_none_opens_the_app(paperdesk_home: Path, text: str | None) -> None:
     if text is not None:
         (paperdesk_home / "config.toml").write_text(text)
     ended, wrote = in_a_terminal(paperdesk_home)
     assert ended is None and b"paperdesk: " not in wrote
-
-
-def loaded_by_the_check(**variables: str) -> tuple[str, str]:
-    """`checks` where the app's start loads the classes of the configuration, and the settings that it comes to."""
-    program = (
-        "import sys\nfrom tui.settings.checked_configuration import checked_settings\n"
-        "from tui.settings.invocation import Invocation\n"
-        "found = checked_settings(Invocation())\n"
-        "print('checks' if {'pydantic', 'engine.settings.config'} & set(sys.modules) else 'keeps')\nprint(found)"
-    )
-    environ = {**os.environ, **variables}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=REPO, env=environ, capture_output=True, text=True, check=True
-    )
-    checks, settings = done.stdout.splitlines()
-    return checks, settings
-
-
-@pytest.mark.slow
-def test_a_configuration_that_was_checked_loads_no_classes(paperdesk_home: Path) -> None:
-    assert loaded_by_the_check()[0] == "keeps", "nothing is configured"
-    (paperdesk_home / "config.toml").write_text('[app]\ntheme = "light"\n[bindings]\ndesk.run = "f5"\n')
-    first = loaded_by_the_check()
-    assert first == ("checks", first[1]) and "paperdesk-light" in first[1] and "'desk.run': 'f5'" in first[1]
-    assert loaded_by_the_check() == ("keeps", first[1])
 
 
 def test_a_configuration_is_checked_once_for_every_change(
@@ -207,15 +182,6 @@ def test_a_variable_that_sets_nothing_configures_nothing(paperdesk_home: Path, m
     assert Invocation().configured
     with pytest.raises(ConfigError, match="environment PAPERDESK_CONFIG: write PAPERDESK_SECTION__KEY"):
         checked_settings(Invocation())
-
-
-@pytest.mark.slow
-def test_a_fault_that_comes_into_a_configuration_later_is_said_before_the_app_opens(paperdesk_home: Path) -> None:
-    (paperdesk_home / "config.toml").write_text('[desk]\ncash = "5"\n')
-    assert in_a_terminal(paperdesk_home)[0] is None
-    (paperdesk_home / "config.toml").write_text('[desk]\ncash = "x"\n')
-    ended, wrote = in_a_terminal(paperdesk_home)
-    assert ended == 78 and b"desk.cash" in wrote and APP_SCREEN not in wrote
 
 
 @pytest.mark.parametrize(

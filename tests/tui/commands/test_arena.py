@@ -87,14 +87,32 @@ def test_an_arena_of_rules_is_one_tape(run: Run, fresh: Path) -> None:
     assert "play money" in text and "rules, not a language model" in text and "--resume" in text
 
 
-def test_strategies_have_scores_and_a_lineage(run: Run, fresh: Path) -> None:
-    document = run("arena", "--seed", "1", "--days", "8", "--json").json
+def test_the_document_has_every_key_and_strategies_have_scores_and_a_lineage(run: Run, fresh: Path) -> None:
+    document = run("arena", "--seed", "1", "--days", "8", "--run", "arena-s", "--json").json
     for agent in document["agents"]:
         first, *later = agent["strategies"]
         assert (first["day"], first["parent"]) == (0, None)
         assert all(one["parent"] == before["day"] for before, one in zip(agent["strategies"], later, strict=False))
         assert all(one["score"] is not None for one in agent["strategies"][:-1])
     assert any(len(agent["strategies"]) > 2 for agent in document["agents"])
+    assert set(document) >= {"schema", "run", "preset", "seed", "days", "market", "fingerprint", *KEYS}
+    for name, keys in KEYS.items():
+        assert document[name] and all(set(row) >= keys for row in document[name])
+    market = document["market"]
+    assert set(market) >= FIGURES
+    initial = [one for one in document["flows"] if one["kind"] == "initial"]
+    assert [one["amount"] for one in initial if "stock" in one] == ["0"] * 27
+    assert all(one["shares"] >= 0 for one in initial if "stock" in one)
+    returns = [one["metrics"]["total_return"] for one in document["agents"]]
+    assert market["difference"] == pytest.approx(sum(returns) / 9 - market["average_trend"])
+    assert market["most_volatile"]["stock"] in {"A", "B", "C"}
+    # Returns have a sign, and shares have none.
+    wealthiest = max(document["agents"], key=lambda one: Decimal(one["wealth"]))
+    said = run("arena", "--resume", "arena-s", "--model", "replay").out
+    row = next(line.split() for line in said.splitlines() if line.startswith(wealthiest["name"]))
+    metrics = wealthiest["metrics"]
+    assert row[2] == f"{metrics['total_return']:+.2%}" and row[4] == f"{metrics['win_rate']:.2%}"
+    assert f"volatility {market['volatility']:.2%}\n" in said
 
 
 class Traders(FakeLLMServer):
@@ -343,16 +361,6 @@ def test_the_report_shows_prices_values_wealth_volume_and_chat(run: Run, fresh: 
     assert refused.code == 2 and "repeats are written as json, not as html" in refused.err
 
 
-def test_returns_have_a_sign_and_shares_have_none(run: Run, fresh: Path) -> None:
-    document = run("arena", "--days", "3", "--run", "arena-s", "--json").json
-    wealthiest = max(document["agents"], key=lambda one: Decimal(one["wealth"]))
-    metrics, volatility = wealthiest["metrics"], document["market"]["volatility"]
-    said = run("arena", "--resume", "arena-s", "--model", "replay").out
-    row = next(line.split() for line in said.splitlines() if line.startswith(wealthiest["name"]))
-    assert row[2] == f"{metrics['total_return']:+.2%}" and row[4] == f"{metrics['win_rate']:.2%}"
-    assert f"volatility {volatility:.2%}\n" in said
-
-
 def test_what_a_model_writes_is_no_markup_in_a_report(run: Run, traders: Traders, tmp_path: Path) -> None:
     bad = {"message": "<script>alert(1)</script> | **A**", "invented": True}
     traders.trouble = lambda number, body: (
@@ -377,21 +385,6 @@ KEYS = {
 FIGURES = {
     *("average_trend", "difference", "index_sharpe", "volatility", "turnover", "deviation", "relative_deviation"),
 }
-
-
-def test_the_document_has_every_key(run: Run, fresh: Path) -> None:
-    document = run("arena", "--days", "3", "--json").json
-    assert set(document) >= {"schema", "run", "preset", "seed", "days", "market", "fingerprint", *KEYS}
-    for name, keys in KEYS.items():
-        assert document[name] and all(set(row) >= keys for row in document[name])
-    assert set(document["market"]) >= FIGURES
-    initial = [one for one in document["flows"] if one["kind"] == "initial"]
-    assert [one["amount"] for one in initial if "stock" in one] == ["0"] * 27
-    assert all(one["shares"] >= 0 for one in initial if "stock" in one)
-    returns = [one["metrics"]["total_return"] for one in document["agents"]]
-    market = document["market"]
-    assert market["difference"] == pytest.approx(sum(returns) / 9 - market["average_trend"])
-    assert market["most_volatile"]["stock"] in {"A", "B", "C"}
 
 
 def test_a_costly_arena_is_asked_about_first(run: Run, traders: Traders) -> None:

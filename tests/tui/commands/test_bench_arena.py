@@ -46,23 +46,6 @@ def test_our_arms_stand_beside_the_printed_tables(run: Run, fresh: Path) -> None
         assert any(table in text and "not delivered with Paperdesk" in text for text in document["absent"])
 
 
-@pytest.mark.slow
-def test_ablations_add_the_windows_of_table_6(run: Run, fresh: Path) -> None:
-    document = run("bench", "arena", "--models", "offline", "--ablations", "--json").json
-    ours = {one["row"]: one["figures"]["TR"] for one in document["ours"] if one["table"] == 6}
-    assert list(ours) == [f"offline, {arm}" for arm in ARMS]
-    # Rules read figures in every arm, and another window gives them another trend.
-    assert len(set(ours.values())) == len(WINDOWS)
-
-
-@pytest.mark.slow
-def test_as_text_ours_stand_below_the_papers_rows(run: Run, fresh: Path) -> None:
-    text = run("bench", "arena").out
-    below = text.split("Table 3")[1].split("Table 4")[0].splitlines()
-    assert [line.split()[1] for line in below[2:7]] == ["paper"] * 5 and below[7].split()[:2] == ["offline", "ours"]
-    assert "Mean / Std is" in text and "What cannot be had:" in text and "StockFormer" in text
-
-
 def test_options_of_other_benches_are_refused(run: Run, fresh: Path) -> None:
     done = run("bench", "arena", "--tune", "3")
     assert done.code == 2 and "bench arena takes no --tune" in done.err

@@ -252,6 +252,7 @@ def test_texts_that_quote_a_later_close_or_name_a_later_day_are_listed(folder: P
         ("2024-03-06", f"UP ended the week at {later[4]}."),
         ("2024-03-07", "What will be said on March 19, 2024 is known here."),
         ("2024-03-08", "Reported on 2024-03-07, and again on 5 March 2024; due on 2031-01-01."),
+        ("2024-03-08", f"Up {later[4]}% in a year, and 1{later[4]} or {later[4]}1 is no close."),
     ]
     (folder / "news").mkdir()
     lines = (json.dumps({"date": day, "time": None, "headline": "News", "summary": text}) for day, text in texts)

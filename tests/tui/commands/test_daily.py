@@ -20,7 +20,7 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.desk.context import desk_context
 from engine.app.desk.demo_history import by_desk_time
-from engine.app.records.desk_journal import DeskJournal
+from engine.app.records.desk_journal import DeskJournal, desk_lock
 from engine.domain.order import OrderState
 from engine.domain.portfolio import Portfolio
 from engine.journal.integrity import quick_check
@@ -173,26 +173,10 @@ def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:
     assert done.stdout.splitlines()[-1] == "0 []"
 
 
-def test_a_finished_run_as_a_whole_process(desk: Path) -> None:
-    ended = process(desk, "--daily", "--session", "2025-03-14")
-    out, _ = ended.communicate(timeout=600)
-    assert ended.returncode == 0 and out.startswith("Nothing to do")
-
-
 def test_a_held_lock_ends_the_run_while_it_is_held(run: Run, fresh: Path) -> None:
-    holder = (
-        "import sys\nfrom engine.app.records.desk_journal import desk_lock\n"
-        "with desk_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()\n"
-    )
-    environ = {**os.environ, "PAPERDESK_HOME": str(fresh), "PYTHONPATH": str(REPO)}
-    with subprocess.Popen(
-        [sys.executable, "-c", holder], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None and other.stdout.readline() == "held\n"
+    with desk_lock("demo"):
         ended = run("--daily", "--session", "2025-03-11")
-        assert ended.code == 75
-        assert "another run of the desk demo is at work" in ended.err
-        other.communicate("")
+    assert ended.code == 75 and "another run of the desk demo is at work" in ended.err
     assert run("--daily", "--session", "2025-03-11").code == 0
 
 

@@ -85,13 +85,6 @@ def test_a_backtest_follows_the_sessions_and_the_currency_of_its_symbols(
     assert expected > 0 and made["metrics"]["volatility"] == pytest.approx(expected)
 
 
-def test_the_text_of_a_backtest_names_the_currency(folder: Folder, run: Run) -> None:
-    data = folder("600519.SS")
-    said = run("backtest", "--strategy", "macd", "--symbols", "600519.SS", *WINDOW, "--data", str(data))
-    assert said.code == 0, said.err
-    assert "cash 100,000.00 CNY" in said.out and "$" not in said.out
-
-
 def test_news_of_a_day_is_known_at_the_close_of_its_exchange(folder: Folder, run: Run) -> None:
     data = folder("7203.T")
     (data / "news").mkdir()
