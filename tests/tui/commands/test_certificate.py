@@ -124,7 +124,7 @@ class Quantile:
         return "high"
 '''
 
-WINDOW = ("--symbols", "UP", "--from", "2024-03-04", "--to", "2024-03-28")
+WINDOW = ("--symbols", "UP", "--from", "2024-03-04", "--to", "2024-03-15")
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_code_that_behaves_in_an_audit_is_another_run(folder: Path, run: Run, mo
 
 
 def test_the_agents_of_a_preset_are_bound_to_their_run_too(folder: Path, run: Run) -> None:
-    flags = ("--preset", "finvision-no-reflection", "--data", str(folder), *WINDOW[:3], "2024-03-22", *WINDOW[4:])
+    flags = ("--preset", "finvision-no-reflection", "--data", str(folder), *WINDOW[:3], "2024-03-11", *WINDOW[4:])
     before = run("backtest", *flags, "--run", "agents", "--json")
     assert before.code == 0, before.err
     said = run("audit", *flags, "--cuts", "1", "--run", "agents", "--json")
