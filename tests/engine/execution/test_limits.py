@@ -37,6 +37,12 @@ def position(cash: str = "50000", quantity: str = "0", price: str = "100", value
     )
 
 
+def context_of(book: Portfolio, symbol: str, prices: Mapping[str, Decimal]) -> PositionContext:
+    """A book's position at the prices of a decision."""
+    price, value = prices[symbol], book.value(prices)
+    return PositionContext(shares=book.quantity(symbol), price=price, average_cost=price, cash=book.cash, value=value)
+
+
 def asks(symbol: str, action: Action, size: str, where: PositionContext, queued: str = "0") -> Request:
     return Request(symbol=symbol, sized=Sized(action, Decimal(size)), position=where, queued=Decimal(queued))
 
@@ -158,17 +164,7 @@ def test_a_batch_keeps_the_floor_the_range_and_the_holdings_through_the_market(
     portfolio, prices, asked = drawn
     decided_at = {s: p[0] for s, p in prices.items()}
     value = portfolio.value(decided_at)
-    stand = {
-        s: PositionContext(
-            shares=portfolio.quantity(s),
-            price=decided_at[s],
-            average_cost=Decimal(1),
-            cash=portfolio.cash,
-            value=value,
-            gains_in_a_row=0,
-        )
-        for s, _ in asked
-    }
+    stand = {s: context_of(portfolio, s, decided_at) for s, _ in asked}
     results = limit(BATCH, [Request(symbol=s, sized=sized, position=stand[s]) for s, sized in asked])
 
     approved = {s: v for (s, _), v in results.items() if isinstance(v, Approved)}
@@ -271,6 +267,10 @@ class Books:
     asked: Sequence[tuple[str, str, Sized]]
     whole_shares: frozenset[str]
 
+    def request(self, symbol: str, owner: str, sized: Sized) -> Request:
+        where, queued = context_of(self.books[owner], symbol, self.prices), self.queued.get((symbol, owner), Decimal(0))
+        return Request(symbol=symbol, book=owner, sized=sized, position=where, queued=queued)
+
     @property
     def desk(self) -> Funds:
         cash = sum((book.cash for book in self.books.values()), Decimal(0)) - self.missing
@@ -306,7 +306,7 @@ def eight_books(draw: st.DrawFn) -> Books:
 def test_eight_owners_of_four_symbols_never_reserve_cash_twice_or_cross_a_floor(drawn: Books) -> None:
     values = {owner: book.value(drawn.prices) for owner, book in drawn.books.items()}
     batch = replace(BATCH, whole_shares=drawn.whole_shares, funds=drawn.desk)
-    results = limit(batch, [_request(drawn, values, *asked) for asked in drawn.asked], drawn.taken)
+    results = limit(batch, [drawn.request(*asked) for asked in drawn.asked], drawn.taken)
 
     orders = [result.order for result in results.values() if isinstance(result, Approved)]
     assert len({order.id for order in orders}) == len(orders)
@@ -324,17 +324,3 @@ def test_eight_owners_of_four_symbols_never_reserve_cash_twice_or_cross_a_floor(
         assert drawn.books[owner].cash - taken[owner] >= values[owner] * FINVISION.cash_floor
     if buyers:
         assert drawn.desk.cash - sum(taken.values()) >= drawn.desk.value * FINVISION.cash_floor
-
-
-def _request(drawn: Books, values: Mapping[str, Decimal], symbol: str, owner: str, sized: Sized) -> Request:
-    book = drawn.books[owner]
-    where = PositionContext(
-        shares=book.quantity(symbol),
-        price=drawn.prices[symbol],
-        average_cost=Decimal(1),
-        cash=book.cash,
-        value=values[owner],
-        gains_in_a_row=0,
-    )
-    queued = drawn.queued.get((symbol, owner), Decimal(0))
-    return Request(symbol=symbol, book=owner, sized=sized, position=where, queued=queued)
