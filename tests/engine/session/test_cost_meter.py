@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Literal
 
-from engine.domain.decision import DecisionKey
 from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelResult, Usage
 from engine.domain.run import ModelUse
 from engine.journal.entries import CallCost
 from engine.session.cost_meter import CostMeter, answered
+from tests.engine.journal.full_journal import answer
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
 
@@ -33,23 +33,7 @@ def call(
         cached=cached,
     )
     checked = {"sentiment": "bullish"} if outcome == "answered" else None
-    return AnswerRecord(
-        key=DecisionKey("", date(2024, 3, 1), 0, "AAA", "desk"),
-        agent="news",
-        step="news",
-        attempt=1,
-        prompt_hash="h",
-        prompt_version="v",
-        system="s",
-        messages=(),
-        charts=(),
-        seen=True,
-        view="1 news items",
-        result=result,
-        outcome=outcome,
-        reason="timed out",
-        answer=checked,
-    )
+    return answer(result=result, outcome=outcome, step="news", reason="timed out", answer=checked)
 
 
 def test_calls_tokens_and_costs_add_up_and_an_abstention_counts_once() -> None:
@@ -92,28 +76,16 @@ def test_an_answer_is_an_event_with_its_words_or_the_reason_that_there_are_none(
 
 def test_a_run_that_goes_on_counts_what_it_had_asked() -> None:
     meter = CostMeter("vendor:small")
-    meter.goes_on(
-        [
-            CallCost(
-                agent="news",
-                model="vendor:small",
-                abstained=False,
-                cached=False,
-                usage=Usage(100, 0, 20),
-                cost=Decimal("0.02"),
-                latency=1.5,
-            ),
-            CallCost(
-                agent="news",
-                model="vendor:small",
-                abstained=True,
-                cached=False,
-                usage=Usage(120, 0, 0),
-                cost=Decimal("0.01"),
-                latency=1.5,
-            ),
-        ]
+    one = CallCost(
+        agent="news",
+        model="vendor:small",
+        abstained=False,
+        cached=False,
+        usage=Usage(100, 0, 20),
+        cost=Decimal("0.02"),
+        latency=1.5,
     )
+    meter.goes_on([one, replace(one, abstained=True, usage=Usage(120, 0, 0), cost=Decimal("0.01"))])
     meter.count(call(cost="0", cached=True))
 
     assert replace(meter.use, agents={}) == ModelUse(
