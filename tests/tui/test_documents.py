@@ -131,7 +131,7 @@ def test_a_command_says_what_it_does_and_shows_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_command_takes_the_global_options_after_its_name_too(name: str) -> None:
-    assert {"--config", "--desk", "--run", "--debug"} <= options_of(name)
+    assert {"--config", "--desk", "--debug"} <= options_of(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

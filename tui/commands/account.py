@@ -59,7 +59,7 @@ def equity_command(*, invocation: Invocation, first: date | None, last: date | N
     show_records(records, document, lambda: _equity_lines(records.title, document, values, filtered))
 
 
-@command("reconcile")
+@command("reconcile", "--run")
 @click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
 @click.option("--rebuild", is_flag=True, help="Recover from the account what the journal lacks.")
 @option_of(CHANGING, "--dry-run", is_flag=True, help="Show what it would do, and write nothing.")
@@ -94,7 +94,6 @@ def reconcile_command(
     from engine.app.orders.controls import controlled_journal
     from engine.reports.documents.account import BrokerValues, reconciliation_document
 
-    invocation.refuse_run()
     controlled_journal(invocation.desk_name)
     services = invocation.services()
     done = asyncio.run(rebuild_account(services, dry_run=dry_run) if rebuild else reconcile(services))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 
-@command("approve")
+@command("approve", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @click.option(
@@ -71,7 +71,7 @@ def approve_command(
     return _answer(invocation, "approve", order_ids, everything=everything, size=size)
 
 
-@command("veto")
+@command("veto", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that waits.")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the order later.")
@@ -89,7 +89,7 @@ def veto_command(invocation: Invocation, order_ids: tuple[str, ...], everything:
     return _answer(invocation, "veto", order_ids, everything=everything, reason=reason)
 
 
-@command("undo")
+@command("undo", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 @click.option("--all", "everything", is_flag=True, help="Every order that has something to take back.")
 def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool) -> int:
@@ -127,7 +127,6 @@ def _answer(
 
     if order_ids and everything:
         raise click.UsageError("name orders or say --all, not both")
-    invocation.refuse_run()
     invocation.begun_desk()
     desk = approval_desk(invocation.services())
     if not order_ids and not everything:

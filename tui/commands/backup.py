@@ -14,7 +14,7 @@ from tui.text.console import show_document
 FILE = click.Path(path_type=Path)
 
 
-@command("backup")
+@command("backup", "--run")
 @click.argument("file", type=FILE)
 def backup_command(invocation: Invocation, file: Path) -> None:
     """Writes the desk's journal and memory into one file, with the configuration to look at.
@@ -30,7 +30,6 @@ def backup_command(invocation: Invocation, file: Path) -> None:
     from engine.app.upkeep.backup import back_up
     from engine.clock import LiveClock
 
-    invocation.refuse_run()
     invocation.begun_desk()
     document = back_up(invocation.services(), file.expanduser(), LiveClock().now())
     what = "journal and memory" if document["memory"] else "the journal; there is no memory"
@@ -38,7 +37,7 @@ def backup_command(invocation: Invocation, file: Path) -> None:
     show_document(document, lambda: [line])
 
 
-@command("restore")
+@command("restore", "--run")
 @click.argument("file", type=FILE)
 def restore_command(invocation: Invocation, file: Path) -> None:
     """Puts a backup in the place of the desk's journal and memory, once it is checked.
@@ -55,7 +54,6 @@ def restore_command(invocation: Invocation, file: Path) -> None:
     from engine.app.upkeep.backup import restore
     from engine.clock import LiveClock
 
-    invocation.refuse_run()
     document = restore(invocation.services(), file.expanduser(), LiveClock().now())
     lines = [f"{document['journal']}: restored from {document['backup']}"]
     lines += [f"{kept}: what was there before" for kept in (document["kept"], document["memory_kept"]) if kept]

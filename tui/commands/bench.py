@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import ABSTAINING, DAY, DOLLARS, RunFlags, listed, symbol_list
+from tui.commands.options import ABSTAINING, DAY, DOLLARS, RunFlags, both_ends, listed, symbol_list
 from tui.commands.report import page_target, write_file
 from tui.settings.invocation import Invocation, OptionOf, command, is_given
 from tui.shell.agreement import agree, agree_to_jobs, yes_option
@@ -213,7 +213,7 @@ def bench_command(
             services,
             folder,
             symbols=chosen or None,
-            window=_window(first, last),
+            window=both_ends(first, last),
             models=_models(models) or (services.config.models.default,) if agents else (),
             ablations=ablations,
             presets=presets,
@@ -239,7 +239,7 @@ def bench_command(
     else:
         request = BenchRequest(
             name=name,
-            window=_window(first, last),
+            window=both_ends(first, last),
             warm_up_from=warm_up_from,
             folder=folder or services.config.data.folder,
             symbols=chosen,
@@ -398,13 +398,6 @@ def _print(services: Services, prepared: PreparedBench, budget: Decimal | None, 
         write_file(out, printable(page))
     if bench.interrupted:
         raise Interrupted(bench.interrupted)
-
-
-def _window(first: date | None, last: date | None) -> tuple[date, date] | None:
-    """Both ends of a window, or none. Raises a usage error for one end."""
-    if (first is None) != (last is None):
-        raise click.UsageError("a window has two ends: give --from and --to, or neither")
-    return None if first is None or last is None else (first, last)
 
 
 def _models(models: str | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from tui.text.run_text import terms
 Document = Mapping[str, Any]
 
 
-@command("cancel")
+@command("cancel", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 def cancel_command(invocation: Invocation, order_ids: tuple[str, ...]) -> int:
     """Cancels orders that were sent and are open: the broker is asked, and what became of them is booked.
@@ -34,7 +34,6 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...]) -> int:
     """
     from engine.app.orders.order_cancellation import cancel_orders, open_sent_orders
 
-    invocation.refuse_run()
     invocation.begun_desk()
     services = invocation.services()
     if not order_ids:

@@ -19,7 +19,7 @@ from tui.text.run_text import halt_words, terms
 Document = Mapping[str, Any]
 
 
-@command("halt")
+@command("halt", "--run")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
 def halt_command(invocation: Invocation, reason: str) -> None:
     """The kill switch: from now on the desk sends no order, until `paperdesk resume`.
@@ -34,12 +34,11 @@ def halt_command(invocation: Invocation, reason: str) -> None:
     """
     from engine.app.orders.controls import halt_desk
 
-    invocation.refuse_run()
     document = halt_desk(invocation.begun_desk(), operator_time(invocation), reason)
     show_document(document, lambda: _halt_lines(document, _flag(invocation)))
 
 
-@command("pause")
+@command("pause", "--run")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
 def pause_command(invocation: Invocation, reason: str) -> None:
     """From now on no cycle begins, by any run of the desk, until `paperdesk resume`.
@@ -56,12 +55,11 @@ def pause_command(invocation: Invocation, reason: str) -> None:
     """
     from engine.app.orders.controls import pause_desk
 
-    invocation.refuse_run()
     document = pause_desk(invocation.begun_desk(), operator_time(invocation), reason)
     show_document(document, lambda: _pause_lines(document, _flag(invocation)))
 
 
-@command("resume")
+@command("resume", "--run")
 @click.option("--only", type=click.Choice(["halt", "pause"]), help="End this one alone (default: both).")
 def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None) -> None:
     """Ends a halt and a pause: what they stopped may go on. A desk that has neither stays as it is.
@@ -77,7 +75,6 @@ def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None
     """
     from engine.app.orders.controls import resume_desk
 
-    invocation.refuse_run()
     document = resume_desk(invocation.begun_desk(), operator_time(invocation), only)
     show_document(document, lambda: _resume_lines(document, only))
 

@@ -28,7 +28,7 @@ from tui.settings.invocation import Invocation, command
 from tui.text.console import show
 
 
-@command("init", prints=False)
+@command("init", "--json")
 @click.option("--yes", is_flag=True, help="Takes the defaults without asking.")
 def init_command(invocation: Invocation, yes: bool) -> None:
     """Writes a first configuration: the usual file, or the one that --config names.

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.errors import MalformedData
 from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
-
-if TYPE_CHECKING:
-    from engine.app.records.desk_journal import JournalFile
 
 HASH = re.compile(r"[0-9a-f]{32}")
 CHECK = "check"
@@ -38,18 +34,15 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
       paperdesk journal check --run backtest-20250701-120000-ab12 --json
     """
     from engine.app.records.desk_journal import JournalFile
+    from engine.reports.documents.files import checked_document, journal_head
 
     named = invocation.desk_name if invocation.run else invocation.begun_desk()
     journal = JournalFile.of(named, invocation.run)
     if head is not None and not HASH.fullmatch(head):
         raise click.UsageError(f"--head {head}: a head has 32 hexadecimal digits; journal check --verify prints it")
-    return _check(journal, head, verify or head is not None)
-
-
-def _check(journal: JournalFile, head: str | None, verify: bool) -> int:
-    from engine.reports.documents.files import checked_document
-
     done = journal.check(head)
+    place = journal_head(journal.desk, journal.run, journal.path)
+    document = checked_document(place, done.faults, done.chain, verify=verify or head is not None)
 
     def lines() -> Iterator[str]:
         yield from (f"{journal.path}: {fault}" for fault in done.faults or ("sound",))
@@ -59,12 +52,5 @@ def _check(journal: JournalFile, head: str | None, verify: bool) -> int:
             yield f"{chain['links']:,} rows are chained since version {chain['since']}: none was changed"
             yield f"head {chain['head']}"
 
-    document = checked_document(_head(journal), done.faults, done.chain, verify=verify)
     show_document(document, lines)
     return MalformedData.exit_code if done.faults else 0
-
-
-def _head(journal: JournalFile) -> dict[str, Any]:
-    from engine.reports.documents.files import journal_head
-
-    return journal_head(journal.desk, journal.run, journal.path)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST = 250
 
 
-@command("next")
+@command("next", "--run")
 @click.argument("count", metavar="[N]", type=click.IntRange(1, MOST), default=1)
 def next_command(invocation: Invocation, count: int) -> None:
     """Decides the session that is due; where none is, moves the clock of the demo desk or of the sandbox on to the end
@@ -37,7 +37,6 @@ def next_command(invocation: Invocation, count: int) -> None:
       paperdesk next
       paperdesk next 5 --json
     """
-    invocation.refuse_run()
     services = replace(invocation.services(), trigger=RunTrigger.TERMINAL)
     invocation.begun_desk()
     sessions: list[Row] = []

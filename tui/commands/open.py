@@ -10,7 +10,7 @@ from tui.settings.invocation import Invocation, command
 from tui.view.desk_port import Source
 
 
-@command("open", prints=False)
+@command("open", "--json")
 @click.argument("place", metavar="SYMBOL@SESSION[#PART]")
 def open_command(invocation: Invocation, place: str) -> None:
     """Opens the app as it stood after the decision for a symbol in a session: in the past of the desk's journal, or

@@ -137,6 +137,13 @@ def check_order(first: date | None, last: date | None) -> None:
         raise click.UsageError(f"--from {first} is after --to {last}")
 
 
+def both_ends(first: date | None, last: date | None, flags: str = "--from and --to") -> tuple[date, date] | None:
+    """A window, or none. Raises a usage error for one end alone."""
+    if (first is None) != (last is None):
+        raise click.UsageError(f"a window has two ends: give {flags}, or neither")
+    return None if first is None or last is None else (first, last)
+
+
 def symbol_list(text: str) -> tuple[str, ...]:
     """Symbols from `A,B`, in capitals, each once. Raises a usage error where there is none."""
     symbols = tuple(dict.fromkeys(map(str.upper, listed(text))))
@@ -187,9 +194,8 @@ class RunFlags:
         from engine.app.research.run_spec import default_spec
         from engine.domain.run import RunSpec
 
-        if (self.first is None) != (self.last is None):
-            raise click.UsageError("a window has two ends: give --from and --to, or neither")
-        if self.warm_up_from is not None and self.first is None:
+        window = both_ends(self.first, self.last)
+        if self.warm_up_from is not None and window is None:
             raise click.UsageError("--warm-up-from goes before a window: give --from and --to with it")
         config = services.config
         if self.folder is not None:
@@ -197,14 +203,14 @@ class RunFlags:
             services = replace(services, data=data, symbols=config.desk.symbols)
         if self.symbols is not None:
             services = replace(services, symbols=symbol_list(self.symbols))
-        if self.first is None or self.last is None:
+        if window is None:
             spec = default_spec(services)
         else:
-            spec = RunSpec(symbols=services.symbols, first=self.first, last=self.last, preset=config.desk.preset)
+            spec = RunSpec(symbols=services.symbols, first=window[0], last=window[1], preset=config.desk.preset)
         return replace(
             spec,
             preset=self.preset if self.preset is not None or self.strategy is not None else spec.preset,
-            warm_up_from=spec.warm_up_from if self.first is None else self.warm_up_from,
+            warm_up_from=self.warm_up_from if window else spec.warm_up_from,
             strategy=self.strategy,
             params=key_values(self.params),
             data=services.data,

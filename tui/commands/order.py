@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Document = Mapping[str, Any]
 
 
-@command("order")
+@command("order", "--run")
 @click.argument("side", type=click.Choice(["BUY", "SELL"], case_sensitive=False))
 @click.argument("symbol")
 @click.option("--quantity", type=AMOUNT, metavar="N", help="So many shares, at the last price.")
@@ -66,7 +66,6 @@ def order_command(
     from engine.app.orders.controls import controlled_journal
     from engine.messages.commands import PlaceOrder
 
-    invocation.refuse_run()
     controlled_journal(invocation.begun_desk())
     size = OrderSize(amount or quantity or Decimal(0), money=quantity is None)
     wanted, services = PlaceOrder(parse_symbol(symbol), Side(side.upper()), size), invocation.services()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
 
 
-@command("runs")
+@command("runs", "--run")
 @actions({LIST: "", COMPARE: "ID ID...", EXPORT: "ID", PRUNE: "[ID]..."}, "[ID]...")
 @option_of((LIST, PRUNE), "--preset", "name", metavar="NAME", help="Runs of this preset or strategy.")
 @option_of((LIST, PRUNE), "--symbol", metavar="SYMBOL", help="Runs that traded this symbol.")
@@ -55,7 +55,6 @@ def runs_command(
       paperdesk runs export mine --to ~/mine
       paperdesk runs prune --keep 20
     """
-    invocation.refuse_run()
     from engine.app.runs.inventory import Wanted, named_runs, stored_runs
 
     if action == PRUNE and bool(what) is (keep is not None):

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     "--data", "folder", metavar="DIR", help="Data folder (default: the configured one, else the demo market)."
 )
 @click.option("--start", type=DAY, metavar="DATE", help="Session after whose close the clock begins.")
-@click.option("--cash", type=AMOUNT, default="100000", metavar="USD", help="What the account begins with.")
 @click.option("--state", type=click.Path(path_type=Path), metavar="FILE", help="File that keeps the books.")
-@click.option("--speed", type=float, metavar="N", help="Seconds that pass there in one here (0: only on request).")
 @click.option("--slippage-bp", type=AMOUNT, metavar="N", help="Half the spread in basis points (default: 5).")
 @click.option(
     "--sessions",
@@ -47,9 +45,7 @@ def sandbox_command(
     port: int,
     folder: str | None,
     start: date | None,
-    cash: Decimal,
     state: Path | None,
-    speed: float | None,
     slippage_bp: Decimal | None,
     sessions: int | None,
     pay_dividends: bool,
@@ -59,8 +55,8 @@ def sandbox_command(
     It prints the environment variables that point a client at it, and serves until Ctrl-C. Orders fill against the
     data folder or the demo market, on a clock of its own: on the demo market it begins now and runs as fast as ours;
     on a data folder it stands 20 sessions before the end. POST /sandbox/clock moves it, POST /sandbox/faults has
-    something go wrong, GET /sandbox/state shows everything. With --state the books outlive the process, and --start
-    and --cash count for new books only.
+    something go wrong, GET /sandbox/state shows everything. The account begins with desk.cash. With --state the books
+    outlive the process, and --start counts for new books only.
 
     With --sessions it does not wait: it moves its clock from session to session, has the configured desk run for each
     as cron would, and compares both books to the cent; on the demo market up to the last completed session. Its books
@@ -78,17 +74,11 @@ def sandbox_command(
     from engine.domain.execution import ExecutionRules
     from engine.domain.run import DataSpec
 
-    if cash <= 0:
-        raise click.UsageError(f"--cash {cash}: an account begins with more than nothing")
-    if speed is not None and not 0 <= speed <= 100_000:
-        raise click.UsageError(f"--speed {speed}: it goes from 0 to 100000")
-    if sessions is not None and speed:
-        raise click.UsageError("--speed lets the clock run by itself, and --sessions moves it: give one of them")
     config = invocation.load().config
     spec = DataSpec(folder or config.data.folder, config.data.demo_seed)
     live = spec.folder is None and start is None
     rules = ExecutionRules() if slippage_bp is None else ExecutionRules(slippage_bp=slippage_bp)
-    settings = partial(SandboxSettings, cash=cash, port=port, rules=rules, pay_dividends=pay_dividends)
+    settings = partial(SandboxSettings, cash=config.desk.cash, port=port, rules=rules, pay_dividends=pay_dividends)
     if sessions is not None:
         from tui.commands.sandbox_sessions import play, refuse_simulated
 
@@ -102,10 +92,8 @@ def sandbox_command(
         if not code and not as_json():
             show(f"\n{_next_steps(environment, state, folder)}")
         return code
-    if speed is None:
-        speed = 1.0 if live else 0.0
     begin = asyncio.run(start_of(spec, start))
-    server = build_sandbox(spec, settings(start=begin, state=state, speed=speed))
+    server = build_sandbox(spec, settings(start=begin, state=state, speed=1.0 if live else 0.0))
     try:
         asyncio.run(_serve(server, partial(desk_environment, server, config, spec)))
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from tui.settings.invocation import Invocation, command
 from tui.text.console import show_document
 
 
-@command("serve")
+@command("serve", "--run")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -32,7 +32,6 @@ def serve_command(*, invocation: Invocation, port: int) -> None:
       paperdesk serve
       paperdesk serve --port 9000 --desk demo
     """
-    invocation.refuse_run()
     need_extra("serve", "textual_serve", used_by="paperdesk serve")
     from tui.settings.checked_configuration import checked_settings
     from tui.shell.web_server import serve

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from engine.errors import Interrupted
-from tui.commands.options import DAY, key_values, symbol_list
+from tui.commands.options import DAY, both_ends, key_values, symbol_list
 from tui.settings.invocation import Invocation, command
 from tui.shell.progress import progress_bar
 from tui.text.console import show_document
@@ -61,8 +61,7 @@ def tune_command(
 
     services = invocation.services()
     config = services.config
-    if (test_from is None) != (test_to is None):
-        raise click.UsageError("a test window has two ends: give --test-from and --test-to, or neither")
+    test = both_ends(test_from, test_to, "--test-from and --test-to")
     spec = RunSpec(
         symbols=services.symbols if symbols is None else symbol_list(symbols),
         first=first,
@@ -74,7 +73,6 @@ def tune_command(
         convention=config.metrics.convention,
         seed=config.desk.seed if seed is None else seed,
     )
-    test = None if test_from is None or test_to is None else (test_from, test_to)
     with progress_bar() as on_trial:
         found = list(search_parameters(services, spec, trials=trials, test=test, on_trial=on_trial))
     document = tune_document(spec, test, found)

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,13 +153,18 @@ def _show_trail(
         market = known_closes(invocation.services(), records, (made[0].key.symbol,))
         document = why_document(records, made, written, market)
 
-    def lines() -> Iterator[str]:
-        console = standard_output()
-        yield from [records.note] if records.note else []
-        yield from map(console.inked, _trail_lines(document, console.width, full=full, prompts=prompts))
-        yield from (f"chart: {path}" for path in written)
+    charts = [(f"chart: {path}", "") for path in written]
+    _show(
+        document,
+        records.note,
+        lambda width: chain(_trail_lines(document, width, full=full, prompts=prompts), charts),
+    )
 
-    show_document(document, lines)
+
+def _show(document: Mapping[str, Any], note: str, lines: Callable[[int], Iterable[Line]]) -> None:
+    """Print a document, or the lines that are made of it for a width, under a note on the records."""
+    console = standard_output()
+    show_document(document, lambda: chain([note] if note else [], map(console.inked, lines(console.width))))
 
 
 def _trail_lines(document: Mapping[str, Any], width: int, *, full: bool, prompts: bool) -> Iterator[Line]:
@@ -187,14 +193,9 @@ def _redecide(invocation: Invocation, symbol: str, session: date, changes: Mappi
             done = redecide(within, records.required, made, wanted)
         document = redecision_document(records, done, known_closes(services, records, (done.symbol,)))
 
-    def lines() -> Iterator[str]:
-        from tui.text.redecision_text import redecision_lines
+    from tui.text.redecision_text import redecision_lines
 
-        console = standard_output()
-        yield from [records.note] if records.note else []
-        yield from map(console.inked, redecision_lines(document, console.width))
-
-    show_document(document, lines)
+    _show(document, records.note, lambda width: redecision_lines(document, width))
 
 
 def _write_charts(painter: ChartPainter, charts: Iterable[ChartSpec], file: Path) -> list[str]:
@@ -243,15 +244,10 @@ def _attribute(
         )
         note = records.note
 
-    def lines() -> Iterator[str]:
-        from tui.text.attribution_text import attribution_lines, run_attribution_lines
+    from tui.text.attribution_text import attribution_lines, run_attribution_lines
 
-        console = standard_output()
-        yield from [note] if note else []
-        made = attribution_lines if single else run_attribution_lines
-        yield from map(console.inked, made(document, console.width))
-
-    show_document(document, lines)
+    made = attribution_lines if single else run_attribution_lines
+    _show(document, note, lambda width: made(document, width))
 
 
 def _show_placement(invocation: Invocation, symbol: str, session: date, wanted: str) -> None:

@@ -216,12 +216,13 @@ def is_given(ctx: click.Context, param: click.Parameter) -> bool:
 
 
 class WithCommonOptions(click.Command):
-    """A command that takes the common options beside its own, and gets what they say as `invocation`; one that does
-    not print a result (`prints`) takes no --json."""
+    """A command that takes the common options beside its own, but for those named in `without`: one that prints no
+    result takes no --json, one that concerns the whole desk no --run. It gets what they say as `invocation`."""
 
-    def __init__(self, *args: Any, prints: bool = True, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, without: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._common = COMMON if prints else COMMON[1:]
+        self._common = [option for option in COMMON if option.opts[0] not in without]
+        self._whole_desk = "--run" in without
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Its own options, the common ones, and --help."""
@@ -234,10 +235,12 @@ class WithCommonOptions(click.Command):
         for option in self.params:
             if isinstance(option, OptionOf):
                 option.check(ctx)
-        ctx.params["invocation"] = ctx.ensure_object(Invocation)
+        ctx.params["invocation"] = invocation = ctx.ensure_object(Invocation)
+        if self._whole_desk:
+            invocation.refuse_run()
         return super().invoke(ctx)
 
 
-def command(name: str, *, prints: bool = True) -> Callable[[F], WithCommonOptions]:
-    """Make a command of ours of a function."""
-    return click.command(name, cls=WithCommonOptions, prints=prints)
+def command(name: str, *without: str) -> Callable[[F], WithCommonOptions]:
+    """Make a command of ours of a function, `without` some of the common options."""
+    return click.command(name, cls=WithCommonOptions, without=without)

@@ -250,7 +250,7 @@ def test_a_halt_is_the_whole_desks_and_each_desks_own(run: Run, fresh: Path) -> 
     assert run("status", "--desk", "growth", "--json").json["halted"] is not None
     assert run("status", "--json").json["halted"] is None
     refused = run("halt", "--run", "daily-demo-20250314")
-    assert refused.code == 2 and "leave it out" in refused.err
+    assert refused.code == 2 and "--run" in refused.err
 
 
 def test_a_halt_from_another_process_holds_while_a_writer_and_the_desks_lock_are_held(desk: Path) -> None:
