@@ -1,17 +1,23 @@
 """A preset: one short TOML file that says which steps of the one cycle run, and with which numbers.
 
 The papers are presets; an ablation is a preset with a line changed (`extends` and `without`).
+
+Settings of memory: the `[memory]` table of a preset, which changes constants of one of the papers' memories.
+
+Settings of a rehearsal, which a desk has to pass before it trades an account: `[rehearsal]` of a preset.
 """
 
 from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from functools import cache
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -19,15 +25,138 @@ from engine.agents.agent import Agent
 from engine.agents.portfolio import PORTFOLIO_STEPS
 from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
 from engine.domain.decision import DESK, TradeValues
+from engine.domain.market import Symbol
 from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.domain.run import Briefing, ExpertNote
 from engine.errors import ConfigError, UsageError
 from engine.settings import owners as owner_settings
 from engine.settings import values as settings
-from engine.settings.memory import Memory
-from engine.settings.rehearsal import Rehearsal
 from engine.settings.shipped_presets import shipped_presets
+from engine.settings.values import Frozen
 from engine.strategies.catalog import make_rule
+from memory.errors import UnknownPreset
+from memory.presets import FeedbackRule, Measure, MemoryPreset, Ranking, Relevancy, Reward, preset_named
+from memory.record import Layer
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+Importance = Annotated[float, Field(ge=0, le=100)]
+
+
+class MemoryLayer(Frozen):
+    """Constants of one layer of memory; what is left out is the base's."""
+
+    stability: float | None = Field(None, gt=0)
+    """Q of recency, in sessions: recency is exp(-age / Q)."""
+    alpha: float | None = Field(None, gt=0, le=1)
+    """Decay factor of importance per session."""
+    draws: tuple[tuple[Importance, Unit], ...] | None = Field(None, min_length=1)
+    """Initial importances, each with its probability; they add up to 1."""
+    promote_at: float | None = None
+    """Value from which a memory goes a layer deeper."""
+    demote_below: float | None = None
+    """Value below which a memory sinks a layer."""
+    least_on_entry: Importance | None = None
+    """Lowest importance of a memory that was promoted."""
+    weights: tuple[float, float, float] | None = None
+    """Weights of recency, relevancy and importance, for the weighted ranking."""
+    k: int | None = Field(None, ge=1, le=100)
+    """Memories recalled per query of this layer, where they are not as many as of the others."""
+
+    @model_validator(mode="after")
+    def _certain(self) -> MemoryLayer:
+        if self.draws is not None and abs(sum(chance for _, chance in self.draws) - 1) > 1e-9:
+            raise ValueError("the probabilities of draws do not add up to 1")
+        return self
+
+
+class MemoryBirth(Frozen):
+    """Beginning of the memories of one kind of source; what is left out is the base's."""
+
+    layer: Layer | None = None
+    """Initial layer."""
+    importance: Importance | None = None
+    """Initial importance, in place of a draw."""
+    spread: Importance | None = None
+    """Importance that a model's rating adds or takes at most."""
+    deeper: tuple[tuple[Unit, Layer], ...] | None = None
+    """Ratings, rising, from which a memory begins in another layer."""
+
+
+class Memory(Frozen):
+    """Constants of memory: those of a base and what differs from it; what is left out is the base's."""
+
+    base: str = "desk"
+    """The constants that it begins with: `desk`, `investorbench`, `investorbench-code`, `finmem-code`, `tradinggpt` or
+    `finagent`."""
+    k: int | None = Field(None, ge=1, le=100)
+    """Memories recalled per layer and query."""
+    ranking: Ranking | None = None
+    """Order of recalled memories."""
+    relevancy: Relevancy | None = None
+    """Measure of what a memory has to do with a query: `cosine` of their vectors (the papers'), or `lexical`, by the
+    words that they share, fused with the vectors where memory.embedder goes by meaning."""
+    measure: Measure | None = None
+    """The value that the thresholds of the layers bound."""
+    reward: Reward | None = None
+    """Effect of an outcome on the memories that its decision cited."""
+    reward_points: float | None = Field(None, ge=0)
+    """Importance that one reward adds."""
+    penalty_points: float | None = Field(None, ge=0)
+    """Importance that a cost takes, where rewards are signed."""
+    feedback: FeedbackRule | None = None
+    """Measure of a decision before it rewards what it cited: its direction times the move over the horizon beyond the
+    noise, the profit of the horizon, or its direction times large moves alone."""
+    feedback_horizon: int | None = Field(None, ge=1, le=60)
+    """Sessions after which a decision is judged; a memory is rewarded once in as many."""
+    feedback_noise: float | None = Field(None, ge=0)
+    """Moves that reward nobody, in daily deviations times the root of the horizon."""
+    feedback_large: float | None = Field(None, ge=0)
+    """Moves above which `large` rewards, in daily deviations."""
+    purge_recency: Unit | None = None
+    """Recency below which a memory is purged."""
+    purge_importance: Importance | None = None
+    """Importance below which a memory is purged."""
+    purge_retention: Importance | None = None
+    """Retention score below which a memory is purged."""
+    multi_layer_moves: bool | None = None
+    """True where a memory may pass several layers in one session."""
+    importance_by_layer: bool | None = None
+    """True where a layer sets the importance of whatever enters it."""
+    renewed_on_demotion: bool | None = None
+    """True where recency is 1 again in the layer that a memory falls into."""
+    floor_kinds: tuple[str, ...] | None = None
+    """Kinds that never sink below the layer of their birth."""
+    duplicate_similarity: Unit | None = None
+    """Cosine from which recalled memories count as duplicates."""
+    restated_similarity: Unit | None = None
+    """Cosine from which a reflection with the same figures says what an earlier one said: it touches the earlier one in
+    place of being stored."""
+    layers: dict[Layer, MemoryLayer] = {}
+    """Constants of the layers that differ."""
+    births: dict[str, MemoryBirth] = {}
+    """Beginnings of the kinds of sources that differ."""
+
+    @model_validator(mode="after")
+    def _of_a_base(self) -> Memory:
+        try:
+            _ = self.constants
+        except UnknownPreset as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def constants(self) -> MemoryPreset:
+        """All constants, those of the base included."""
+        base, own = preset_named(self.base), self.model_dump(exclude_defaults=True, exclude={"base"})
+        names = ", ".join(_keys(own))
+        return base.changed(own | {"source": f"{base.source}; changed: {names}"}) if names else base
+
+
+def _keys(table: dict[str, Any]) -> Iterator[str]:
+    """Names of a table's values, those of inner tables with a dot."""
+    for key, value in table.items():
+        yield from (f"{key}.{inner}" for inner in _keys(value)) if isinstance(value, dict) else (key,)
+
 
 HIDDEN = frozenset({"leaky-test", "finmem-whole"})
 """Presets that are not offered: one exists to be caught, the other is a row of a table."""
@@ -395,3 +524,63 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         else:
             merged[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged
+
+
+class Bounds(Frozen):
+    """The bounds of a part, each a fraction; at least one is set."""
+
+    min_return: Decimal | None = Field(None, gt=-1)
+    """The least total return: -0.05 allows a loss of 5 %."""
+    max_drawdown: Decimal | None = Field(None, ge=0, le=1)
+    """The greatest fall from a peak of the value."""
+    max_abstentions: Decimal | None = Field(None, ge=0, le=1)
+    """The greatest share of decisions without a valid answer."""
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if self.min_return is None and self.max_drawdown is None and self.max_abstentions is None:
+            raise ValueError("it has no bound: set min_return, max_drawdown or max_abstentions")
+        return self
+
+
+class BacktestRehearsal(Bounds):
+    """The backtest of a rehearsal. `first` and `last` are the sessions of filling and valuing."""
+
+    symbols: tuple[Symbol, ...] = ()
+    """Its symbols; the desk's where none are named."""
+    first: date
+    """First session that fills and is valued."""
+    last: date
+    """Last session that fills and is valued."""
+    warm_up_from: date | None = None
+    """First session of the warm-up; none without."""
+    convention: str = "desk"
+    """Its fills, costs and metrics."""
+
+
+class ArenaRehearsal(Bounds):
+    """The arena of a rehearsal: the desk's preset sits down at its table, with its own models and memory."""
+
+    market: str = "constant"
+    """Preset of the arena's market, by name or TOML file."""
+    agents: str = "controls"
+    """Table of the arena, by name or TOML file; the bounds hold for the desk that joins it."""
+    days: int | None = Field(None, gt=0, le=1000)
+    """Length in days; the market's where none is named."""
+    seed: int = Field(0, ge=0)
+    """Seed of everything that is drawn."""
+
+
+class Rehearsal(Frozen):
+    """The rehearsal of a preset: a backtest, an arena, or both."""
+
+    backtest: BacktestRehearsal | None = None
+    """The backtest that has to be passed."""
+    arena: ArenaRehearsal | None = None
+    """The arena that has to be passed."""
+
+    @model_validator(mode="after")
+    def _has_a_part(self) -> Self:
+        if self.backtest is None and self.arena is None:
+            raise ValueError("it has no part: set [rehearsal.backtest] or [rehearsal.arena]")
+        return self

@@ -20,10 +20,19 @@ from engine.agents.registry import registered
 from engine.cycle import combine
 from engine.domain.decision import TradeValues
 from engine.domain.run import ExpertNote
-from engine.preset import Preset, Windows, load_preset, preset_names
-from engine.settings.memory import Memory, MemoryBirth, MemoryLayer
+from engine.preset import (
+    ArenaRehearsal,
+    BacktestRehearsal,
+    Memory,
+    MemoryBirth,
+    MemoryLayer,
+    Preset,
+    Rehearsal,
+    Windows,
+    load_preset,
+    preset_names,
+)
 from engine.settings.owners import Character, DebateSettings, Owner
-from engine.settings.rehearsal import ArenaRehearsal, BacktestRehearsal, Rehearsal
 from engine.settings.values import AgentSettings, Band, Portfolio, Sizing
 from tests.attribute_docs import attribute_docs
 

@@ -1,7 +1,7 @@
 """The sandbox's exchange: prices and fills, order submission, and the passing of time.
 
-Orders trade on the path of local daily bars with the costs of the simulated market (engine.simulation.fill_models), so
-an order that waits for the open fills exactly as in a backtest.
+Orders trade on the path of local daily bars with the costs of the simulated market
+(engine.simulation.simulated_broker), so an order that waits for the open fills exactly as in a backtest.
 
 The account is on margin, as a real paper account is: cash may fall below zero.
 """
@@ -25,7 +25,7 @@ from engine.domain.order import Fill, Side
 from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio
 from engine.domain.run import CashFlow, carried_forward
 from engine.domain.text import plain
-from engine.simulation.fill_models import FillModel
+from engine.simulation.simulated_broker import FillModel
 
 _ENDED_AT = {
     "canceled": "canceled_at",

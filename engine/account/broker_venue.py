@@ -11,8 +11,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 
+from engine.account.activity import less_fees
 from engine.account.booking import Booking
-from engine.account.crypto_fees import less_fees
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
 from engine.domain.market import Symbol, is_crypto

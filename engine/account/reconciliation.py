@@ -11,16 +11,17 @@ from decimal import Decimal
 from typing import Protocol
 
 from engine.account.activity import (
+    DUE_WITHIN,
     AccountActivity,
     Actions,
     Explanation,
     OpenAdoption,
+    expected_fees,
     explained,
     netted,
     open_adoptions,
     read_activity,
 )
-from engine.account.crypto_fees import DUE_WITHIN, expected_fees
 from engine.account.disagreement import CASH, REBUILD, BooksDisagree, EntryAwaited, disagreement, unexplained
 from engine.account.time_weighted import SPLITS
 from engine.domain.brokerage import ActivityKind, BrokerAccount, BrokerOrder, Difference

@@ -17,7 +17,7 @@ from datetime import date
 from decimal import Decimal
 from itertools import pairwise
 
-from engine.conventions.metrics.track import Floats, Track, floats
+from engine.conventions.metrics import Floats, Track, floats
 from engine.domain.brokerage import ActivityKind
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.market import Symbol, is_crypto

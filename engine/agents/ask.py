@@ -13,9 +13,8 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
-from engine.agents.agent import A, Agent, Answer, V, View
+from engine.agents.agent import A, Agent, Answer, V, View, one_line, plain
 from engine.agents.rendering import Question, prompt_version, render, render_complaint
-from engine.agents.text import one_line, plain
 from engine.domain.decision import LEANING, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.model_call import (

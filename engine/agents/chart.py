@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part
-from engine.agents.text import Sentence, shortened
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part, Sentence, shortened
 from engine.domain.chart import IndicatorTable
 
 

@@ -11,11 +11,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Part, Reads, View
+from engine.agents.agent import Agent, Answer, Part, Prose, Reads, Sentence, View, by_layer, check_cited, cut_note
 from engine.agents.character import NO_TRAITS, Traits
-from engine.agents.evidence import by_layer, check_cited, cut_note
 from engine.agents.immediate import FiveLevelReflection, MarketFacts
-from engine.agents.text import Prose, Sentence
 from engine.domain.debate import Comment, Stance
 from engine.domain.decision import Advice, Outcome
 from engine.domain.recollection import Recollection

@@ -9,9 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Reads, Report, View
+from engine.agents.agent import Agent, Answer, Prose, Reads, Report, Sentence, View, check_cited, cut_note, plain
 from engine.agents.chart import ChartReading
-from engine.agents.evidence import check_cited, cut_note
 from engine.agents.immediate import ImmediateReflection
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
@@ -23,7 +22,6 @@ from engine.agents.reflections import (
     PerformanceReflection,
     SignalReflection,
 )
-from engine.agents.text import Prose, Sentence, plain
 from engine.agents.tools import ToolSignal
 from engine.domain.decision import Outcome, SizingRule
 from engine.domain.portfolio import PositionContext

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
-from engine.agents.agent import MARKET_ALONE, Agent, Answer, View
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, Prose, View, count_words, plain
 from engine.agents.news import TOTAL_LIMIT
-from engine.agents.text import Prose, count_words, plain
 from engine.domain.market import Filing, Symbol
 from engine.domain.text import cut_between_words
 

@@ -9,12 +9,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Part, Reads, Report, View
+from engine.agents.agent import (
+    Agent,
+    Answer,
+    Part,
+    Prose,
+    Reads,
+    Report,
+    Sentence,
+    View,
+    by_layer,
+    check_cited,
+    cut_note,
+)
 from engine.agents.character import NO_TRAITS, Traits, character, risk_of
-from engine.agents.evidence import by_layer, check_cited, cut_note
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedReflection
-from engine.agents.text import Prose, Sentence
 from engine.domain.decision import Action, Advice, Outcome
 from engine.domain.market import FundTrade, PriceHistory
 from engine.domain.recollection import LAYERS, Recollection

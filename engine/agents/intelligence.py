@@ -15,11 +15,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, View
-from engine.agents.evidence import check_cited
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, Prose, Sentence, View, check_cited, plain
 from engine.agents.filing_summary import REPORT_LIMIT, FilingSummary
 from engine.agents.news import TOTAL_LIMIT, NewsLine
-from engine.agents.text import Prose, Sentence, plain
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
 from engine.domain.recollection import HORIZON_TYPES, PRICE, RetrievalType

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import MARKET_ALONE, Agent, Answer, View
-from engine.agents.text import Sentence, plain
+from engine.agents.agent import MARKET_ALONE, Agent, Answer, Sentence, View, plain
 from engine.domain.market import NewsItem, Symbol
 
 HEADLINE_LIMIT = 300

@@ -7,9 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Reads, View
-from engine.agents.evidence import check_cited, cut_note
-from engine.agents.text import Prose, plain
+from engine.agents.agent import Agent, Answer, Prose, Reads, View, check_cited, cut_note, plain
 from engine.domain.recollection import Recollection
 from engine.domain.text import counted
 

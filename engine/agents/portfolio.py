@@ -14,9 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from engine.agents.agent import Agent, Answer, Part, Reads, View
+from engine.agents.agent import Agent, Answer, Part, Reads, Sentence, View, plain
 from engine.agents.rendering import money, signed_percent
-from engine.agents.text import Sentence, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.market import Symbol
 

@@ -10,12 +10,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, View
-from engine.agents.evidence import cut_note
+from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, Sentence, View, cut_note, plain, shortened
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.past import PastSummary
-from engine.agents.text import Sentence, plain, shortened
 from engine.domain.chart import IndicatorTable
 from engine.domain.decision import Action, Outcome
 from engine.domain.recollection import Recollection

@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING, get_args, get_origin
 
 from pydantic import BaseModel
 
-from engine.agents.agent import PROMPTS, Answer, View
+from engine.agents.agent import (
+    PROMPTS,
+    Answer,
+    View,
+    by_layer,
+    earlier_line,
+    fenced,
+    halved,
+    one_line,
+    plain,
+    recollection_line,
+)
 from engine.agents.character import MANNERS
-from engine.agents.evidence import by_layer, earlier_line, recollection_line
-from engine.agents.text import fenced, halved, one_line, plain
 from engine.domain.chart import ChartSpec
 from engine.domain.debate import Comment
 from engine.domain.decision import Outcome, ReadOutcome, SizingRule

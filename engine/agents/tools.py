@@ -14,7 +14,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
-from engine.agents.text import plain
+from engine.agents.agent import plain
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.run import ExpertNote
 from engine.errors import MalformedData, MissingData

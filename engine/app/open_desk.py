@@ -16,13 +16,19 @@ from engine.app.desk.booking_queue import book_fills
 from engine.app.desk.certificate import RehearsalCheck
 from engine.app.desk.context import Finished, desk_clock, desk_context
 from engine.app.desk.demo_history import DemoTime, is_demo
-from engine.app.desk.next_session import NO_CLOCK_TO_MOVE, move_broker_on
-from engine.app.desk.notification import CycleRequest, CycleRunner, run_here, unless_changed
+from engine.app.desk.notification import (
+    NO_CLOCK_TO_MOVE,
+    CycleRequest,
+    CycleRunner,
+    move_broker_on,
+    run_here,
+    unless_changed,
+)
 from engine.app.desk.run import submit_approved
-from engine.app.desk.waiting_orders import limited_edit
 from engine.app.desk.watch import DeskWatch, TakeTurn, desk_schedule
 from engine.app.memory.memory import select_memory
 from engine.app.models.models import Gate, agent_models, build_models
+from engine.app.orders.approvals import limited_edit
 from engine.app.orders.order_cancellation import cancel_orders
 from engine.app.orders.own_orders import order_ticket, place_order
 from engine.app.records.desk_journal import DeskJournal
@@ -39,8 +45,7 @@ from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
 from engine.errors import NO_DESK_SYMBOLS, CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.journal.database import refuse_unreadable
-from engine.market.as_of import Market, last_opened
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import Market, MarketAsOf, last_opened
 from engine.messages.commands import (
     Edit,
     MemoryChange,

@@ -14,9 +14,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from engine.agents.agent import Agent, Answer, Part, Reads, View
+from engine.agents.agent import Agent, Answer, Part, Reads, Sentence, View, plain
 from engine.agents.rendering import money, signed_percent
-from engine.agents.text import Sentence, plain
 from engine.arena.view import MarketView, StockView, Wish
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
 from engine.domain.order import Side

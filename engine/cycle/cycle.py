@@ -42,7 +42,7 @@ from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.market import PriceHistory, Symbol, from_nano
 from engine.domain.portfolio import ZERO
 from engine.errors import TryAgainLater
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 from engine.messages.events import DecisionMade, Event, OpinionFormed
 from engine.ports import Calendar
 from engine.preset import Preset

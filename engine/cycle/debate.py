@@ -13,10 +13,10 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine.agents.agent import by_layer, cited_ids
 from engine.agents.ask import Reply
 from engine.agents.character import fixed_nature, manner_of, traits_of
 from engine.agents.debate import COMMENT, RECONSIDER, Case, Comments, CommentView, ReconsideredAdvice, ReconsiderView
-from engine.agents.evidence import by_layer, cited_ids
 from engine.agents.immediate import FiveLevelReflection
 from engine.cycle.received import lesson
 from engine.cycle.step import Analysis

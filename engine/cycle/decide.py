@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from engine.agents import decision as agents
 from engine.agents import portfolio as portfolio_agents
+from engine.agents.agent import cited_ids
 from engine.agents.ask import Reply
 from engine.agents.character import describe
-from engine.agents.evidence import cited_ids
 from engine.agents.immediate import FiveLevelReflection, ImmediateReflection, ThreeWayReflection, action_before
 from engine.agents.tools import best_and_worst, with_strategy
 from engine.cycle.debate import HeldDebate

@@ -8,7 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from engine.agents.agent import Agent, Answer, Inputs, Reads, Report
+from engine.agents.agent import Agent, Answer, Inputs, Reads, Report, plain
 from engine.agents.character import describe
 from engine.agents.chart import CHART, ChartReading, ChartView
 from engine.agents.filing_summary import FILING_SUMMARY, REPORT_LIMIT, FilingSummary, FilingView
@@ -16,7 +16,6 @@ from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, ItemJudge
 from engine.agents.news import NEWS, NewsDigest, NewsView
 from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import Agents, cut, waits_for
-from engine.agents.text import plain
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR, Inquiry
 from engine.cycle.step import FilingsRead, Finding, Known, OwnAnswer, Received, Remembered, StepContext

@@ -34,7 +34,7 @@ from engine.domain.decision import DIRECTIONS, Opinion
 from engine.domain.market import PriceHistory, Symbol
 from engine.domain.portfolio import ZERO
 from engine.domain.recollection import Recollection, RetrievalType
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from memory import placement

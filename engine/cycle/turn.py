@@ -16,7 +16,7 @@ from engine.domain.order import Order
 from engine.domain.portfolio import ZERO, Portfolio
 from engine.domain.recollection import Recollection
 from engine.execution.venue import BuyingPower, OrderTerms
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 
 
 @dataclass(frozen=True, slots=True)

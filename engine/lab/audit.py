@@ -37,7 +37,7 @@ from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar
 from engine.simulation.price_basis import on_first_basis
-from engine.strategies.answers import signals_of
+from engine.strategies.catalog import signals_of
 from engine.strategies.strategy import Fitted, SignalStrategy, WeightStrategy
 
 MOST_FINDINGS = 12

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.conventions.metrics.bootstrap import mean_interval
+from engine.conventions.metrics import mean_interval
 from engine.domain.decision import DIRECTIONS, Decision
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from engine.agents.evidence import by_layer
+from engine.agents.agent import by_layer
 from engine.cycle.recall import ASKED, KNOWN, Inquiry, MemoryScope, TradingMemory
 from engine.domain.decision import DIRECTIONS, Action, DecisionKey, Opinion
 from engine.domain.market import Symbol

@@ -43,8 +43,7 @@ from engine.market.trading_hours import decision_time, previous_session
 from engine.ports import Calendar
 from engine.simulation.price_basis import on_first_basis
 from engine.simulation.simulated_broker import Actions, MarketActivity, SimulatedBroker
-from engine.strategies.answers import signals_of, weights_of
-from engine.strategies.catalog import in_file, make_strategy, strategy_class
+from engine.strategies.catalog import in_file, make_strategy, signals_of, strategy_class, weights_of
 from engine.strategies.strategy import (
     Fitted,
     Signal,

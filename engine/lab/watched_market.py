@@ -30,8 +30,7 @@ from engine.domain.market import (
 )
 from engine.domain.run import ExpertNote
 from engine.errors import PaperdeskError
-from engine.market.as_of import ArrayMarketAsOf, Market, last_opened
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import ArrayMarketAsOf, Market, MarketAsOf, last_opened
 from engine.market.trading_hours import session_after
 from engine.ports import Calendar
 

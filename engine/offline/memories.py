@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from engine.agents.agent import by_layer, plain, shown_text
 from engine.agents.character import NO_TRAITS, Traits
-from engine.agents.evidence import by_layer, shown_text
 from engine.agents.past import PastView
-from engine.agents.text import plain
 from engine.domain.recollection import INSIGHT, Recollection
 from engine.offline.reading import TAKES_SIDE, Reading, clean, ended, main_sentence, read, read_figure
 

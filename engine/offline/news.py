@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.agents.agent import count_words, plain
 from engine.agents.news import NewsLine, NewsView
-from engine.agents.text import count_words, plain
 from engine.domain.text import counted
 from engine.offline.reading import SENTIMENT_TAG, Reading, names_of, read
 

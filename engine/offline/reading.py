@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from engine.agents.text import count_words, plain
+from engine.agents.agent import count_words, plain
 from engine.domain.market import Symbol, is_crypto
 from engine.program_files import program_text
 

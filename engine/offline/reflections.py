@@ -12,11 +12,10 @@ from decimal import Decimal
 from math import prod
 from typing import Any
 
+from engine.agents.agent import plain, shown_text
 from engine.agents.decision import EvidenceView, FindingsView
-from engine.agents.evidence import shown_text
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedView, HighLevelReflection, HighLevelView, PerformanceView, SignalView
-from engine.agents.text import plain
 from engine.domain.chart import Marker
 from engine.domain.decision import Action, Outcome, ReadOutcome
 from engine.domain.recollection import Recollection

@@ -13,8 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from engine.conventions.metrics import Metrics
-from engine.conventions.metrics.bootstrap import daily_mean_interval
+from engine.conventions.metrics import Metrics, daily_mean_interval
 from engine.domain.market import Symbol
 from engine.lab.published_tables import PrintedModel, PublishedCell, PublishedTable
 from engine.reports.performance import BENCHMARK

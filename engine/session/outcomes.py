@@ -23,7 +23,7 @@ from engine.domain.order import Side
 from engine.domain.portfolio import ZERO
 from engine.domain.run import CashFlow
 from engine.execution.venue import SettledSession
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 from engine.market.trading_hours import completed_at, decision_time
 from engine.messages.events import OrderFilled, Publish, SessionSettled
 from engine.ports import Clock

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.domain.market import PriceHistory, Symbol
 from engine.errors import UsageError
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 
 Value = int | float | str
 

@@ -14,9 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.conventions.catalog import CONVENTIONS, convention
-from engine.conventions.metrics import METRICS, Track
-from engine.conventions.metrics.bootstrap import excess_interval, mean_interval, sharpe_interval
-from engine.conventions.metrics.track import floats
+from engine.conventions.metrics import METRICS, Track, excess_interval, floats, mean_interval, sharpe_interval
 from engine.domain.exchanges import LISTED
 from engine.domain.execution import FillAt, PriceBasis
 from engine.errors import UsageError

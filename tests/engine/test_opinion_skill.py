@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.conventions.metrics.opinions import calibration, rank_correlation, skill
+from engine.conventions.metrics import calibration, rank_correlation, skill
 
 
 def test_skill_counts_sides_and_ranks_holds() -> None:

@@ -12,8 +12,7 @@ import pytest
 from engine.agents.character import fixed_nature, manner_of, traits_of
 from engine.domain.decision import SizingRule
 from engine.errors import ConfigError, UsageError
-from engine.preset import HIDDEN, load_preset, preset_names, recorded_preset
-from engine.settings.memory import Memory, MemoryBirth, MemoryLayer
+from engine.preset import HIDDEN, Memory, MemoryBirth, MemoryLayer, load_preset, preset_names, recorded_preset
 from memory.presets import Birth, LayerRule, MemoryPreset, Ranking, preset_named
 from memory.record import Layer
 

@@ -30,8 +30,7 @@ from engine.execution.venue import BuyingPower
 from engine.journal.entries import OrderEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
-from engine.market.as_of import Market
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import Market, MarketAsOf
 from engine.market.trading_hours import AroundTheClock
 from engine.messages.commands import Edit, PlaceOrder
 from engine.messages.events import (

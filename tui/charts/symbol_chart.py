@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from engine.domain.live import MinuteBar
     from engine.domain.market import PriceHistory, Symbol
     from engine.domain.order import Fill
+    from engine.market.as_of import MarketAsOf
     from engine.market.indicators import Floats
-    from engine.market.point_in_time import MarketAsOf
 
 TIMEFRAMES: Mapping[str, tuple[str, int, Callable[[date], tuple[int, ...]]]] = {
     "1D": ("days", 1, lambda day: (day.toordinal(),)),

@@ -298,7 +298,7 @@ def _bench_prices(
     yes: bool,
 ) -> None:
     """Play the portfolio agent and the paper's rules on real prices."""
-    from engine.app.arena.prices import agent_jobs, requested_bench, run_prices_bench
+    from engine.app.arena.bench import agent_jobs, requested_bench, run_prices_bench
     from engine.app.records.spending import within_day
 
     bench = requested_bench(

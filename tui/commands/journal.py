@@ -33,7 +33,7 @@ def journal_command(invocation: Invocation, action: str, *, verify: bool, head: 
       paperdesk journal check --verify
       paperdesk journal check --run backtest-20250701-120000-ab12 --json
     """
-    from engine.app.records.desk_journal import JournalFile
+    from engine.app.upkeep.backup import JournalFile
     from engine.reports.documents.files import checked_document, journal_head
 
     named = invocation.desk_name if invocation.run else invocation.begun_desk()

@@ -57,7 +57,7 @@ def next_command(invocation: Invocation, count: int) -> None:
 
 def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
     from engine.app.desk.context import Finished
-    from engine.app.desk.next_session import run_next
+    from engine.app.desk.notification import run_next
 
     done = asyncio.run(run_next(services, daily.on_event()))
     with DeskJournal(services.desk) as journal:

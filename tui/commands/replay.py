@@ -50,7 +50,7 @@ def replay_command(invocation: Invocation, action: str, what: tuple[str, ...], b
 
 
 def _show_stats(services: Services) -> None:
-    from engine.app.models.replay import answers_by_model
+    from engine.app.models.recorded_run import answers_by_model
     from engine.reports.documents.files import recorded_document
 
     document = recorded_document(places.replay_cache(), answers_by_model(services))
@@ -68,7 +68,7 @@ def _stats_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _carry(services: Services, action: str, file: Path, run: str | None) -> None:
-    from engine.app.models.replay import export_answers, import_answers
+    from engine.app.models.recorded_run import export_answers, import_answers
     from engine.reports.documents.files import SCHEMA
 
     if action == EXPORT:
@@ -82,7 +82,7 @@ def _carry(services: Services, action: str, file: Path, run: str | None) -> None
 
 
 def _prune(services: Services, before: date | None, run: str | None) -> None:
-    from engine.app.models.replay import prune_answers
+    from engine.app.models.recorded_run import prune_answers
     from engine.reports.documents.files import SCHEMA
     from engine.reports.documents.row_json import fields
 

@@ -12,7 +12,7 @@ from tui.charts.chart_data import ChartData
 
 if TYPE_CHECKING:
     from engine.domain.market import Symbol
-    from engine.market.point_in_time import MarketAsOf
+    from engine.market.as_of import MarketAsOf
     from engine.ports import Calendar
 
 

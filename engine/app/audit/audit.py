@@ -16,9 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.app.audit.legs import CopiedLeg, LegsTask
 from engine.app.audit.legs_process import begin
-from engine.app.audit.subjects import open_subject
+from engine.app.audit.subjects import CopiedLeg, LegsTask, open_subject
 from engine.app.models.models import build_models
 from engine.app.records.look_index import check_look_index, count_looks, spec_look
 from engine.app.research.backtest import recorded_spec

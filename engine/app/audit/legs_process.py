@@ -13,6 +13,6 @@ from engine.app.audit.hidden_folder import own_mounts
 def begin(connection: Connection) -> None:
     """Get mounts of this process's own where the system allows them, then play what comes over the connection."""
     own = own_mounts()
-    from engine.app.audit.legs import serve
+    from engine.app.audit.subjects import serve
 
     serve(connection, own)

@@ -1,38 +1,50 @@
-"""The run that an audit plays whole and in legs: a preset's agents, or a rule strategy."""
+"""The run that an audit plays whole and in legs: a preset's agents, or a rule strategy.
+
+Legs of an audited run in a process of their own, each on a copy of the data folder that is cut at its decision.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from engine.app.audit.hidden_folder import show_instead
 from engine.app.memory.memory import run_memory
 from engine.app.models.models import build_models
 from engine.app.research.backtest import AgentRun
+from engine.app.research.market_data import load_macro
 from engine.app.research.run_spec import preset_of, with_costs
 from engine.conventions.catalog import convention
 from engine.cycle.recall import ASKED, MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
 from engine.domain.execution import PriceBasis
-from engine.domain.market import Symbol
+from engine.domain.market import CorporateAction, PriceHistory, Symbol
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
 from engine.domain.run import RunSpec, Stretch
-from engine.errors import PaperdeskError
-from engine.lab.audit import Leg, RuleSubject, Subject, Trace, venue
+from engine.errors import MissingData, PaperdeskError
+from engine.lab.audit import Leg, RuleSubject, Subject, Trace, failure, venue
 from engine.lab.backtest import Checkpoint, decided_sessions, on_convention, play_to, run_agents, windows
 from engine.lab.certificate import Training
+from engine.lab.opened_files import files_outside, opened_files, own_folders
 from engine.lab.watched_market import GUIDANCE, MARKERS, MEMORY, Inputs, WatchedMarket, planted, planted_notes
-from engine.market.as_of import Market
+from engine.market.as_of import Market, load_market
 from engine.market.trading_hours import decision_time
-from engine.ports import Calendar, LanguageModel
+from engine.ports import Calendar, LanguageModel, MarketSource
 from engine.services import Services
 from engine.session.owner_books import BookOrders
 from engine.session.recorder import Recorder
+from engine.settings import places
 
 TRAINED = 3
 """Sessions that a warm-up needs so that its marks of hindsight are looked at, in all of these but one."""
@@ -243,3 +255,125 @@ class TrainedTexts:
             ]
             for one in of_session
         }
+
+
+@dataclass(frozen=True, slots=True)
+class LegsTask:
+    """A run whose legs are played, with its whole data, which brokers fill at; its data folder, and the folder in which
+    the copies come to lie."""
+
+    services: Services
+    spec: RunSpec
+    market: Market
+    folder: Path
+    copy: Path
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedLeg:
+    """One leg on a copy: its trace, or what went wrong, and the files of the folder, and `outside` of it, that were
+    opened so far, each with the line of the user's code that did it."""
+
+    trace: Trace | str
+    opened: Mapping[str, str]
+    outside: Mapping[str, str]
+
+
+def serve(connection: Connection, own_mounts: bool) -> None:
+    """Play the legs of the task that comes first, up to the sessions that come after it, until the connection ends.
+    The first answer is True where the folder is hidden from all that runs here, False where Python's opening of its
+    files is refused."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A strategy that prints would write into the command's document.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        asyncio.run(_serve(connection, connection.recv(), own_mounts))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the audit has ended
+
+
+async def _serve(connection: Connection, task: LegsTask, own_mounts: bool) -> None:
+    services, spec, market = task.services, task.spec, task.market
+    # A folder that holds recorded answers as well cannot go out of sight.
+    hidden = own_mounts and not own_folders(task.folder) and show_instead(task.folder, task.copy)
+    connection.send(hidden)
+    if own_mounts:
+        _hide_earlier_runs(task.copy)
+    copied = replace(spec, data=replace(spec.data, folder=str(task.copy)))
+    start: Any = None
+    # The user's code is first loaded here, so that what it reads then is seen as well.
+    with (
+        files_outside() as outside,
+        opened_files(str(task.folder), refuse=not hidden) as opened,
+        open_subject(services, spec, market) as subject,
+    ):
+        while True:
+            read: date = connection.recv()
+            now = decision_time(subject.calendar, read)
+            copy = _adjusted_as(market, await _load_copy(services, copied, tuple(market.holdings)))
+            cut = copy if subject.as_traded else subject.market.cut(now)
+            try:
+                leg = await subject.leg(cut, read, start)
+            except (LookupError, PaperdeskError) as error:
+                connection.send(CopiedLeg(failure(error), opened, outside))
+            else:
+                start = leg.where
+                connection.send(CopiedLeg(leg.trace, opened, outside))
+
+
+def _hide_earlier_runs(copy: Path) -> None:
+    """Show the copy in the place of the journals of desks and runs to whatever runs here; Python code of the user's is
+    refused all of the program's own folders besides."""
+    for folder in (places.desks_dir(), places.runs_dir(), places.arenas_dir()):
+        if folder.is_dir():
+            show_instead(folder, copy)
+
+
+def _adjusted_as(whole: Market, copy: Market) -> Market:
+    """The data of a copy with the adjusted closes that it was written without: the data access shows their returns
+    alone, and a file that is read beside it shows none."""
+    histories = {
+        symbol: replace(history, adj_close=whole.histories[symbol].adj_close[: len(history)])
+        for symbol, history in copy.histories.items()
+    }
+    return replace(copy, histories=histories)
+
+
+async def _load_copy(services: Services, spec: RunSpec, funds: Sequence[str]) -> Market:
+    """The data of a copy, with the holdings of some funds; a symbol that begins to trade after the cut has no bars
+    yet."""
+    source = services.open_source(spec.data, spec.last)
+    macro = {} if spec.preset is None else await load_macro(services, spec.data, spec.last)
+    holdings = await source.holdings()
+    return await load_market(
+        _Begun(source),
+        source,
+        source,
+        spec.symbols,
+        services.calendar_for,
+        macro=macro,
+        commentary=await source.commentary(),
+        holdings={fund: rows for fund, rows in holdings.items() if fund in funds},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Bars of a source; none, in place of an error, of a symbol without any."""
+
+    source: MarketSource
+
+    async def symbols(self) -> Sequence[Symbol]:
+        """As the source has them."""
+        return await self.source.symbols()
+
+    async def history(self, symbol: Symbol) -> PriceHistory:
+        """All bars of a symbol."""
+        try:
+            return await self.source.history(symbol)
+        except MissingData:
+            return PriceHistory.of(symbol, ())
+
+    async def actions(self, symbol: Symbol) -> Sequence[CorporateAction] | None:
+        """As the source has them."""
+        return await self.source.actions(symbol)

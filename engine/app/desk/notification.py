@@ -1,6 +1,8 @@
 """Notification of a desk's runs that nobody watches: how they ended, also where they failed.
 
 A cycle that an open desk or a watch asks for, as a value that a process of its own can be given.
+
+The next session of a desk whose clock is moved by hand: the demo desk, or a desk at a sandbox.
 """
 
 from __future__ import annotations
@@ -9,20 +11,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 
 from engine.app.desk.context import Finished, desk_context
+from engine.app.desk.demo_history import DECIDED, due_session, is_demo, session_reached
 from engine.app.desk.run import run_daily, run_intraday
 from engine.app.models.models import PAUSE_SECONDS, Gate, Gated, Through
 from engine.app.records.desk_journal import DeskJournal, use_journal
 from engine.app.records.own_process import in_own_process
 from engine.clock import SyncedClock
 from engine.domain.market import Symbol
-from engine.domain.run import RunOutcome, RunTrigger
-from engine.errors import ConfigError, DeskHalted, NotificationFailed, PaperdeskError, UsageError
-from engine.execution.controls import pause_of
+from engine.domain.run import RunKind, RunOutcome, RunTrigger
+from engine.errors import ConfigError, DeskHalted, NotificationFailed, PaperdeskError, TryAgainLater, UsageError
+from engine.execution.controls import halted, pause_of, paused
 from engine.market.live_prices import LivePrices
+from engine.market.trading_hours import completed_at, session_after, session_to_decide
 from engine.messages.events import Event, Noticed, Publish, RunStarted
 from engine.ports import LanguageModel, Notifier
 from engine.reports.documents.row_json import Row
@@ -264,3 +268,42 @@ async def _run_there(
             await asyncio.sleep(PAUSE_SECONDS)
 
     return await run_here(services, request, publish, gate)
+
+
+NO_CLOCK_TO_MOVE = "only the demo desk and a desk at the sandbox go on to their next session when asked to: this desk \
+goes by the clock of its market"
+READY = timedelta(minutes=5)
+"""Time from the end of a session until a desk at a sandbox can decide it."""
+
+
+async def run_next(services: Services, publish: Publish) -> DeskRunResult | Finished:
+    """Decide the session that is due; where none is, move the clock on by a session first, but not that of a desk which
+    is halted or paused. Raises UsageError for a desk whose clock nobody moves, TryAgainLater where the sandbox does not
+    answer, and as `run_daily` does."""
+    if not is_demo(services):
+        move_broker_on(services)
+        return await run_and_notify(services, publish=publish)
+    with DeskJournal(services.desk) as journal:
+        reader = journal.reader
+        session = session_reached(reader)
+        if reader is not None and due_session(reader) is None and not (halted(reader) or paused(reader)):
+            session = session_after(services.desk_calendar(services.symbols), session)
+        return await run_and_notify(services, publish=publish, journal=journal, due=session)
+
+
+def move_broker_on(services: Services) -> None:
+    """Move the clock of a sandbox to the end of its next session, unless it stands at one that the desk has not
+    decided, or the desk is halted or paused. Raises as `run_next` does."""
+    service = services.broker
+    if service is None or not services.goes_by_broker or not service.settings.is_local:
+        raise UsageError(NO_CLOCK_TO_MOVE)
+    if (now := service.time()) is None:
+        raise TryAgainLater("the sandbox does not answer: start it with paperdesk sandbox")
+    calendar, symbols = services.desk_calendar(services.symbols), services.symbols
+    session = session_to_decide(calendar, symbols, None, now)
+    with DeskJournal(services.desk) as journal:
+        reader = journal.reader
+        if reader is None or halted(reader) or paused(reader):
+            return
+        if reader.last_session([RunKind.DAILY], DECIDED) == session:
+            service.advance(completed_at(calendar, symbols, session_after(calendar, session)) + READY)

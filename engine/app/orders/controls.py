@@ -56,8 +56,7 @@ def resume_desk(desk: str, now: datetime, only: Stop | None = None) -> Row:
 def approval_desk(services: Services) -> ApprovalDesk:
     """The configured desk, whose orders an operator answers. Raises as `controlled_journal` does."""
     from engine.app.desk.run import submit_approved
-    from engine.app.desk.waiting_orders import limited_edit, order_effects, order_times
-    from engine.app.orders.approvals import ApprovalDesk
+    from engine.app.orders.approvals import ApprovalDesk, limited_edit, order_effects, order_times
 
     now = _desk_time(services)
     return ApprovalDesk(

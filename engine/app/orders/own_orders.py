@@ -15,7 +15,7 @@ from engine.account.reconciliation import journal_snapshot
 from engine.app.desk.context import DeskContext, desk_account, desk_clock, desk_context
 from engine.app.desk.demo_history import by_desk_time
 from engine.app.desk.market import DeskMarket, desk_market, load_market
-from engine.app.desk.waiting_orders import last_prices, order_times
+from engine.app.orders.approvals import last_prices, order_times
 from engine.app.records.desk_journal import DeskJournal
 from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol

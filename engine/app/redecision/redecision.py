@@ -50,7 +50,7 @@ from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.decision_changes import Attribution, Changes, Redecided, arms_of, attributed, compared, order_changes
 from engine.lab.recorded_turn import Parity, RecordedTurn, data_changes, desk_turn
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 from engine.ports import Calendar
 from engine.preset import Preset
 from engine.reports.documents.closes import SymbolCloses

@@ -20,8 +20,7 @@ from engine.domain.market import CorporateAction, PriceHistory, Symbol, is_crypt
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import DataError, MalformedData, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
-from engine.market.as_of import Market, load_market
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import Market, MarketAsOf, load_market
 from engine.market.price_faults import DayState, ImpossibleRows, PriceFault, check_coverage, day_state, refuse_faults
 from engine.market.trading_hours import LONGEST_REST
 from engine.ports import Calendar, Clock, MarketSource

@@ -2,6 +2,8 @@
 
 A zip archive: `journal.db`, the files of `memory/`, `configuration.json` and `backup.json`, which says of what and when
 it was made. No keys, no market data, no recorded answers of models: those are files of their own.
+
+The file of a journal, checked.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
 from engine.app.memory.memory import StoredMemory, check_memory, finish_replacing, memory_of_desk
-from engine.app.records.desk_journal import JournalFile, desk_lock
+from engine.app.records.desk_journal import desk_lock
 from engine.errors import DataError, MalformedData, MissingData, UsageError
 from engine.journal import copies
+from engine.journal.database import refuse_remains
+from engine.journal.integrity import quick_check, read_chain
 from engine.journal.reader import JournalReader
+from engine.journal.verification import ChainState
+from engine.reports.documents.records import latest_backtests
 from engine.reports.documents.row_json import Row
 from engine.services import Services
 from engine.settings import places
@@ -142,3 +149,53 @@ def _folder_beside(file: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             shutil.rmtree(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFile:
+    """A desk's journal, or with `run` a backtest's."""
+
+    desk: str
+    run: str | None
+    path: Path
+
+    @classmethod
+    def of(cls, desk: str, run: str | None) -> JournalFile:
+        """The journal of a run, or of the desk where none is named. Raises ConfigError for a name that no run can
+        have."""
+        return cls(desk, run, places.desk_journal(desk) if run is None else places.run_journal(run))
+
+    def require(self) -> None:
+        """Raise MissingData where the file is not there, or what is left of one."""
+        refuse_remains(self.path)
+        if self.path.is_file():
+            return
+        if self.run is None:
+            raise MissingData(f"the desk {self.desk} has no journal at {self.path}: paperdesk --daily writes one")
+        known = ", ".join(latest_backtests(3)) or "(none yet)"
+        raise MissingData(
+            f"no backtest {self.run}: the latest are {known}; a daily run is in its desk's journal, leave out --run"
+        )
+
+    def check(self, head: str | None = None) -> JournalCheck:
+        """Look for damage, edits and contradictions; a known `head` has to be in the chain. Raises MissingData,
+        TryAgainLater while a run is at work, and as `open_read_only` does for a journal of another version."""
+        self.require()
+        with self._locked():
+            try:
+                faults = quick_check(self.path, head=head)
+                return JournalCheck(faults, None if faults else read_chain(self.path))
+            except MalformedData as error:
+                return JournalCheck((str(error),))
+
+    def _locked(self) -> AbstractContextManager[None]:
+        """The desk's lock; a backtest has none, its journal is its run's alone."""
+        return desk_lock(self.desk) if self.run is None else nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCheck:
+    """The faults of a journal, or its chain of hashes where it is sound."""
+
+    faults: tuple[str, ...]
+    chain: ChainState | None = None

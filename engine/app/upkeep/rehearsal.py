@@ -19,11 +19,10 @@ from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.run import RunSpec
 from engine.errors import Interrupted, UsageError
-from engine.preset import Preset
+from engine.preset import Bounds, Preset
 from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
-from engine.settings.rehearsal import Bounds
 
 SCHEMA = 1
 

@@ -12,7 +12,7 @@ from engine.domain.order import Fill
 from engine.domain.run import CashFlow, EquityPoint
 from engine.errors import MissingData
 from engine.journal.entries import OrderEntry
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 from engine.reports.documents.account import booked_since, closes, measured_closes
 from engine.reports.documents.records import Records
 from engine.reports.performance import BENCHMARK

@@ -15,7 +15,7 @@ from engine.ports import Calendar
 from engine.settings import places
 
 if TYPE_CHECKING:
-    from engine.market.point_in_time import MarketAsOf
+    from engine.market.as_of import MarketAsOf
 
 HORIZONS = (1, 5, 20)
 """Sessions after the decision whose closes are shown."""

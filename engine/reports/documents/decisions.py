@@ -20,7 +20,7 @@ from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changes_by_run
 
 if TYPE_CHECKING:
-    from engine.market.point_in_time import MarketAsOf
+    from engine.market.as_of import MarketAsOf
 
 ClosesOf = Callable[[Records, Sequence[Symbol]], "MarketAsOf | None"]
 """The prices of symbols up to the last close of some records."""

@@ -8,7 +8,7 @@ from datetime import date
 
 import numpy as np
 
-from engine.conventions.metrics.opinions import Skill, calibration, skill
+from engine.conventions.metrics import Skill, calibration, skill
 from engine.domain.debate import Debate
 from engine.domain.decision import DIRECTIONS, Advice, Opinion
 from engine.domain.market import Symbol

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.journal.entries import Recalled, Trail
 from engine.lab.decision_changes import AnswerChange, Change, Comparison, Field, Redecided, decision_fields
 from engine.lab.recorded_turn import Parity
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import MarketAsOf
 from engine.reports.documents import row_json
 from engine.reports.documents.records import Records
 from engine.reports.documents.row_json import Row

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.conventions.metrics.bootstrap import daily_mean_interval
+from engine.conventions.metrics import daily_mean_interval
 from engine.domain.text import money
 from engine.reports.documents.backtest import returns_of, sessions_of
 from engine.reports.documents.row_json import Row

@@ -23,7 +23,7 @@ from engine.reports.documents.row_json import Row
 from engine.reports.documents.settings import changed_since
 
 if TYPE_CHECKING:
-    from engine.market.point_in_time import MarketAsOf
+    from engine.market.as_of import MarketAsOf
 
 TRADED = ("session", "symbol", "side", "quantity", "price")
 """Fields by which a trade is told from others."""

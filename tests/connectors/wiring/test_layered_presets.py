@@ -16,8 +16,8 @@ from connectors.demo.listings import profile_of
 from connectors.files.prices import prices_text
 from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
+from engine.agents.agent import plain
 from engine.agents.character import Risk, character
-from engine.agents.text import plain
 from engine.app.audit.audit import run_audit
 from engine.app.memory.memory import memory_of_run
 from engine.app.research.backtest import run_backtest

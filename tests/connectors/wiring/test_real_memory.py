@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.agents.text import plain
+from engine.agents.agent import plain
 from engine.app.audit.audit import run_audit
 from engine.app.memory.memory import memory_of_run
 from engine.app.research.backtest import run_backtest

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from connectors.wiring.services import services
-from engine.agents.text import plain
+from engine.agents.agent import plain
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_run
 from engine.domain.decision import Action, Decision

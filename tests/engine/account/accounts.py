@@ -17,12 +17,11 @@ from connectors.alpaca.orders import activity, broker_order, order_body, update_
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json
-from engine.account.ahead_of_run import book_ahead, session_to_close
 from engine.account.booking import Booking
 from engine.account.broker_venue import BrokerVenue, claim_account
 from engine.account.reconciliation import Reconciler
 from engine.agents.ask import Asker
-from engine.app.desk.booking_queue import NO_PRICES
+from engine.app.desk.booking_queue import NO_PRICES, book_ahead, session_to_close
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.execution import TradingMode

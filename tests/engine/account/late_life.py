@@ -21,8 +21,8 @@ from unittest import mock
 
 from engine.account.booking import Booking, adopt
 from engine.account.disagreement import BooksDisagree
-from engine.account.rebuilding import Recovery
 from engine.account.time_weighted import is_external, measured, net_deposits
+from engine.app.desk.reconciliation import Recovery
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.evidence import by_layer, check_cited, cited_ids, recollection_line
+from engine.agents.agent import by_layer, check_cited, cited_ids, recollection_line
 from tests.engine.agents.evidence_samples import MEMORIES, recollection
 
 IDS = st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), max_size=7)

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from engine.agents.agent import View
+from engine.agents.agent import View, one_line
 from engine.agents.registry import registered
 from engine.agents.rendering import render
-from engine.agents.text import one_line
 from engine.market.figures import PriceMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import outcome

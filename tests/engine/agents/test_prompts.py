@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from engine.agents.agent import View
+from engine.agents.agent import View, one_line
 from engine.agents.chart import ChartView
 from engine.agents.decision import rules_for
 from engine.agents.news import NewsDigest, NewsLine, NewsView
 from engine.agents.reflections import PerformanceView, SignalView
 from engine.agents.registry import registered
 from engine.agents.rendering import render
-from engine.agents.text import one_line
 from engine.domain.chart import ChartSpec, IndicatorTable, Line, Marker
 from engine.domain.decision import Action, SizingRule
 from engine.preset import load_preset

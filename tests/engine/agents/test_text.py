@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agents.text import count_words, fenced, plain
+from engine.agents.agent import count_words, fenced, plain
 
 NASTY = st.text(
     st.one_of(

@@ -8,8 +8,7 @@ from decimal import Decimal
 import pytest
 
 from engine.conventions.catalog import convention
-from engine.conventions.metrics import Track
-from engine.conventions.metrics.track import floats
+from engine.conventions.metrics import Track, floats
 from engine.errors import UsageError
 from engine.lab.published_tables import BENCHES, published
 from engine.reports.comparison import compare

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory
 from engine.errors import MissingData
-from engine.market.as_of import Market
-from engine.market.point_in_time import MarketAsOf
+from engine.market.as_of import Market, MarketAsOf
 from tests.engine.desks import bars, dividend, market_of, split, weekdays
 
 HOLIDAY, EARLY = date(2024, 3, 6), date(2024, 3, 8)

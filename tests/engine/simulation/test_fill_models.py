@@ -12,7 +12,7 @@ from engine.domain.execution import ExecutionRules
 from engine.domain.market import PriceHistory
 from engine.domain.order import Side
 from engine.errors import MissingData, UsageError
-from engine.simulation.fill_models import FillModel
+from engine.simulation.simulated_broker import FillModel
 from tests.engine.desks import bar
 
 D = Decimal

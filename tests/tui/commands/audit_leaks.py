@@ -53,6 +53,6 @@ class AtImport:
 
 def begin_without_mounts(connection: Connection) -> None:
     """The process of the audit on a system that gives it no mounts of its own."""
-    from engine.app.audit.legs import serve
+    from engine.app.audit.subjects import serve
 
     serve(connection, own_mounts=False)

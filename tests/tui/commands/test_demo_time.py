@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from connectors.wiring.services import services
 from engine.app.desk import demo_history
 from engine.app.desk.context import Finished
-from engine.app.desk.next_session import run_next
+from engine.app.desk.notification import run_next
 from engine.app.open_desk import OpenDesk
 from engine.domain.order import OrderState
 from engine.domain.run import RunOutcome

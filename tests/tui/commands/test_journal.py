@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.app.records.desk_journal import JournalFile, desk_lock
+from engine.app.records.desk_journal import desk_lock
+from engine.app.upkeep.backup import JournalFile
 from engine.errors import PaperdeskError
 from engine.journal.schema import CHAIN, CHAINED
 from engine.settings import places
