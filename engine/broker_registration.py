@@ -44,7 +44,7 @@ class BrokerRegistration(Generic[S]):
     key_variables: environment variables that hold the account's keys.
     settings: from the section [broker] and the environment; raises ConfigError, CredentialsRefused.
     open_broker: the account, with the number of attempts per request (None: the broker's own patience).
-    now: the broker's time, UTC; blocks for one request. Raises as the port Broker does.
+    now: the broker's time, UTC; blocks for one request. Raises NetworkError and MalformedData.
     open_feed: live prices and news; None where there are none, and so no cycles within a session.
     open_data: bars, actions and news for the data folder; None where the broker provides no data.
     advance: moves the clock of the broker's sandbox to a time; None where it has none. Raises UsageError for an account

@@ -12,13 +12,12 @@ _LONGEST = 300
 
 
 class HttpRefusal(Exception):
-    """An error status of the broker. `wait` is its Retry-After in seconds."""
+    """An error status of the broker."""
 
-    def __init__(self, status: int, text: str, wait: float | None = None) -> None:
+    def __init__(self, status: int, text: str) -> None:
         super().__init__(f"HTTP {status}")
         self.status = status
         self.text = text
-        self.wait = wait
 
 
 class NoAnswer(Exception):
@@ -69,19 +68,9 @@ def query_refused(settings: AlpacaSettings, what: str, status: int, text: str) -
     url = settings.trading_url
     message = settings.without_keys(code_and_message(text)[1])
     detail = f"HTTP {status}" + (f": {message}" if message else "")
-    if status == 429:
-        return TryAgainLater(f"{url} has had too many requests ({what}, {detail}): try again in a minute")
-    if status >= 500:
-        return NetworkError(f"{url} could not answer ({what}, {detail}): try again later")
     if 300 <= status < 400:
         return NetworkError(f"{url} sends elsewhere ({what}, {detail}): check the address, {BASE_URL}")
     return NetworkError(f"{url} refuses the request ({what}, {detail}): check the address, {BASE_URL}")
-
-
-def query_unanswered(settings: AlpacaSettings, what: str, problem: str) -> NetworkError:
-    """Error for a query without a readable answer."""
-    detail = f"{settings.trading_url}: {settings.without_keys(problem)} ({what})"
-    return NetworkError(f"{detail}: check the connection and the address, then try again")
 
 
 def outcome_unknown(settings: AlpacaSettings, order_id: str, problem: str) -> TryAgainLater:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from connectors.alpaca.failures import query_refused, query_unanswered
 from connectors.alpaca.settings import BASE_URL, DATA_URL, KEY_ID, SECRET_KEY, AlpacaSettings
 from engine.broker_registration import BrokerRegistration
 from engine.errors import NetworkError, UsageError
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from connectors.alpaca.market_data import AlpacaData
     from engine.ports import Clock
     from engine.settings.config import BrokerConfig
-
-_CLOCK = "/v2/clock"
 
 
 def _settings(config: BrokerConfig, environ: Mapping[str, str]) -> AlpacaSettings:
@@ -52,27 +49,20 @@ def _open_data(settings: AlpacaSettings) -> AlpacaData:
 
 
 def _now(settings: AlpacaSettings) -> datetime:
-    """The broker's time by one plain request, without alpaca-py: for a daily run that may have nothing to do.
+    """The broker's time by one plain request, which blocks: for a daily run that may have nothing to do.
 
-    Raises NetworkError, TryAgainLater, CredentialsRefused, MalformedData.
+    Raises NetworkError, MalformedData.
     """
     import httpx
 
     from connectors.alpaca.account import broker_clock
-    from connectors.rate_limited_http import parse_json
 
-    url = f"{settings.trading_url}{_CLOCK}"
+    url = f"{settings.trading_url}/v2/clock"
     try:
         response = httpx.get(url, headers=settings.headers, timeout=settings.timeout, trust_env=not settings.is_local)
-    except (httpx.TransportError, httpx.DecodingError) as error:
-        problem = "no answer in time" if isinstance(error, httpx.TimeoutException) else type(error).__name__
-        raise query_unanswered(settings, _CLOCK, problem) from None
-    if response.status_code != 200:
-        raise query_refused(settings, _CLOCK, response.status_code, response.text)
-    try:
-        document = parse_json(response.content)
-    except ValueError:
-        raise query_unanswered(settings, _CLOCK, "HTTP 200 with an answer that is not JSON") from None
+        document = response.raise_for_status().json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise NetworkError(f"{url} does not tell the time: {type(error).__name__}") from None
     return broker_clock(document).now
 
 

@@ -18,7 +18,6 @@ from urllib3.exceptions import MaxRetryError, NewConnectionError
 
 from connectors.alpaca.failures import HttpRefusal, NoAnswer
 from connectors.alpaca.settings import AlpacaSettings
-from connectors.rate_limited_http import retry_after
 
 
 class _Session(requests.Session):
@@ -71,7 +70,7 @@ class RestClient:
             response = error.response
             if response is None:
                 raise NoAnswer("an error without an answer") from None
-            raise HttpRefusal(response.status_code, response.text, retry_after(response.headers)) from None
+            raise HttpRefusal(response.status_code, response.text) from None
         except RequestException as error:
             raise _no_answer(error) from None
 

@@ -160,7 +160,7 @@ import connectors.alpaca.registration, connectors.wiring.broker
 heavy = {"alpaca", "requests", "pandas", "httpx", "websockets", "numpy"} & set(sys.modules)
 assert not heavy, heavy
 broker = connectors.wiring.broker.broker_of(
-    __import__("engine.settings.config").config.Config(broker={"kind": "alpaca"})
+    __import__("engine.settings.config").settings.config.Config(broker={"kind": "alpaca"})
 ).open()
 print(connectors.alpaca.registration.BROKER.now(broker.settings).isoformat())
 assert not {"alpaca", "requests", "pandas"} & set(sys.modules)
