@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 from connectors.demo.market import DemoMarket
 from connectors.files.prices import BarRow, actions_text, prices_text
-from connectors.files.rows import write_text
 from connectors.files.texts import filing_line, news_line
 from engine.domain.json_text import to_json
 from engine.domain.macro import MacroSeries, end_of_vintage
 from engine.domain.market import FilingBatch, NewsBatch, NewsItem, PriceHistory, Symbol
 from engine.market.trading_hours import calendar_for
 from engine.ports import BarSource, FilingSource, NewsSource
+from engine.settings.places import write_whole
 
 _DRAWN: dict[Hashable, Any] = {}
 _LONGEST = date(2026, 12, 31)
@@ -87,16 +87,16 @@ def rows_of(history: PriceHistory) -> list[BarRow]:
 async def write_folder(market: MarketData, folder: Path, news_from: date = date.min) -> None:
     """Write all symbols of a market as a data folder, news from a day on."""
     for symbol in await market.symbols():
-        write_text(folder / "prices" / f"{symbol}.csv", prices_text(rows_of(await market.history(symbol))))
+        write_whole(folder / "prices" / f"{symbol}.csv", prices_text(rows_of(await market.history(symbol))))
         actions = await market.actions(symbol)
         if actions is not None:
-            write_text(folder / "actions" / f"{symbol}.csv", actions_text(actions))
+            write_whole(folder / "actions" / f"{symbol}.csv", actions_text(actions))
         news = [item for item in (await market.news(symbol)).items if item.date >= news_from]
         if news:
-            write_text(folder / "news" / f"{symbol}.jsonl", "".join(map(news_line, news)))
+            write_whole(folder / "news" / f"{symbol}.jsonl", "".join(map(news_line, news)))
         filings = (await market.filings(symbol)).items
         if filings:
-            write_text(folder / "filings" / f"{symbol}.jsonl", "".join(map(filing_line, filings)))
+            write_whole(folder / "filings" / f"{symbol}.jsonl", "".join(map(filing_line, filings)))
 
 
 async def write_demo(folder: Path, through: date) -> None:

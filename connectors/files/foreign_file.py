@@ -17,11 +17,12 @@ from connectors.files.foreign_rows import ForeignRows, Row, foreign_rows, unit_o
 from connectors.files.foreign_tables import NoHeader
 from connectors.files.prices import BarRow
 from connectors.files.reading import Reading
-from connectors.files.rows import append_lines, malformed, write_text
+from connectors.files.rows import append_lines, malformed
 from connectors.files.stamps import day_by_order, iso_stamp
 from engine.domain.fetched import FileFormat, FileImport, Imported
 from engine.domain.market import CorporateAction, Dropped, Symbol, is_crypto, parse_symbol, slashless_pair
 from engine.errors import MalformedData, MissingData, UsageError
+from engine.settings.places import write_whole
 
 POINT, COMMA = ".", ","
 
@@ -402,7 +403,7 @@ class ForeignFile:
 
 def writing(path: Path, text: str, *, needed: bool) -> Callable[[], None]:
     """Replace a file by a text, where that is needed."""
-    return lambda: write_text(path, text) if needed else None
+    return lambda: write_whole(path, text) if needed else None
 
 
 def appending(path: Path, lines: Sequence[str]) -> Callable[[], None]:

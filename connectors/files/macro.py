@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
-from connectors.files.rows import csv_items, iso_date, number, parse_stamp, write_text
+from connectors.files.rows import csv_items, iso_date, number, parse_stamp
 from engine.domain.fetched import Fetched
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.errors import MalformedData, MissingData
 from engine.ports import MacroSource
 from engine.services import FetchOptions
+from engine.settings.places import write_whole
 
 MACRO_COLUMNS = ("date", "value", "known_from")
 
@@ -69,7 +70,7 @@ def write_macro(path: Path, series: MacroSeries) -> int:
     """Merge a series into a file in a single step; return the number of new observations."""
     text, added = merged_macro(path, series)
     if added or not path.exists():
-        write_text(path, text)
+        write_whole(path, text)
     return added
 
 

@@ -15,10 +15,10 @@ from math import isnan
 from pathlib import Path
 
 from connectors.files.prices import BarRow, actions_text, bar_row, history_of, prices_text, read_actions, read_rows
-from connectors.files.rows import write_text
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, Symbol
 from engine.errors import MalformedData
 from engine.market.price_faults import price_faults
+from engine.settings.places import write_whole
 
 Counts = Counter[str]
 """Rows of a merge: `added` are new, `unchanged` were stored already. Of rows that differ from stored ones, `replaced`
@@ -67,7 +67,7 @@ def merge_bars(
         adjusted = extended_closes({at: old[day][5] for at, day in enumerate(days) if day in old}, adjusted)
     text = prices_text((*raw[day][:5], nano, raw[day][6]) for day, nano in zip(days, adjusted, strict=True))
     if raw and (not path.exists() or text != prices_text(old.values())):
-        write_text(path, text)
+        write_whole(path, text)
     return _counted(len(new), len(new.keys() & old.keys()), differing, replace=replace)
 
 
@@ -83,7 +83,7 @@ def merge_actions(
     differing = sum(one != old[key] for key, one in new.items() if key in old)
     merged = old | new if replace else new | old
     if write and (merged != old or not path.exists()):
-        write_text(path, actions_text(merged.values()))
+        write_whole(path, actions_text(merged.values()))
     return tuple(merged.values()), _counted(len(new), len(new.keys() & old.keys()), differing, replace=replace)
 
 

@@ -1,4 +1,4 @@
-"""Rows of the data folder's files: read with their line numbers, checked, and written in a single step.
+"""Rows of the data folder's files: read with their line numbers, checked, and appended in a single step.
 
 A bad row is one error with file, line number and remedy.
 """
@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, TypeVar
 
 from engine.errors import MalformedData
-from engine.settings import places
+from engine.settings.places import write_whole
 
 Item = TypeVar("Item")
 
@@ -152,47 +150,13 @@ def number(column: str, text: str) -> Decimal:
     return value
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace a file atomically: a reader, or a crash, sees the old file or the new one."""
-    places.make_folder(path.parent)
-    temporary = None
-    try:
-        with NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", encoding="utf-8", newline="", delete=False
-        ) as file:
-            temporary = Path(file.name)
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file is the owner's alone; the data folder's files are as readable as any.
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
 def append_lines(path: Path, lines: Sequence[str]) -> None:
     """Append whole lines in a single step; without any the file stays untouched."""
     if lines:
         old = path.read_text(encoding="utf-8-sig") if path.exists() else ""
-        write_text(path, old + ("\n" if old and not old.endswith("\n") else "") + "".join(lines))
+        write_whole(path, old + ("\n" if old and not old.endswith("\n") else "") + "".join(lines))
 
 
 def json_line(record: dict[str, str | None]) -> str:
     """One object on one line."""
     return json.dumps(record, ensure_ascii=False) + "\n"
-
-
-def _sync_folder(folder: Path) -> None:
-    # The rename itself has to survive a power cut; where a folder cannot be opened (Windows) it may not.
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -229,12 +229,12 @@ def parts_of(path: Path) -> Iterator[Path]:
 
 
 def unusable(path: Path, error: OSError) -> PaperdeskError:
-    """The error of a file or folder of the program's own that cannot be written: of the configuration where nothing
-    may be written there, else (a full disk) of the data."""
+    """The error of a file or folder that cannot be written: of the configuration where nothing may be written there,
+    else (a full disk) of the data."""
     if error.errno in _REFUSED:
         return ConfigError(
-            f"{path} cannot be written ({error.strerror}): make {data_dir()} writable, or name another folder with "
-            f"{HOME}"
+            f"{path} cannot be written ({error.strerror}): make {path.parent} writable, or name another folder "
+            f"({HOME} for the program's own)"
         )
     return DataError(f"{path} cannot be written ({error.strerror}): check its folder and the free space")
 

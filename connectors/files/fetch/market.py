@@ -15,7 +15,6 @@ from typing import Any
 
 from connectors.files.merge import Counts, checked_row, merge_actions, merge_bars
 from connectors.files.prices import BarRow, read_rows, sessions_without_bar
-from connectors.files.rows import write_text
 from connectors.files.texts import append_news
 from engine.domain.fetched import Fetched
 from engine.domain.market import CORRECT_SYMBOLS, UNKNOWN, Bar, Dropped, NewsItem, Symbol, SymbolActions, is_crypto
@@ -23,6 +22,7 @@ from engine.errors import ConfigError, MalformedData, MissingData, TryAgainLater
 from engine.ports import Calendar, Clock, MarketDataService
 from engine.services import FetchOptions
 from engine.settings import places
+from engine.settings.places import write_whole
 
 _SYMBOLS_AT_ONCE = 50
 
@@ -68,7 +68,7 @@ class FetchLog:
             return changed
         self._requests[symbol] = changed
         plain = {name: asdict(one) for name, one in sorted(self._requests.items())}
-        write_text(self._path, json.dumps({"schema": 1, "symbols": plain}, indent=1) + "\n")
+        write_whole(self._path, json.dumps({"schema": 1, "symbols": plain}, indent=1) + "\n")
         return changed
 
 

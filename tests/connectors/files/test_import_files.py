@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from connectors.files.import_files import import_file
 from connectors.files.market import FilesMarket
-from connectors.files.rows import write_text
 from engine.domain.fetched import FileImport, Imported
 from engine.domain.market import parse_symbol
-from engine.errors import MalformedData, MissingData, UsageError
+from engine.errors import DataError, MalformedData, MissingData, UsageError
 from engine.market import trading_hours
+from engine.settings.places import write_whole
 from tests.connectors.weekdays import calendar_for
 from tests.examples import examples
 
@@ -133,7 +133,7 @@ def test_bad_rows_are_listed_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_bad_file_is_left_alone(tmp_path: Path) -> None:
-    write_text(tmp_path / "data" / "prices" / "ABC.csv", "date\nbroken\n")
+    write_whole(tmp_path / "data" / "prices" / "ABC.csv", "date\nbroken\n")
     with pytest.raises(MalformedData, match=r"ABC\.csv, line 1"):
         import_prices(source(tmp_path, "yahoo.csv", YAHOO), tmp_path / "data", "ABC")
     assert (tmp_path / "data" / "prices" / "ABC.csv").read_text() == "date\nbroken\n"
@@ -143,12 +143,12 @@ def test_a_crash_while_writing_leaves_the_old_file(tmp_path: Path, monkeypatch: 
     done = import_prices(source(tmp_path, "yahoo.csv", YAHOO), tmp_path / "data", "ABC")
     before = done.path.read_bytes()
 
-    def full(_: int) -> None:
+    def full(part: Path, to: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("connectors.files.rows.os.fsync", full)
+    monkeypatch.setattr(Path, "replace", full)
     rows = "date,open,high,low,close\n2024-03-06,11,12,11,12\n"
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(DataError, match="No space"):
         import_prices(source(tmp_path, "more.csv", rows), tmp_path / "data", "ABC")
     assert done.path.read_bytes() == before
     assert [path.name for path in done.path.parent.iterdir()] == ["ABC.csv"]
@@ -167,7 +167,7 @@ def test_rows_of_other_symbols_are_left_out_and_counted(tmp_path: Path) -> None:
 
 async def test_news_is_added_once_and_old_lines_stay_to_the_letter(tmp_path: Path) -> None:
     old = '{"summary":"first","date":"2024-03-01","odd":  1}\n'
-    write_text(tmp_path / "data" / "news" / "ABC.jsonl", old.removesuffix("\n"))
+    write_whole(tmp_path / "data" / "news" / "ABC.jsonl", old.removesuffix("\n"))
     rows = [
         {"created_at": "2024-03-05T12:00:00Z", "updated_at": "2024-03-05T13:00:00Z", "title": "T", "body": " b "},
         {"date": "2024-03-01", "summary": "first"},
