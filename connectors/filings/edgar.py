@@ -25,6 +25,8 @@ from engine.settings.config import FilingsConfig
 NO_DOCUMENT = "no main document"
 NO_TEXT = "no text in the main document"
 
+SECONDS_BETWEEN = 0.2
+"""Time between two requests; the SEC allows ten a second."""
 READABLE = (".htm", ".html", ".txt")
 
 _Read = TypeVar("_Read")
@@ -47,12 +49,11 @@ class EdgarFilings:
         self._since = since
         self._forms = settings.forms
         self._characters = settings.characters
-        self._numbers = {symbol.upper(): number for symbol, number in settings.ciks.items()}
         self._www = settings.www.rstrip("/")
         self._data = settings.data.rstrip("/")
         self.http = RateLimitedClient(
             "SEC EDGAR",
-            seconds_between=1 / settings.requests_per_second,
+            seconds_between=SECONDS_BETWEEN,
             timeout=60.0,
             headers={"user-agent": contact(settings.user_agent), "accept-encoding": "gzip, deflate"},
         )
@@ -65,8 +66,6 @@ class EdgarFilings:
 
     async def number(self, symbol: Symbol) -> int | None:
         """The company's CIK, or None for a symbol that EDGAR does not know."""
-        if symbol.upper() in self._numbers:
-            return self._numbers[symbol.upper()]
         if self._companies is None:
             self._companies = await self._get(f"{self._www}/files/company_tickers.json", read_companies) or {}
         return self._companies.get(edgar_ticker(symbol))
@@ -129,8 +128,7 @@ class EdgarFilings:
             path = url.removeprefix(self._www).removeprefix(self._data)
             if refusal.status == 403 and "threshold" in refusal.text.lower():
                 raise TryAgainLater(
-                    "SEC EDGAR holds us off (403, too many requests): wait ten minutes, and lower "
-                    "filings.requests_per_second if it comes again"
+                    "SEC EDGAR holds us off (403, too many requests of this address): wait ten minutes"
                 ) from None
             if refusal.status in {401, 403}:
                 raise ConfigError(

@@ -26,6 +26,9 @@ from engine.errors import ConfigError, UsageError
 from engine.settings.config_sources import read_sources
 from engine.settings.values import AgentSettings, complaint
 
+GONE = frozenset({"filings.ciks", "filings.requests_per_second"})
+"""Keys that an earlier version had."""
+
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -244,10 +247,6 @@ class FilingsConfig(_Section):
     """Forms that are read, each with its amendments; 8-K is possible as well."""
     characters: int = Field(24_000, ge=500)
     """Longest text that is kept of a filing, in characters."""
-    requests_per_second: float = Field(5.0, gt=0, le=10)
-    """Requests a second; the SEC allows 10."""
-    ciks: dict[str, int] = {}
-    """EDGAR's number by symbol, for those that its list does not have."""
     www: str = "https://www.sec.gov"
     """Address of the SEC's documents."""
     data: str = "https://data.sec.gov"
@@ -411,4 +410,6 @@ def _complaint(error: ValidationError, file: Path | None, origins: Mapping[str, 
     key = ".".join(str(part) for part in error.errors()[0]["loc"])
     origin = origins.get(key) or next((o for k, o in origins.items() if k.startswith(f"{key}.")), None)
     where = origin or str(file or "config")
+    if key in GONE:
+        return f"{where}: {key} is gone, with nothing in its place: take it out"
     return f"{where}: {complaint(Config, error)}"

@@ -54,6 +54,7 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
     ("text", "arguments", "variables", "code", "said"),
     [
         ("[desk]\nsymbol = []\n", (), {}, 78, "config.toml: unknown key desk.symbol; did you mean symbols?"),
+        ("[filings]\nciks = {}\n", (), {}, 78, "config.toml: filings.ciks is gone"),
         pytest.param("[desk\n", (), {}, 78, "not TOML", marks=pytest.mark.slow),
         pytest.param(
             "",
