@@ -26,13 +26,11 @@ DUE, AVAILABLE = 5, 6
 
 
 class Partition:
-    """Records of one owner, symbol and layer; the row of a removed record, of which there are `removed`, is reclaimed
-    later."""
+    """Records of one owner, symbol and layer, the removed ones included; a record's row never changes."""
 
     def __init__(self, layer: Layer, dimension: int) -> None:
         self.layer = layer
         self.size = 0
-        self.removed = 0
         self.records: list[MemoryRecord] = []
         self._vectors = np.empty((0, dimension), np.float32)
         self._numbers = np.empty((7, 0))
@@ -41,7 +39,7 @@ class Partition:
         self._match_codes = np.empty(0, np.int32)
         self._floors = np.empty(0, np.int8)
         self._codes: dict[tuple[str, tuple[str, ...]], int] = {}
-        self._terms: TermIndex | None = None
+        self._terms = TermIndex()
 
     @property
     def vectors(self) -> Matrix:
@@ -75,7 +73,6 @@ class Partition:
 
     def terms(self) -> TermIndex:
         """The words of every row."""
-        self._terms = self._terms or TermIndex()
         self._terms.extend(self.records)
         return self._terms
 
@@ -117,24 +114,10 @@ class Partition:
         """Remove the records of rows."""
         self._alive[rows] = False
         self._numbers[DUE, rows] = np.inf
-        self.removed += len(rows)
 
     def read(self, row: int) -> State:
         """State of a live row."""
         return lifecycle.state_of(self.layer, self._numbers[:DUE, row].tolist())
-
-    def compact(self) -> None:
-        """Reclaim the rows of removed records; the others keep their order."""
-        alive = np.flatnonzero(self.alive)
-        self._vectors = np.ascontiguousarray(self.vectors[alive])
-        self._numbers = np.ascontiguousarray(self._numbers[:, : self.size][:, alive])
-        self._match_codes = self._match_codes[alive]
-        self._floors = self._floors[alive]
-        self._pinned = self._pinned[alive]
-        self._alive = np.ones(len(alive), np.bool_)
-        self.records = [self.records[row] for row in alive.tolist()]
-        self._terms = None
-        self.size, self.removed = len(alive), 0
 
 
 class LayerRows:
