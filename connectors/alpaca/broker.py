@@ -12,7 +12,17 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
-from connectors.alpaca.account import asset, broker_account, broker_clock, equity_by_session, session_hours
+from connectors.alpaca.account import (
+    activity,
+    asset,
+    broker_account,
+    broker_clock,
+    broker_order,
+    equity_by_session,
+    order_body,
+    session_hours,
+    update_of,
+)
 from connectors.alpaca.async_client import AsyncTradingClient
 from connectors.alpaca.failures import (
     HttpRefusal,
@@ -24,7 +34,6 @@ from connectors.alpaca.failures import (
     refuses_keys,
 )
 from connectors.alpaca.json_fields import Fields, Raw, json_object, json_objects, text_of, to_wire
-from connectors.alpaca.orders import activity, broker_order, order_body, update_of
 from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient, parse_json
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours

@@ -12,8 +12,7 @@ from openapi_schema_validator import OAS30Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
-from connectors.alpaca.account import asset, broker_account, equity_by_session
-from connectors.alpaca.orders import activity, broker_order, order_body
+from connectors.alpaca.account import activity, asset, broker_account, broker_order, equity_by_session, order_body
 from engine.domain.brokerage import ActivityKind
 from engine.domain.order import Side
 from tests.connectors.alpaca.alpaca_accounts import ACCOUNT, DIVIDEND, FILL, ORDER, a_buy, a_sale

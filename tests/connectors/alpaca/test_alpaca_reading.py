@@ -8,9 +8,18 @@ from typing import Any
 
 import pytest
 
-from connectors.alpaca.account import asset, broker_account, broker_clock, equity_by_session, session_hours
+from connectors.alpaca.account import (
+    activity,
+    asset,
+    broker_account,
+    broker_clock,
+    broker_order,
+    equity_by_session,
+    kind_of,
+    order_body,
+    session_hours,
+)
 from connectors.alpaca.json_fields import from_wire, to_wire
-from connectors.alpaca.orders import activity, broker_order, kind_of, order_body
 from engine.domain.brokerage import ActivityKind
 from engine.domain.order import Order, OrderState, Side
 from engine.domain.portfolio import Position

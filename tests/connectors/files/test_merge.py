@@ -12,8 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.files.fetch.market import FetchLog, SymbolRequests
-from connectors.files.merge import adjusted_closes, checked_row, extended_closes, merge_actions, merge_bars
+from connectors.files.fetch.market import (
+    FetchLog,
+    SymbolRequests,
+    adjusted_closes,
+    checked_row,
+    extended_closes,
+    merge_actions,
+    merge_bars,
+)
 from connectors.files.prices import BarRow, read_bars
 from connectors.files.texts import append_news
 from engine.domain.market import NANO, UNKNOWN, ActionKind, Bar, CorporateAction, NewsItem

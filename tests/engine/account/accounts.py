@@ -12,8 +12,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from connectors.alpaca.account import asset, broker_account, broker_clock, equity_by_session, session_hours
-from connectors.alpaca.orders import activity, broker_order, order_body, update_of
+from connectors.alpaca.account import (
+    activity,
+    asset,
+    broker_account,
+    broker_clock,
+    broker_order,
+    equity_by_session,
+    order_body,
+    session_hours,
+    update_of,
+)
 from connectors.sandbox.local_broker import LocalBroker, SandboxSettings
 from connectors.sandbox.market import MarketData
 from connectors.sandbox.protocol import Request, to_json

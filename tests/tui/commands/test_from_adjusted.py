@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from connectors.files.merge import merge_bars
+from connectors.files.fetch.market import merge_bars
 from connectors.files.prices import bar_row, read_actions, read_bars, read_prices
 from engine.domain.market import UNKNOWN, ActionKind
 from engine.market.implied_actions import implied_actions
