@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 from engine.domain.chart import ChartSpec
@@ -136,14 +137,57 @@ def pytest_unconfigure() -> None:
     gc.freeze()
 
 
+MadeOnce = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def sessions_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Folders by name, each of which one worker makes and all others find: for reading and copying alone."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, begun = shared / f"made-{name}", shared / f"begun-{name}"
+        with FileLock(shared / f"{name}.lock"):
+            if not folder.is_dir():
+                shutil.rmtree(begun, ignore_errors=True)  # of one that failed
+                begun.mkdir()
+                make(begun)
+                begun.rename(folder)
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def sessions_table(made_once: MadeOnce) -> Path:
     """The table of XNYS's sessions, which a program otherwise computes anew in every new home."""
     from engine.market.trading_hours import exchange_calendar
 
-    table = tmp_path_factory.mktemp("calendars") / "sessions-XNYS.json"
-    exchange_calendar("XNYS", table)
-    return table
+    name = "sessions-XNYS.json"
+    return made_once("calendars", lambda folder: exchange_calendar("XNYS", folder / name)) / name
+
+
+MadeHome = Callable[[str, Callable[[], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_home(made_once: MadeOnce, sessions_table: Path) -> MadeHome:
+    """Homes by name, each after what is run in it once. The table of sessions is left to the home that copies one."""
+
+    def home(name: str, lives: Callable[[], object]) -> Path:
+        def make(folder: Path) -> None:
+            table = folder / "cache" / sessions_table.name
+            table.parent.mkdir()
+            os.link(sessions_table, table)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PAPERDESK_HOME", str(folder))
+                lives()
+            table.unlink()
+
+        return made_once(f"home-{name}", make)
+
+    return home
 
 
 @pytest.fixture(autouse=True)

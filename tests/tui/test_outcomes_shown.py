@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from engine.reports.documents.decisions import followed_decisions
 from engine.reports.documents.records import Records, open_records
 from engine.settings import places
 from engine.settings.config import Config
+from tests.conftest import MadeHome
 from tui.cli import main
 from tui.desk.bridge import Bridge
 from tui.screens.decisions import rows
@@ -50,20 +52,17 @@ SPEC = RunSpec(
 )
 
 
-@pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Market]:
-    """A home after a backtest of two shares and a coin, and its market."""
-    folder = tmp_path_factory.mktemp("followed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(places.HOME, str(folder))
-        run_backtest(services(Config()), SPEC, baselines=())
-        return folder, asyncio.run(load_run(services(Config()), SPEC))
-
-
 @pytest.fixture
-def home(lived: tuple[Path, Market], monkeypatch: pytest.MonkeyPatch) -> Market:
-    monkeypatch.setenv(places.HOME, str(lived[0]))
-    return lived[1]
+def home(made_home: MadeHome, paperdesk_home: Path) -> Market:
+    """A home after a backtest of two shares and a coin; its market."""
+    made = made_home("followed", lambda: run_backtest(services(Config()), SPEC, baselines=()))
+    shutil.copytree(made, paperdesk_home, dirs_exist_ok=True)
+    return market()
+
+
+@cache
+def market() -> Market:
+    return asyncio.run(load_run(services(Config()), SPEC))
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
-from engine.market.trading_hours import exchange_calendar
 from engine.settings import places
 from engine.settings.config import load_config
+from tests.conftest import MadeHome
 from tui.cli import main
 
 SESSIONS = (date(2025, 3, 11), date(2025, 3, 12), date(2025, 3, 14))
@@ -39,6 +39,7 @@ SHORT_BACKTEST = RunSpec(
     run=BACKTEST,
 )
 FEW_AGENTS = {"PAPERDESK_DESK__PRESET": "finvision"}
+DEBATING = {"PAPERDESK_DESK__PRESET": "desk-debate", "PAPERDESK_DESK__SYMBOLS": "ORVL,HLXM"}
 
 
 @dataclass(frozen=True)
@@ -82,53 +83,55 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return called
 
 
-@pytest.fixture(scope="session")
-def sessions_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which only the exchange's sessions are known."""
-    home = tmp_path_factory.mktemp("sessions-home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        exchange_calendar("XNYS", places.session_table())
-    return home
+def desk_lives(chosen: Mapping[str, str], *sessions: date) -> None:
+    """Runs a desk that is configured so by its environment, session by session."""
+    for session in sessions:
+        asyncio.run(run_daily(services(load_config(None, environ=chosen).config), session))
 
 
 @pytest.fixture(scope="session")
-def desk_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def desk_home(made_home: MadeHome) -> Path:
     """A home of a desk after three daily runs."""
-    home = _copied(sessions_home, tmp_path_factory.mktemp("desk-home"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        for session in SESSIONS:
-            asyncio.run(run_daily(services(load_config(None, environ=FEW_AGENTS).config), session))
-    return home
+    return made_home("desk", lambda: desk_lives(FEW_AGENTS, *SESSIONS))
 
 
 @pytest.fixture(scope="session")
-def backtest_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def backtest_home(made_home: MadeHome) -> Path:
     """A home after one short backtest."""
-    home = _copied(sessions_home, tmp_path_factory.mktemp("backtest-home"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        run_backtest(services(load_config(None, environ=FEW_AGENTS).config), SHORT_BACKTEST)
-    return home
+    config = load_config(None, environ=FEW_AGENTS).config
+    return made_home("backtest", lambda: run_backtest(services(config), SHORT_BACKTEST))
 
 
 @pytest.fixture(scope="session")
-def debate_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def debate_home(made_home: MadeHome) -> Path:
     """A home of a desk of three analysts who debated in three sessions."""
-    home = _copied(sessions_home, tmp_path_factory.mktemp("debating-home"))
-    chosen = {"PAPERDESK_DESK__PRESET": "desk-debate", "PAPERDESK_DESK__SYMBOLS": "ORVL,HLXM"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        for session in SESSIONS:
-            asyncio.run(run_daily(services(load_config(None, environ=chosen).config), session))
-    return home
+    return made_home("debate", lambda: desk_lives(DEBATING, *SESSIONS))
+
+
+REMEMBERED = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
+MEMORY = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "TMBK,BXWD"}
+REMEMBERING = "backtest-20240601-120000-cd34"
+
+
+@pytest.fixture
+def remembering(made_home: MadeHome, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home in which a desk with memory ran for three sessions, and a backtest that has a memory of its own."""
+
+    def lives() -> None:
+        desk_lives(MEMORY, *REMEMBERED)
+        first, last = REMEMBERED[1:]
+        spec = replace(SHORT_BACKTEST, symbols=("TMBK",), first=first, last=last, preset="desk", run=REMEMBERING)
+        run_backtest(services(load_config(None, environ=MEMORY).config), replace(spec, warm_up_from=None))
+
+    for name, value in MEMORY.items():
+        monkeypatch.setenv(name, value)
+    return copied(made_home("remembering", lives), paperdesk_home)
 
 
 @pytest.fixture
 def debating(debate_home: Path, paperdesk_home: Path) -> Path:
     """The home of a desk of three analysts who debated."""
-    return _copied(debate_home, paperdesk_home)
+    return copied(debate_home, paperdesk_home)
 
 
 @pytest.fixture
@@ -136,19 +139,19 @@ def desk(desk_home: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch)
     """The home of a desk that has run, with FinVision's few agents; its Arena screen plays none by itself, which would
     take a process of its own."""
     monkeypatch.setattr("engine.app.open_desk.is_demo", lambda services: False)
-    return _copied(desk_home, paperdesk_home)
+    return copied(desk_home, paperdesk_home)
 
 
 @pytest.fixture
 def backtested(backtest_home: Path, paperdesk_home: Path) -> Path:
     """A home with a backtest and no desk."""
-    return _copied(backtest_home, paperdesk_home)
+    return copied(backtest_home, paperdesk_home)
 
 
 @pytest.fixture
-def fresh(sessions_home: Path, paperdesk_home: Path) -> Path:
+def fresh(paperdesk_home: Path) -> Path:
     """A home in which nothing has run; only the exchange's sessions are known, which take a second to make."""
-    return _copied(sessions_home, paperdesk_home)
+    return paperdesk_home
 
 
 PAPER = """
@@ -213,7 +216,8 @@ def ordered(server: SandboxServer, symbol: str, shares: str) -> None:
         assert http.post("/v2/orders", json=order).status_code == 200
 
 
-def _copied(from_: Path, home: Path) -> Path:
+def copied(from_: Path, home: Path) -> Path:
+    """A home that was made, in the place of a test's own."""
     shutil.copytree(from_, home, dirs_exist_ok=True)
     return home
 

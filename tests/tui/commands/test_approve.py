@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import shutil
-from contextlib import redirect_stdout
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +22,10 @@ from engine.messages.commands import Approve, Veto
 from engine.messages.events import OrderMoved
 from engine.settings import places
 from engine.settings.config import load_config
+from tests.conftest import MadeHome
 from tests.engine.desks import RulesExcept
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import Run, copied
 from tests.tui.conftest import cells, opened, until
-from tui.cli import main
 
 PASSED = "2025-03-11"
 """A session of long ago, for which the demo desk wants to trade."""
@@ -54,44 +50,18 @@ class Buys(RulesExcept):
         return replace(result, answer={**(result.answer or {}), **buys}, text="{}")
 
 
-@pytest.fixture(scope="session")
-def waiting_desk(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    """A home with a demo desk in mode ask, and its orders that wait for a word, at least two."""
-    home = tmp_path_factory.mktemp("waiting-home")
-    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        patch.setenv("PAPERDESK_BROKER__MODE", "ask")
-        patch.setenv("PAPERDESK_DESK__NAME", "asking")
-        patch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
-        patch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
-        asyncio.run(run_daily(services(load_config(None).config), through=Buys))
-        found = json.loads(printed("approve", "--json"))["waiting"]
-    assert len(found) >= 2
-    return home, [order | {"desk": "asking"} for order in found]
-
-
-def printed(*arguments: str) -> str:
-    """What a command that succeeds prints."""
-    with redirect_stdout(StringIO()) as out, pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 0
-    return out.getvalue()
-
-
 @pytest.fixture
 def waiting(
-    asks: None,
-    waiting_desk: tuple[Path, list[dict[str, Any]]],
-    paperdesk_home: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    asks: None, run: Run, made_home: MadeHome, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[dict[str, Any]]:
-    """The orders that wait on a copy of that desk, at that moment."""
+    """The orders that wait on a demo desk in mode ask, at one moment; at least two."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOON)
     monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
-    home, orders = waiting_desk
-    shutil.copytree(home, paperdesk_home, dirs_exist_ok=True)
-    return orders
+    config = load_config(None, environ={"PAPERDESK_BROKER__MODE": "ask", "PAPERDESK_DESK__NAME": "asking"}).config
+    copied(made_home("waiting", lambda: asyncio.run(run_daily(services(config), through=Buys))), paperdesk_home)
+    found = run("approve", "--desk", "asking", "--json").json["waiting"]
+    assert len(found) >= 2
+    return [order | {"desk": "asking"} for order in found]
 
 
 def states(run: Run, desk: str) -> dict[str, str]:

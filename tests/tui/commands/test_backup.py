@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
-from connectors.wiring.services import services
-from engine.app.desk.run import run_daily
 from engine.app.records.desk_journal import desk_lock
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.messages.events import MemoryWritten
 from engine.settings import places
-from engine.settings.config import load_config
-from tests.tui.commands.conftest import Run
-from tests.tui.commands.test_memory import CONFIG, SESSIONS
+from tests.tui.commands.conftest import MEMORY, REMEMBERED, Run
 
 DUE = "2024-02-15"
 
 
-@pytest.fixture(scope="module")
-def kept(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home in which a desk with memory ran for three sessions."""
-    home = tmp_path_factory.mktemp("bound")
-    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        for session in SESSIONS:
-            asyncio.run(run_daily(services(load_config(None, environ=CONFIG).config), session))
-        yield home
-
-
 @pytest.fixture
-def desk(kept: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of that home; gives the folder of the desk's files."""
-    shutil.copytree(kept, paperdesk_home, dirs_exist_ok=True)
-    for name, value in CONFIG.items():
-        monkeypatch.setenv(name, value)
+def desk(remembering: Path) -> Path:
+    """The folder of the files of a desk with memory."""
     return places.desks_dir()
 
 
@@ -95,7 +75,7 @@ def test_a_memory_that_is_missing_or_damaged_decides_nothing(
         assert "paperdesk restore FILE" in " ".join(text.split()) and "panic" not in said.err.lower()
     assert said.err.count("\n") <= 1
     with JournalReader(places.desk_journal("demo")) as reader:
-        assert {str(one.key.session) for one in reader.decisions()} == {str(session) for session in SESSIONS}
+        assert {str(one.key.session) for one in reader.decisions()} == {str(session) for session in REMEMBERED}
 
 
 def test_a_missing_memory_is_accepted_as_an_empty_one(run: Run, desk: Path) -> None:
@@ -135,9 +115,9 @@ def test_an_older_memory_or_an_older_journal_is_refused_until_it_is_accepted(
 
 def test_another_desks_memory_is_refused(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", "BXWD")
-    for session in SESSIONS:
+    for session in REMEMBERED:
         assert run("--daily", "--session", str(session), "--desk", "other").code == 0
-    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", CONFIG["PAPERDESK_DESK__SYMBOLS"])
+    monkeypatch.setenv("PAPERDESK_DESK__SYMBOLS", MEMORY["PAPERDESK_DESK__SYMBOLS"])
     shutil.rmtree(desk / "demo.memory")
     shutil.copytree(desk / "other.memory", desk / "demo.memory")
     refused = run("--daily", "--session", DUE)

@@ -25,8 +25,9 @@ ENTRY = [sys.executable, "-c", "from tui.cli import main; main()"]
 
 
 @pytest.mark.slow
-def test_killed_by_signal_at_its_requests_every_order_is_there_once(tmp_path: Path, sessions_home: Path) -> None:
-    shutil.copytree(sessions_home, tmp_path / "home")
+def test_killed_by_signal_at_its_requests_every_order_is_there_once(tmp_path: Path, sessions_table: Path) -> None:
+    (tmp_path / "home" / "cache").mkdir(parents=True)
+    shutil.copy(sessions_table, tmp_path / "home" / "cache")
     report = Killing(tmp_path, seed=5, at_requests=True).work(sessions=1, kills=1)
     print("\n".join(report.lines()))
     assert report.faults == []

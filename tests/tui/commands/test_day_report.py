@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -25,7 +24,8 @@ from engine.reports.html import html
 from engine.reports.stored import stored_document
 from engine.session.context import run_id
 from engine.settings import places
-from tests.tui.commands.conftest import SESSIONS, Run
+from tests.conftest import MadeHome
+from tests.tui.commands.conftest import SESSIONS, Run, copied
 from tests.tui.commands.test_runs import called
 
 
@@ -123,18 +123,17 @@ SYMBOLS = ("ORVL", "HLXM")
 PAGE_WIDTH = 1200
 
 
-@pytest.fixture(scope="module")
-def reported(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+@pytest.fixture
+def reported(made_home: MadeHome, paperdesk_home: Path) -> tuple[dict[str, Any], str]:
     """A run's document and its page, made by the commands."""
-    home = tmp_path_factory.mktemp("html-home")
-    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        page = home / "report.html"
+
+    def lives() -> None:
         flags = ("--symbols", ",".join(SYMBOLS), *WINDOW, "--preset", "finvision-no-reflection", "--run", "html")
         assert called("backtest", *flags, "--commission", "0.001") == 0
-        assert called("report", "--run", "html", "--out", str(page)) == 0
-        return stored_document("html"), page.read_text()
+        assert called("report", "--run", "html", "--out", str(places.data_dir().parent / "report.html")) == 0
+
+    copied(made_home("html", lives), paperdesk_home)
+    return stored_document("html"), (paperdesk_home / "report.html").read_text()
 
 
 def charts_of(page: str) -> dict[str, ElementTree.Element]:

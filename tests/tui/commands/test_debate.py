@@ -25,8 +25,9 @@ from engine.preset import load_preset
 from engine.session.recorder import JournalRecorder
 from engine.settings import places
 from engine.settings.config import Config
+from tests.conftest import MadeHome
 from tests.data_folders import DrawnOnce
-from tests.tui.commands.conftest import Run
+from tests.tui.commands.conftest import Run, copied
 
 THREE = ("seeking", "neutral", "averse")
 DEMO = ("--symbols", "TMBK", "--warm-up-from", "2025-03-03", "--from", "2025-03-06", "--to", "2025-03-12")
@@ -39,22 +40,10 @@ def backtest(run: Run, preset: str, *flags: str) -> Any:
     return done.json
 
 
-@pytest.fixture(scope="module")
-def home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with one backtest of the paper's three characters."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(tmp_path_factory.mktemp("debate-home")))
-        from tui.cli import main
-
-        with pytest.raises(SystemExit) as ended:
-            main(("backtest", "--preset", "tradinggpt", "--model", "offline", "--run", "paper", "--json", *DEMO))
-        assert ended.value.code == 0
-        yield Path(str(places.run_journal("paper")))
-
-
 @pytest.fixture
-def journal(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JournalReader]:
-    monkeypatch.setenv("PAPERDESK_HOME", str(home.parents[2]))
+def journal(made_home: MadeHome, paperdesk_home: Path, run: Run) -> Iterator[JournalReader]:
+    """The journal of one backtest of the paper's three characters."""
+    copied(made_home("characters", lambda: backtest(run, "tradinggpt", "--run", "paper", *DEMO)), paperdesk_home)
     with JournalReader(places.run_journal("paper")) as reader:
         yield reader
 

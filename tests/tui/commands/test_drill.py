@@ -26,7 +26,7 @@ from engine.app.upkeep.drill.drill import try_rows
 from engine.app.upkeep.drill.fault_table import Row, chosen, fault_table
 from engine.app.upkeep.drill.practice import DrillParts, prepare
 from engine.settings import places
-from tests.conftest import REPO
+from tests.conftest import REPO, MadeOnce
 from tests.tui.commands.conftest import OpenBroker, Run, after_close, contents
 
 PROGRAM = (sys.executable, "-c", "from tui.cli import main; main()")
@@ -41,12 +41,16 @@ def parts() -> DrillParts:
 
 
 @pytest.fixture(scope="session")
-def prepared(sessions_home: Path, parts: DrillParts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(sessions_table: Path, parts: DrillParts, made_once: MadeOnce) -> Path:
     """The template of all rows' homes, made once."""
-    home = tmp_path_factory.mktemp("drill") / "template"
-    shutil.copytree(sessions_home, home)
-    prepare(home, SYMBOLS, drilling.AFTER_ALL, parts)
-    return home
+
+    def make(folder: Path) -> None:
+        home = folder / "template"
+        (home / "cache").mkdir(parents=True)
+        shutil.copy(sessions_table, home / "cache")
+        prepare(home, SYMBOLS, drilling.AFTER_ALL, parts)
+
+    return made_once("drill", make) / "template"
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from datetime import date
 from functools import partial
 from itertools import pairwise
@@ -22,42 +21,12 @@ from filelock import FileLock
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
 from engine.app.memory.memory import desk_memory, memory_of_desk
-from engine.app.research.backtest import run_backtest
-from engine.domain.run import DataSpec, RunSpec
 from engine.preset import load_preset
 from engine.settings.config import load_config
-from tests.tui.commands.conftest import BACKTEST, Run, contents
+from tests.tui.commands.conftest import BACKTEST, MEMORY, REMEMBERED, REMEMBERING, Run, contents
 
 REPO = Path(__file__).resolve().parents[3]
-SESSIONS = (date(2024, 2, 12), date(2024, 2, 13), date(2024, 2, 14))
 LATER = date(2024, 4, 15)
-CONFIG = {"PAPERDESK_DESK__PRESET": "desk", "PAPERDESK_DESK__SYMBOLS": "TMBK,BXWD"}
-REMEMBERING = "backtest-20240601-120000-cd34"
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home in which a desk with memory ran for three days, and a backtest that has a memory of its own."""
-    patch = pytest.MonkeyPatch()
-    home = tmp_path_factory.mktemp("remembering")
-    patch.setenv("PAPERDESK_HOME", str(home))
-    config = load_config(None, environ=CONFIG).config
-    for session in SESSIONS:
-        asyncio.run(run_daily(services(config), session))
-    spec = RunSpec(
-        symbols=("TMBK",), first=SESSIONS[1], last=SESSIONS[2], preset="desk", data=DataSpec(None, 7), run=REMEMBERING
-    )
-    run_backtest(services(config), spec)
-    yield home
-    patch.undo()
-
-
-@pytest.fixture
-def remembering(kept: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(kept, paperdesk_home, dirs_exist_ok=True)
-    for name, value in CONFIG.items():
-        monkeypatch.setenv(name, value)
-    return paperdesk_home
 
 
 def test_a_list_has_what_is_alive_and_filters_it(run: Run, remembering: Path) -> None:
@@ -333,11 +302,11 @@ def test_the_app_reads_the_same_trail(run: Run, remembering: Path) -> None:
     ask = Readings(cast(Any, SimpleNamespace(closes=lambda records, symbols: None)), None, past=False)
     source = Source("desk demo", places.desk_journal("demo"))
     listed = [one.decision for one in asyncio.run(ask.read(source, followed_decisions))]
-    decided = [decision for decision in listed if decision.key.session == SESSIONS[1]]
+    decided = [decision for decision in listed if decision.key.session == REMEMBERED[1]]
     assert len(decided) == 2
     for decision in decided:
         shown = asyncio.run(ask.read(source, partial(trail_of, decision=decision)))
-        said = run("why", decision.key.symbol, str(SESSIONS[1]), "--json")
+        said = run("why", decision.key.symbol, str(REMEMBERED[1]), "--json")
         assert said.code == 0, said.err
         told = [
             [{**one, "closes_since": None} for one in document["decisions"]]
@@ -365,20 +334,20 @@ def test_embedding_anew_says_what_it_did_and_needs_a_memory_and_a_spec_that_mean
 
 
 def test_a_change_that_came_too_late_is_said_at_the_end_of_the_run(run: Run, remembering: Path) -> None:
-    of_desk, said = services(load_config(None, environ=CONFIG).config), list[str]()
+    of_desk, said = services(load_config(None, environ=MEMORY).config), list[str]()
     preset = load_preset(of_desk.config.desk.preset)
     calendar = of_desk.desk_calendar(of_desk.symbols)
     with desk_memory(of_desk, preset, calendar, said.append, lambda use: None) as memory:
         weak = next(m for m in run("memory", "list", "--json").json["memories"] if m["next_change"])
         assert run("memory", "pin", weak["id"], "--json").json["applied"] is False
         assert memory is not None
-        memory.begin(calendar.number(SESSIONS[-1]) + 4000.0)  # it fades while the run holds it
+        memory.begin(calendar.number(REMEMBERED[-1]) + 4000.0)  # it fades while the run holds it
     assert said == [f"memory {weak['id']} has faded: one that is alive can be pinned"]
 
 
 def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: Run, remembering: Path) -> None:
     before = {m["id"]: m for m in run("memory", "list", "--json").json["memories"]}
-    report = next(m["id"] for m in recalled(run, "TMBK", SESSIONS[-1]) if m["kind"].startswith("10-"))
+    report = next(m["id"] for m in recalled(run, "TMBK", REMEMBERED[-1]) if m["kind"].startswith("10-"))
     weak = sorted(
         (m for m in before.values() if m["id"] != report and m["next_change"] and m["next_change"] < str(LATER)),
         key=lambda one: (one["next_change"], one["id"]),
@@ -412,7 +381,7 @@ def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: 
     assert report not in {m["id"] for m in listed["memories"]}
     assert report[:8] in run("memory", "list", "--forgotten").out
 
-    asyncio.run(run_daily(services(load_config(None, environ=CONFIG).config), LATER))
+    asyncio.run(run_daily(services(load_config(None, environ=MEMORY).config), LATER))
 
     alive = {m["id"]: m for m in run("memory", "list", "--json").json["memories"]}
     assert (alive[pinned["id"]]["layer"], alive[pinned["id"]]["pinned"]) == (pinned["layer"], True)

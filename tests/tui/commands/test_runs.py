@@ -7,7 +7,6 @@ import io
 import json
 import random
 import re
-import shutil
 import sqlite3
 from pathlib import Path
 from statistics import fmean
@@ -23,8 +22,9 @@ from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
 from engine.reports.documents.runs import StoredKind
 from engine.settings import places
+from tests.conftest import MadeHome
 from tests.engine.look_reader import looks_in
-from tests.tui.commands.conftest import Run, contents
+from tests.tui.commands.conftest import Run, contents, copied
 from tui.cli import main
 
 WINDOW = ("--from", "2025-02-03", "--to", "2025-03-14")
@@ -42,14 +42,12 @@ def played(run: Run, name: str, *flags: str, symbols: str = "ORVL,HLXM") -> None
     assert run("backtest", "--symbols", symbols, *WINDOW, *flags, "--run", name).code == 0
 
 
-@pytest.fixture(scope="session")
-def runs_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def runs(made_home: MadeHome, paperdesk_home: Path) -> Path:
     """A home with two runs of one rule, one of another, and an arena."""
-    home = tmp_path_factory.mktemp("runs-home")
-    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
     flags = ("backtest", *WINDOW, "--symbols")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
+
+    def lives() -> None:
         for call in (
             (*flags, "ORVL,HLXM", "--strategy", "macd", "--run", "slow"),
             (*flags, "ORVL,HLXM", "--strategy", "macd", "--param", "fast=6", "--slippage", "30", "--run", "fast"),
@@ -57,14 +55,8 @@ def runs_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             ("arena", "--agents", "controls", "--days", "2", "--run", "ring"),
         ):
             assert called(*call) == 0
-    return home
 
-
-@pytest.fixture
-def runs(runs_home: Path, paperdesk_home: Path) -> Path:
-    """A copy of that home."""
-    shutil.copytree(runs_home, paperdesk_home, dirs_exist_ok=True)
-    return paperdesk_home
+    return copied(made_home("runs", lives), paperdesk_home)
 
 
 def test_every_run_of_a_home_is_listed_and_filtered(run: Run, runs: Path, desk: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,12 @@ from textual.screen import Screen
 from connectors.wiring.services import services
 from engine.app.arena.arena import run_arena
 from engine.app.arena.record import ArenaSpec
-from engine.app.desk.run import run_daily
 from engine.app.open_desk import OpenDesk
 from engine.app.research.backtest import run_backtest
 from engine.reports.documents.set_up import Finding
 from engine.settings.config import load_config
-from tests.tui.commands.conftest import SESSIONS, SHORT_BACKTEST
+from tests.conftest import MadeHome
+from tests.tui.commands.conftest import DEBATING, SESSIONS, SHORT_BACKTEST, copied, desk_lives
 from tests.tui.conftest import arrived, opened, shown, until
 from tests.tui.test_pictures import SIZES, Svg, picture
 from tui.app.app import PaperdeskApp
@@ -49,31 +47,20 @@ def svg(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(Svg)
 
 
-@pytest.fixture(scope="session")
-def whole_home(sessions_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home of a desk of three analysts after four sessions, with a backtest and an arena, all run at one moment."""
-    home = tmp_path_factory.mktemp("whole-home")
-    shutil.copytree(sessions_home, home, dirs_exist_ok=True)
-    chosen = {"PAPERDESK_DESK__PRESET": "desk-debate", "PAPERDESK_DESK__SYMBOLS": "ORVL,HLXM"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAPERDESK_HOME", str(home))
-        patch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
-        patch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
-        found = services(load_config(None, environ=chosen).config)
-        for session in (*SESSIONS, date(2025, 3, 17)):
-            asyncio.run(run_daily(found, session))
-        run_backtest(found, SHORT_BACKTEST)
-        run_arena(found, ArenaSpec(run="arena-one", days=6, seed=3))
-    return home
-
-
 @pytest.fixture
-def whole(whole_home: Path, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """That home, at that moment."""
+def whole(made_home: MadeHome, paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of a desk of three analysts after four sessions, with a backtest and an arena, all run at one moment."""
     monkeypatch.setattr("engine.clock.LiveClock.now", lambda clock: NOW)
     monkeypatch.setattr("engine.app.desk.demo_history.DUE", date(2025, 6, 30))
     monkeypatch.setattr(OpenDesk, "findings", lambda desk: CHECKS)
-    return Path(shutil.copytree(whole_home, paperdesk_home, dirs_exist_ok=True))
+
+    def lives() -> None:
+        desk_lives(DEBATING, *SESSIONS, date(2025, 3, 17))
+        found = services(load_config(None, environ=DEBATING).config)
+        run_backtest(found, SHORT_BACKTEST)
+        run_arena(found, ArenaSpec(run="arena-one", days=6, seed=3))
+
+    return copied(made_home("whole", lives), paperdesk_home)
 
 
 def is_filled(screen: Screen[Any]) -> bool:

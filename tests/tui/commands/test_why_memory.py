@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
@@ -14,38 +12,25 @@ from connectors.wiring.services import services
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.settings.config import load_config
+from tests.conftest import MadeHome
 from tests.long_cases import first_of
-from tests.tui.commands.conftest import Run, contents
+from tests.tui.commands.conftest import Run, contents, copied
 
 DECIDED = "2024-02-20"
 RUNS = {name: f"backtest-20240601-120000-{name}" for name in ("desk", "finmem", "tradinggpt")}
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with a short backtest of presets whose relevancy is by words, by vectors, and whose owners are several."""
-    patch = pytest.MonkeyPatch()
-    home = tmp_path_factory.mktemp("recalled")
-    patch.setenv("PAPERDESK_HOME", str(home))
-    config = load_config(None, environ={}).config
-    for name, run in RUNS.items():
-        spec = RunSpec(
-            symbols=("TMBK",),
-            first=date(2024, 2, 13),
-            last=date(2024, 2, 21),
-            preset=name,
-            data=DataSpec(None, 7),
-            run=run,
-        )
-        run_backtest(services(config), spec)
-    yield home
-    patch.undo()
-
-
 @pytest.fixture
-def home(kept: Path, paperdesk_home: Path) -> Path:
-    shutil.copytree(kept, paperdesk_home, dirs_exist_ok=True)
-    return paperdesk_home
+def home(made_home: MadeHome, paperdesk_home: Path) -> Path:
+    """A home with a short backtest of presets whose relevancy is by words, by vectors, and whose owners are several."""
+    config = load_config(None, environ={}).config
+    window = {"symbols": ("TMBK",), "first": date(2024, 2, 13), "last": date(2024, 2, 21), "data": DataSpec(None, 7)}
+
+    def lives() -> None:
+        for preset, run in RUNS.items():
+            run_backtest(services(config), RunSpec(**window, preset=preset, run=run))
+
+    return copied(made_home("recalled", lives), paperdesk_home)
 
 
 @pytest.mark.parametrize(
