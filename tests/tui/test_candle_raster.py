@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from engine.domain.chart import Line, Marker
 from engine.errors import InvariantBroken
@@ -112,78 +113,16 @@ def rows(data: ChartData, width: int, height: int, **how: object) -> list[str]:
     return [s.text.rstrip() for s in render_candles(data, width, height, view, ChartStyle(**how))]  # type: ignore[arg-type]
 
 
-# Read against small_chart: six candles, the third the most traded, bought in the second, sold in the fourth.
-GOLDEN = """\
-ABC 1D  6 bars            C14.00 +27.27%
-                   ·        ▌
-·   ·   ·   ·   ▖   ·   ·  ▄▙▖   [14.00]
-                ▌   ▌      ▌ ▌
-            ▖  ▛▀▌ ██▌     ▌ ▌
-·   ·   ·  ▄▙▖ ▙▄▌ ██▌ ▄▄▖ ▌ ▌    12.00
-        ▌  ▌ ▌  ▘   ▘  ██▌ ▌ ▌
-       ▛▀▌ ▀▀▘     ·   ▀▛▘ ▀▀▘
-·   ·  ▙▄▌  ·   ·   ·   ▌   ·     10.00
-        ▌          ·
-            ▲       ▼             fills
-               ███              vol 800
-       ▂▂▂ ▄▄▄ ███ ▆▆▆ ▄▄▄ ███
-       Feb 27      Mar
-""".splitlines()
-
-GOLDEN_ASCII = """\
-ABC 1D  6 bars            C14.00 +27.27%
-                   .        |
-.   .   .   .   |   .   .  [ ]   [14.00]
-                |   |      [ ]
-            |  [ ] ###     [ ]
-.   .   .  [ ] [ ] ### ### [ ]    12.00
-        |  [ ]  |   |  ### [ ]
-       [ ] [ ]     .   ### [ ]
-.   .  [ ]  .   .   .   |   .     10.00
-        |          .
-            ^       v             fills
-               |||              vol 800
-       ... ... ||| ::: ... |||
-       Feb 27      Mar
-""".splitlines()
-
 DECIDED = {0: "BUY", 1: "HOLD", 2: "SELL", 3: "CUT", 4: "ABSTAIN"}
-# The same with room: fills beside their candles, a free row between, and what was decided under each.
-GOLDEN_DECIDED = """\
-ABC 1D  6 bars            C14.00 +27.27%
-                   ·
-
-·   ·   ·   ·   ·  ·▼   ·   ▌     15.00
-                ▖          ▄▙▖   [14.00]
-                ▌   ▖      ▌ ▌
-               ▛▀▌ ██▌     ▌ ▌
-·   ·   ·   ▌  ▌ ▌ ██▌  ·  ▌ ▌    12.50
-        ▖  ▛▀▌ ▀▛▘ ▀▛▘ ██▌ ▌ ▌
-       ▄▙▖ ▙▄▌     ·   ██▌ ▙▄▌
-       ▌ ▌              ▌
-·   ·  ▀▛▘  ▲   ·  ··   ▘   ·     10.00
-        ▌
-                   ·
-
-        ▲   -   ▼   ◆   ?       decided
-               ███              vol 800
-               ███ ▁▁▁     ▄▄▄
-       ▃▃▃ ▆▆▆ ███ ███ ▆▆▆ ███
-       Feb 27      Mar
-""".splitlines()
 
 
-def test_a_small_chart_without_colour() -> None:
-    assert rows(small_chart(), 40, 14) == GOLDEN
-
-
-def test_a_small_chart_in_plain_characters() -> None:
-    assert rows(small_chart(), 40, 14, ascii_only=True) == GOLDEN_ASCII
-
-
-def test_decisions_stand_under_their_candles_and_fills_beside_them() -> None:
+def test_a_small_chart_is_drawn_in_blocks_and_in_plain_characters(snapshot: SnapshotAssertion) -> None:
+    """Six candles, the third the most traded, bought in the second, sold in the fourth. With room the fills stand
+    beside their candles, with a free row between, and what was decided under each."""
     decided = replace(small_chart(), decided=DECIDED)
-    assert rows(decided, 40, 20) == GOLDEN_DECIDED
+    assert "\n".join(rows(small_chart(), 40, 14)) == snapshot(name="blocks")
+    assert "\n".join(rows(small_chart(), 40, 14, ascii_only=True)) == snapshot(name="plain characters")
+    assert "\n".join(rows(decided, 40, 20)) == snapshot(name="decided")
     plain = rows(decided, 40, 20, ascii_only=True)
     assert plain[15] == "        ^   -   v   #   ?       decided"
     # Of several bars in one candle an order counts first, then what a limit cut.
@@ -197,11 +136,6 @@ def test_rising_bodies_are_hollow_and_falling_ones_solid_without_colour() -> Non
     assert inside_rising.strip() == "▌ ▌"
     assert inside_falling.strip() == "██▌"
     assert "██▌" in rows(rising, 8, 9, palette=COLOURS)[4]
-
-
-def test_the_last_price_stands_in_a_box_on_its_row() -> None:
-    text = rows(small_chart(), 40, 14)
-    assert sum("[14.00]" in row for row in text) == 1
 
 
 def inks(chart: ChartData, view: ChartView | None = None) -> tuple[str, str]:
@@ -261,13 +195,9 @@ def test_panning_keeps_the_groups() -> None:
     assert max(earlier) == 45
 
 
-def test_the_cursor_puts_its_bar_into_the_title() -> None:
-    title = rows(small_chart(), 60, 14, view=ChartView(step=4, cursor=2))[0]
-    assert "2024-02-29 O12.00 H14.00 L11.50 C13.00 +8.33%" in title
-
-
-def test_under_a_cursor_the_title_is_of_one_bar_however_many_a_candle_takes_together() -> None:
-    title = rows(small_chart(), 60, 14, view=ChartView(step=4, per=2, cursor=2))[0]
+@pytest.mark.parametrize("per", [1, 2])
+def test_under_a_cursor_the_title_is_of_one_bar_however_many_a_candle_takes_together(per: int) -> None:
+    title = rows(small_chart(), 60, 14, view=ChartView(step=4, per=per, cursor=2))[0]
     assert "2024-02-29 O12.00 H14.00 L11.50 C13.00 +8.33%" in title
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import date
 from pathlib import Path
 
 import pytest
 
-from engine.market.trading_hours import exchange_calendar
 from tui.cli import main
 
 HEAD = """
@@ -175,43 +173,3 @@ def test_a_search_without_what_to_fit_on_says_so(folder: Path, capsys: pytest.Ca
 
     assert ended.value.code == 2
     assert "is fitted before it trades: --warm-up-from names the first session" in capsys.readouterr().err
-
-
-LEAKY = (
-    HEAD
-    + """
-from pathlib import Path
-
-@dataclass
-class Reads:
-    def weights(self, view):
-        rows = Path({file!r}).read_text().splitlines()
-        return {{"UP": float(len(rows) > 10)}}
-"""
-)
-
-
-@pytest.mark.slow
-def test_the_audit_catches_a_strategy_that_opens_the_data_itself(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its decisions are the same on cut data, since the file is not cut with it."""
-    prices = folder / "data" / "prices"
-    prices.mkdir(parents=True)
-    days = exchange_calendar().sessions(date(2024, 1, 2), date(2024, 3, 28))
-    rows = [f"{day},{n},{n},{n},{n},{n},1000000" for n, day in enumerate(days, 100)]
-    (prices / "UP.csv").write_text("\n".join(["date,open,high,low,close,adj_close,volume", *rows]) + "\n")
-    (folder / "leaky.py").write_text(LEAKY.format(file=str(prices / "UP.csv")))
-    flags = ["--symbols", "UP", "--data", "data", "--from", "2024-03-01", "--to", "2024-03-28", "--cuts", "2", "--json"]
-
-    found = {}
-    for strategy, code in (("leaky.py:Reads", 1), ("own.py:Hold", 0)):
-        with pytest.raises(SystemExit) as ended:
-            main(["audit", "--strategy", strategy, *flags])
-        assert ended.value.code == code
-        found[strategy] = json.loads(capsys.readouterr().out)
-
-    leak = found["leaky.py:Reads"]
-    assert (leak["verdict"], leak["truncation"]["differing"]) == ("leak", 0)
-    assert leak["opened_files"] == [str(prices / "UP.csv")]
-    assert found["own.py:Hold"]["opened_files"] == []
