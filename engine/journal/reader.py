@@ -36,7 +36,7 @@ from engine.journal.entries import (
     UnansweredEntry,
 )
 from engine.journal.row_reader import RowReader, where
-from engine.journal.rows import command_of, equity_of, row_of, stored, value_of
+from engine.journal.rows import command_of, equity_of, row_of, stored, value_of, version_name
 from engine.messages.commands import CONTROLS, Command, Edit, OrderCommand, in_force
 from engine.messages.events import AgentAnswered, Event
 
@@ -163,6 +163,14 @@ class JournalReader(RowReader):
         """A run as one JSON document, as it was written; None where none of that kind was."""
         found = self._rows("SELECT * FROM documents WHERE run = ? AND kind = ?", run, kind)
         return found[0]["json"] if found else None
+
+    def document_versions(self, run: str, kind: str) -> list[str]:
+        """Every version of a run's document of a kind that may change while the run goes on, the latest last; none
+        where it was never written."""
+        texts: list[str] = []
+        while (text := self.document(run, version_name(kind, len(texts)))) is not None:
+            texts.append(text)
+        return texts
 
     def events_after(self, seq: int = 0, run: str | None = None, limit: int = 1000) -> tuple[tuple[int, Event], ...]:
         """The events after a number, at most `limit`, each with its own number: ask again from the last one."""

@@ -172,6 +172,11 @@ def command_of(row: Mapping[str, Any]) -> tuple[datetime, commands.Command]:
         return datetime.fromisoformat(row["time"]), from_json(kind, row["json"])
 
 
+def version_name(kind: str, number: int) -> str:
+    """The kind under which a version of a document is stored, counted from 0."""
+    return f"{kind}{number or ''}"
+
+
 def _moment(time: datetime) -> str:
     """A point in time as text that sorts: UTC, microseconds always there."""
     if time.tzinfo is None:

@@ -34,7 +34,7 @@ from engine.domain.run import (
 from engine.errors import InvariantBroken
 from engine.journal.answer_rows import answer_row, charts_in, event_row
 from engine.journal.entries import BoundAccount, OrderEntry, OrderMove, RunEntry, UnansweredEntry
-from engine.journal.rows import Row, packed, position_rows, row_of, stored
+from engine.journal.rows import Row, packed, position_rows, row_of, stored, version_name
 from engine.journal.schema import DECISION_KEY, LIVE, TEST, WARM_UP
 from engine.journal.store import Condition, RowStore
 from engine.messages.commands import Command, OrderCommand
@@ -141,6 +141,14 @@ class JournalWriter(RowStore):
     def document(self, run: str, kind: str, text: str) -> None:
         """A run as one JSON document; written once. Raises InvariantBroken where another is there already."""
         self._write_once("documents", {"run": run, "kind": kind, "json": text}, ("run", "kind"))
+
+    def keep_version(self, run: str, kind: str, text: str) -> None:
+        """A run's document of a kind may have changed: keep the version, unless the last one is the same."""
+        number, last = 0, None
+        while (found := self._find("documents", {"run": run, "kind": version_name(kind, number)})) is not None:
+            number, last = number + 1, found["json"]
+        if text != last:
+            self.document(run, version_name(kind, number), text)
 
     def event(self, event: Event) -> None:
         """Something happened; events that may be lost are not stored."""

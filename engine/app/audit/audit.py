@@ -19,14 +19,13 @@ from tempfile import TemporaryDirectory
 from engine.app.audit.legs_process import begin
 from engine.app.audit.subjects import CopiedLeg, LegsTask, open_subject
 from engine.app.models.models import build_models
-from engine.app.records.look_index import check_look_index, count_looks, spec_look
+from engine.app.records.look_index import check_look_index, count_looks, spec_hash, spec_look
 from engine.app.research.backtest import recorded_spec
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec, preset_of, settled, user_code
 from engine.domain.market import Symbol
 from engine.domain.run import LookKind, RunSpec
 from engine.errors import InvariantBroken, UsageError
-from engine.journal.looks import spec_hash
 from engine.lab.audit import OnStep, Trace, audit, foretold
 from engine.lab.backtest import comparison_notes, windows
 from engine.lab.certificate import Bound, Certificate

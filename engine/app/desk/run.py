@@ -97,8 +97,8 @@ async def run_desk(
     refuse_frozen(context, (*late, *market.faults))
     journal, reader = context.journal.writer, context.journal.reader
     assert reader is not None  # the writer has created the journal
-    keep_briefing(journal, reader, run, briefing)
-    keep_settings(journal, reader, run, effective_settings(context, briefing, preset, market))
+    keep_briefing(journal, run, briefing)
+    keep_settings(journal, run, effective_settings(context, briefing, preset, market))
     traded = desk_market(context, run, market, late, warn)
     for event in early:
         journal.event(event)

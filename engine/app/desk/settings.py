@@ -11,8 +11,6 @@ from engine.agents.rendering import prompt_version
 from engine.app.desk.context import DeskContext
 from engine.app.research.run_spec import settled
 from engine.domain.run import Briefing, RunSpec
-from engine.journal.reader import JournalReader
-from engine.journal.versioned_documents import keep_version
 from engine.journal.writer import JournalWriter
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import decision_time
@@ -37,9 +35,9 @@ def desk_spec(context: DeskContext) -> RunSpec:
     )
 
 
-def keep_settings(journal: JournalWriter, reader: JournalReader, run: str, settings: Row) -> None:
+def keep_settings(journal: JournalWriter, run: str, settings: Row) -> None:
     """Keep the settings of a desk's run; one that goes on with changed settings keeps both."""
-    keep_version(journal, reader, run, KIND, json.dumps(settings, allow_nan=False))
+    journal.keep_version(run, KIND, json.dumps(settings, allow_nan=False))
 
 
 def effective_settings(context: DeskContext, briefing: Briefing, preset: Preset, market: Market) -> Row:

@@ -12,7 +12,6 @@ from engine.domain.run import Briefing, DataSpec, ExpertNote
 from engine.errors import ConfigError
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from engine.journal.versioned_documents import document_versions, keep_version
 from engine.journal.writer import JournalWriter
 from engine.preset import Preset, briefed, load_preset
 from engine.services import Services
@@ -70,14 +69,14 @@ def configured_guidance(config: Config, symbols: Sequence[Symbol]) -> tuple[Expe
     return tuple(note for note in notes if note.symbol in symbols)
 
 
-def keep_briefing(journal: JournalWriter, reader: JournalReader, run: str, briefing: Briefing) -> None:
+def keep_briefing(journal: JournalWriter, run: str, briefing: Briefing) -> None:
     """Keep the briefing of a desk's run; one that goes on with a changed briefing keeps both."""
-    keep_version(journal, reader, run, _BRIEFING, to_json(briefing))
+    journal.keep_version(run, _BRIEFING, to_json(briefing))
 
 
 def recorded_briefing(reader: JournalReader, run: RunEntry) -> Briefing | None:
     """The briefing of a run's agents; None of a run that kept none."""
     if run.spec is not None:
         return run.spec.briefing
-    known = document_versions(reader, run.id, _BRIEFING)
+    known = reader.document_versions(run.id, _BRIEFING)
     return from_json(Briefing, known[-1]) if known else None

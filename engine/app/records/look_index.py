@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 from engine.account.time_weighted import daily_returns
+from engine.domain.json_text import to_json
 from engine.domain.run import LookKind, Result, RunSpec, WindowLook
 from engine.errors import ConfigError, DataError
-from engine.journal.database import open_read_only, refuse_remains
-from engine.journal.looks import add_looks, spec_hash
+from engine.journal.database import WAIT, open_read_only, refuse_remains
+from engine.journal.writer import JournalWriter
 from engine.settings import places
 
 
@@ -61,3 +64,18 @@ def count_looks(looks: Iterable[WindowLook]) -> None:
     once = {look.spec_hash: look for look in looks}
     if once:
         add_looks(places.looks_index(), once.values())
+
+
+def add_looks(index: Path, looks: Iterable[WindowLook], wait: float = WAIT) -> None:
+    """Add looks to the index at a path, all or none; it is made where there is none. Raises TryAgainLater where another
+    process holds it for longer than `wait` seconds, DataError where the disk refuses."""
+    with JournalWriter(index, wait=wait) as journal:
+        journal.looks(looks)
+
+
+def spec_hash(spec: RunSpec) -> str:
+    """SHA-256 (hex) over the canonical JSON of everything that decides a run: what it is called and what it was made
+    with do not."""
+    return hashlib.sha256(
+        to_json(replace(spec, run="", journal=None, data_fingerprint="", version="")).encode()
+    ).hexdigest()

@@ -24,7 +24,7 @@ from engine.app.memory.memory import absence, memory_of_run
 from engine.app.models.briefings import recorded_briefing
 from engine.app.models.models import build_models
 from engine.app.models.recorded_run import RecordedRun
-from engine.app.records.look_index import check_look_index, count_looks, spec_look
+from engine.app.records.look_index import check_look_index, count_looks, spec_hash, spec_look
 from engine.app.research.decider import (
     DecidedAgain,
     Decider,
@@ -45,7 +45,6 @@ from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_mod
 from engine.domain.run import LookKind, RunKind, RunOutcome, RunSpec, WindowLook
 from engine.errors import BudgetReached, DataError, MalformedData, MissingData
 from engine.journal.entries import RunEntry
-from engine.journal.looks import spec_hash
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail
 from engine.lab.decision_changes import Attribution, Changes, Redecided, arms_of, attributed, compared, order_changes

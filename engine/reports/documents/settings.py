@@ -13,7 +13,6 @@ from engine.domain.run import RunSpec
 from engine.domain.text import plain
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
-from engine.journal.versioned_documents import document_versions
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
 
@@ -109,7 +108,7 @@ OF_A_SESSION = frozenset({"data_fingerprint"})
 
 def settings_of(reader: JournalReader, run: str) -> Row | None:
     """The effective settings of a desk's run; None where it kept none."""
-    known = document_versions(reader, run, KIND)
+    known = reader.document_versions(run, KIND)
     return json.loads(known[-1]) if known else None
 
 
@@ -147,5 +146,5 @@ def _changes(reader: JournalReader) -> Iterator[tuple[RunEntry, Row | None]]:
 def _versions(reader: JournalReader) -> Iterator[tuple[RunEntry, Row]]:
     """Every version of settings, the latest first; a run that goes on with changed settings has several."""
     for run in reversed(reader.runs()):
-        for text in reversed(document_versions(reader, run.id, KIND)):
+        for text in reversed(reader.document_versions(run.id, KIND)):
             yield run, {name: value for name, value in json.loads(text).items() if name not in OF_A_SESSION}

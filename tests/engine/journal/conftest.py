@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.app.records.look_index import add_looks
 from engine.domain.chart import Candles, ChartSpec
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.model_call import AnswerRecord, FailureKind, Message, ModelFailure, ModelResult
 from engine.domain.order import Order, Side, order_id
 from engine.domain.run import LookKind, RunKind, WindowLook
 from engine.journal.entries import OrderEntry, RunEntry
-from engine.journal.looks import add_looks
 from tests.engine.journal import full_journal
 
 NOW = datetime(2024, 3, 4, 21, 0, 1, tzinfo=UTC)

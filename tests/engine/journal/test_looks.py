@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from engine.account.time_weighted import daily_returns
-from engine.app.records.look_index import count_looks, result_look, spec_look
+from engine.app.records.look_index import add_looks, count_looks, result_look, spec_hash, spec_look
 from engine.domain.model_call import AnswerOptions
 from engine.domain.portfolio import Portfolio
 from engine.domain.run import EquityPoint, LookKind, Result, RunSpec, Stretch
 from engine.errors import TryAgainLater
 from engine.journal.integrity import quick_check
-from engine.journal.looks import add_looks, spec_hash
 from engine.settings import places
 from tests.engine.look_reader import looks_in
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from engine.journal.reader import JournalReader
-from engine.journal.versioned_documents import document_versions
 from engine.preset import load_preset, recorded_preset
 from engine.settings import places
 from engine.settings.config import Config
@@ -46,7 +45,7 @@ def test_a_daily_run_keeps_and_tells_its_settings(run: Run, own: Path) -> None:
     report = run("report", "--session", "--format", "json").json
     assert report["settings"] == settings and report["changed"] is None
     with JournalReader(places.desk_journal("demo")) as reader:
-        (kept,) = document_versions(reader, report["run"], "settings")
+        (kept,) = reader.document_versions(report["run"], "settings")
     assert json.loads(kept) == settings
     text = " ".join(run("report", "--session").out.split())
     costs = "fills at the next open, slippage 7 bp, commission 0 %, cash 100,000.00 USD, cash floor 20 %"
