@@ -133,13 +133,6 @@ def test_the_least_amount_of_a_coin_is_ten_dollars(run: Run, coin: SandboxServer
     assert run("order", "BUY", COIN, "--amount", "10.50", "--yes").code == 0
 
 
-def test_an_account_in_another_currency_is_refused(run: Run, shares: SandboxServer) -> None:
-    shares.fault("account", change={"currency": "EUR"})
-    said = run("--daily")
-    assert (said.code, said.result, placed(shares)) == (78, "", [])
-    assert "EUR" in said.err and "USD" in said.err
-
-
 def test_shares_are_sold_short_whole(run: Run, short: SandboxServer) -> None:
     said = run("--daily", "--json")
     assert said.code == 0, said.err
