@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from engine.domain.exchanges import AROUND_THE_CLOCK, Exchange
+from engine.domain.market import AROUND_THE_CLOCK, Exchange
 from engine.errors import PaperdeskError, UsageError
 
 if TYPE_CHECKING:

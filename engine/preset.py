@@ -24,9 +24,8 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from engine.agents.agent import Agent
 from engine.agents.portfolio import PORTFOLIO_STEPS
 from engine.agents.registry import Agents, ablations, inputs_of, registered, step_groups, steps_of
-from engine.domain.decision import DESK, TradeValues
+from engine.domain.decision import DESK, HORIZON_TYPES, RetrievalType, TradeValues
 from engine.domain.market import Symbol
-from engine.domain.recollection import HORIZON_TYPES, RetrievalType
 from engine.domain.run import Briefing, ExpertNote
 from engine.errors import ConfigError, UsageError
 from engine.settings import owners as owner_settings

@@ -18,11 +18,17 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine import ports
 from engine.broker_registration import BrokerService
-from engine.domain.exchanges import Exchange
 from engine.domain.fetched import Fetched, FileImport, ImportResult
-from engine.domain.market import Symbol
-from engine.domain.model_call import Capabilities, ModelRequest, ModelResult, RecordedAnswer
-from engine.domain.model_spec import ModelSpec, PriceTable, ReplayMode
+from engine.domain.market import Exchange, Symbol
+from engine.domain.model_call import (
+    Capabilities,
+    ModelRequest,
+    ModelResult,
+    ModelSpec,
+    PriceTable,
+    RecordedAnswer,
+    ReplayMode,
+)
 from engine.domain.run import DataSpec, ModelUse, RunTrigger
 from engine.errors import BudgetReached
 from engine.settings.config import BudgetConfig, Config

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position
 from engine.domain.run import EquityPoint
 
 

@@ -17,8 +17,7 @@ from zoneinfo import ZoneInfo
 from connectors.alpaca.json_fields import Fields, Raw, from_wire, json_object, text_of, to_wire
 from engine.domain.brokerage import Activity, ActivityKind, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Order, OrderState, OrderUpdate, Side
-from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Position
+from engine.domain.order import CENT, EXACT, SHARE_STEP, ZERO, Order, OrderState, OrderUpdate, Position, Side
 from engine.domain.text import plain
 from engine.errors import MalformedData
 

@@ -38,8 +38,7 @@ from connectors.alpaca.settings import AlpacaSettings
 from connectors.rate_limited_http import HttpError, RateLimitedClient, parse_json
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderState, OrderUpdate, is_final
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO, Order, OrderState, OrderUpdate, is_final
 from engine.errors import CredentialsRefused, MalformedData, NetworkError, PaperdeskError, TryAgainLater
 
 _ORDERS_A_PAGE, _ACTIVITIES_A_PAGE = 500, 100

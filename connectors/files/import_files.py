@@ -36,10 +36,19 @@ from connectors.files.reading import Reading
 from connectors.files.rows import json_line, number
 from connectors.files.stamps import iso_stamp, read_stamp, stamp_text, zone_named
 from connectors.files.texts import COMMENTARY, FILINGS, NEWS, TextKind, form_of
-from engine.domain.exchanges import LISTED, Exchanges
 from engine.domain.fetched import FileImport, Imported, ImportResult
 from engine.domain.macro import MacroObservation, MacroSeries
-from engine.domain.market import UNKNOWN, ActionKind, CorporateAction, Dropped, FundHolding, Symbol, parse_symbol
+from engine.domain.market import (
+    LISTED,
+    UNKNOWN,
+    ActionKind,
+    CorporateAction,
+    Dropped,
+    Exchanges,
+    FundHolding,
+    Symbol,
+    parse_symbol,
+)
 from engine.domain.text import counted, first_few
 from engine.errors import MalformedData, MissingData
 from engine.market.implied_actions import implied_actions

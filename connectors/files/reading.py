@@ -10,8 +10,7 @@ from zoneinfo import ZoneInfo
 from connectors.files.foreign_rows import Row
 from connectors.files.rows import number
 from connectors.files.stamps import read_stamp, session_of
-from engine.domain.exchanges import Exchanges
-from engine.domain.market import Symbol
+from engine.domain.market import Exchanges, Symbol
 from engine.errors import UsageError
 from engine.market.trading_hours import FIRST_SESSION
 from engine.ports import Calendar

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from connectors.llm.remote_model import RemoteModel
-from engine.domain.model_call import PREFLIGHT, ModelRequest, ModelResult, Usage
-from engine.domain.model_spec import ModelPrice
+from engine.domain.model_call import PREFLIGHT, ModelPrice, ModelRequest, ModelResult, Usage
 from engine.errors import BudgetReached, PaperdeskError
 from engine.services import USUAL_ANSWER_TOKENS, SpendingLimit, Spent
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from connectors.llm.endpoint import Endpoint
 from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import EmbeddingStore
-from engine.domain.model_call import FailureKind, Usage
-from engine.domain.model_spec import PriceTable
+from engine.domain.model_call import FailureKind, PriceTable, Usage
 from engine.domain.run import ModelUse
 from engine.errors import BudgetReached, TryAgainLater
 from engine.services import SpendingLimit, Spent

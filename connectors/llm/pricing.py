@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.domain.model_spec import ModelPrice, PriceTable, Rates
+from engine.domain.model_call import ModelPrice, PriceTable, Rates
 from engine.program_files import program_text
 from engine.settings.config import PriceConfig
 

@@ -28,10 +28,10 @@ from engine.domain.model_call import (
     ModelFailure,
     ModelRequest,
     ModelResult,
+    PriceTable,
     UnansweredCall,
     Usage,
 )
-from engine.domain.model_spec import PriceTable
 from engine.errors import BudgetReached, ConfigError
 from engine.ports import ChartPainter
 

@@ -13,8 +13,7 @@ from connectors.llm.capped_model import CappedModel
 from connectors.llm.paid_results import AnswerStore, request_hash
 from connectors.llm.remote_model import RemoteModel, without_images
 from engine.clock import LiveClock
-from engine.domain.model_call import FailureKind, ModelRequest, ModelResult, RecordedAnswer
-from engine.domain.model_spec import ModelSpec, ReplayMode
+from engine.domain.model_call import FailureKind, ModelRequest, ModelResult, ModelSpec, RecordedAnswer, ReplayMode
 from engine.errors import ConfigError, MissingData
 from engine.ports import Clock, LanguageModel
 

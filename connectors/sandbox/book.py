@@ -15,8 +15,7 @@ from connectors.sandbox.orders import SandboxOrder
 from connectors.sandbox.protocol import FIXED_FIELDS, stable_id
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Side
-from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio, Position
+from engine.domain.order import CENT, EXACT, ZERO, Portfolio, Position, Side
 from engine.domain.text import plain
 from engine.errors import ConfigError
 

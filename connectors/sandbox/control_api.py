@@ -12,7 +12,7 @@ from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import next_session, session_open
 from connectors.sandbox.protocol import Request, invalid, moment_of, not_found, route, stamp
 from connectors.sandbox.streams import Streams
-from engine.domain.portfolio import CENT, SHARE_STEP, ZERO
+from engine.domain.order import CENT, SHARE_STEP, ZERO
 from engine.domain.text import plain
 
 PREFIX = "/sandbox/"

@@ -19,11 +19,9 @@ from connectors.sandbox.faults import Faults
 from connectors.sandbox.market import SandboxMarket, latest_session, next_session, session_open
 from connectors.sandbox.orders import SandboxOrder, Ticket, good_for
 from connectors.sandbox.protocol import FIXED_FIELDS, ApiError, forbidden, invalid, stable_id, stamp, texts
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, CorporateAction, Symbol, from_nano, is_crypto
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio
-from engine.domain.run import CashFlow, carried_forward
+from engine.domain.order import CENT, EXACT, SHARE_STEP, ZERO, Fill, Portfolio, Side
+from engine.domain.run import CashFlow, ExecutionRules, carried_forward
 from engine.domain.text import plain
 from engine.simulation.simulated_broker import FillModel
 

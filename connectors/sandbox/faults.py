@@ -40,7 +40,7 @@ from typing import Any
 
 from connectors.sandbox.protocol import invalid
 from engine.domain.market import Symbol
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 
 ANSWERS = (
     "too_many_requests",

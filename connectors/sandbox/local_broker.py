@@ -24,7 +24,7 @@ from connectors.sandbox.market import Load, SandboxMarket
 from connectors.sandbox.protocol import ApiError, Request, Router, to_json
 from connectors.sandbox.streams import Streams
 from connectors.sandbox.trading_api import TradingApi
-from engine.domain.execution import ExecutionRules
+from engine.domain.run import ExecutionRules
 from engine.errors import PaperdeskError
 
 _LOG = logging.getLogger("paperdesk.sandbox")

@@ -13,8 +13,7 @@ from typing import Any
 from connectors.sandbox.market import Listing, SandboxMarket, next_session, session_open
 from connectors.sandbox.protocol import FIXED_FIELDS, NEW_YORK, invalid, texts
 from engine.domain.market import Symbol
-from engine.domain.order import Side
-from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO
+from engine.domain.order import EXACT, SHARE_STEP, ZERO, Side
 
 OPEN = frozenset({"accepted", "new", "pending_new", "partially_filled"})
 """Statuses that are not final."""

@@ -11,7 +11,7 @@ from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.orders import SandboxOrder, read_ticket
 from connectors.sandbox.protocol import ApiError, Request, invalid, not_found, route, stable_id, texts
 from engine.domain.market import from_nano
-from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO
+from engine.domain.order import EXACT, SHARE_STEP, ZERO
 from engine.domain.text import plain
 
 _RATIO = Decimal("0.0000000001")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import connectors
 from engine.broker_registration import BrokerRegistration, BrokerService
-from engine.domain.exchanges import Exchange
+from engine.domain.market import Exchange
 from engine.errors import ConfigError
 from engine.settings.config import Config
 

@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engine.domain.model_call import Capabilities
-from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, PriceTable, ReplayMode, parse_model_spec
+from engine.domain.model_call import (
+    VENDORS,
+    Capabilities,
+    ModelKind,
+    ModelSpec,
+    PriceTable,
+    ReplayMode,
+    parse_model_spec,
+)
 from engine.domain.run import ModelUse
 from engine.errors import ConfigError, UsageError
 from engine.services import OpenModels, RecordedAnswers, SpendingLimit

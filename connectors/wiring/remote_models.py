@@ -15,8 +15,7 @@ from connectors.llm.paid_results import AnswerStore
 from connectors.llm.remote_model import RemoteModel
 from connectors.llm.replay import ReplayModel
 from connectors.loopback import is_loopback
-from engine.domain.model_call import PREFLIGHT, ModelRequest
-from engine.domain.model_spec import VENDORS, ModelKind, ModelSpec, ReplayMode
+from engine.domain.model_call import PREFLIGHT, VENDORS, ModelKind, ModelRequest, ModelSpec, ReplayMode
 from engine.errors import PaperdeskError
 from engine.ports import LanguageModel
 from engine.services import ModelService, SpendingLimit

@@ -13,10 +13,8 @@ from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.sandbox.market import Load
 from connectors.wiring.sources import calendars, open_source
 from engine.clock import LiveClock
-from engine.domain.exchanges import LISTED
-from engine.domain.execution import ExecutionRules
-from engine.domain.market import Symbol, in_effect, is_crypto
-from engine.domain.run import DataSpec
+from engine.domain.market import LISTED, Symbol, in_effect, is_crypto
+from engine.domain.run import DataSpec, ExecutionRules
 from engine.errors import MissingData, UsageError
 from engine.market.trading_hours import AroundTheClock, desk_calendar, session_to_decide
 from engine.ports import Calendar

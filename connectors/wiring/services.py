@@ -11,9 +11,8 @@ from connectors.wiring.models import KEYS, ConfiguredModels, open_embedder
 from connectors.wiring.sources import ConfiguredFetch, index_fund, name_of, open_macro, open_source, profile_of
 from engine.broker_registration import BrokerService
 from engine.clock import LiveClock
-from engine.domain.exchanges import Exchanges
 from engine.domain.fetched import FileImport, ImportResult
-from engine.domain.market import Symbol
+from engine.domain.market import Exchanges, Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for, desk_calendar
 from engine.ports import Calendar, ChartPainter, Clock, Notifier

@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from connectors.wiring.broker import offers_data, open_data
-from engine.domain.exchanges import LISTED, Exchange, Exchanges
 from engine.domain.fetched import Fetched
-from engine.domain.market import Symbol
+from engine.domain.market import LISTED, Exchange, Exchanges, Symbol
 from engine.domain.run import DataSpec
 from engine.market.trading_hours import calendar_for
 from engine.ports import Calendar, Clock, MacroFolder, MarketSource

@@ -32,8 +32,7 @@ from engine.account.disagreement import CASH
 from engine.account.time_weighted import ADOPTED_SPLIT, ADOPTED_TRANSFER, EXTERNAL, REVERSED
 from engine.domain.brokerage import Activity, ActivityKind, Difference
 from engine.domain.market import ActionKind, CorporateAction, Symbol, is_crypto
-from engine.domain.order import Fill, Order, Side
-from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio
+from engine.domain.order import CENT, EXACT, SHARE_STEP, ZERO, Fill, Order, Portfolio, Side
 from engine.domain.run import Adoption, CashFlow
 from engine.ports import Calendar
 

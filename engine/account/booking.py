@@ -12,8 +12,7 @@ from engine.account.reconciliation import Reconciler, ReconciliationReport, jour
 from engine.account.time_weighted import ADOPTED_SPLIT
 from engine.domain.brokerage import Activity, BrokerOrder, Difference
 from engine.domain.market import Symbol, from_nano
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
-from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
+from engine.domain.order import CENT, EXACT, ZERO, Fill, Order, OrderState, OrderUpdate, Portfolio, is_final
 from engine.domain.run import Adoption, CashFlow, EquityPoint, carried_forward
 from engine.errors import ConfigError, MissingData
 from engine.execution.venue import SettledSession

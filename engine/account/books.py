@@ -18,8 +18,7 @@ from decimal import ROUND_DOWN, Decimal
 
 from engine.account.time_weighted import SPLITS, net_deposits
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, Order, Side, is_closing
-from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Portfolio, Position
+from engine.domain.order import CENT, EXACT, SHARE_STEP, ZERO, Fill, Order, Portfolio, Position, Side, is_closing
 from engine.domain.run import Adoption, CashFlow, EquityPoint, carried_forward
 from engine.errors import InvariantBroken
 from engine.execution.limits import SMALLEST_ORDER

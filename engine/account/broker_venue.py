@@ -16,8 +16,7 @@ from engine.account.booking import Booking
 from engine.account.reconciliation import Reconciler, ReconciliationReport, journal_snapshot
 from engine.domain.brokerage import Asset, BrokerAccount, BrokerOrder, Difference
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Order, OrderUpdate, Side
-from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO, Portfolio
+from engine.domain.order import EXACT, SHARE_STEP, ZERO, Order, OrderUpdate, Portfolio, Side
 from engine.domain.run import EquityPoint, carried_forward
 from engine.errors import ConfigError, CredentialsRefused
 from engine.execution.limits import ONE, whole_share_cost

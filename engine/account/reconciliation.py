@@ -26,8 +26,20 @@ from engine.account.disagreement import CASH, REBUILD, BooksDisagree, EntryAwait
 from engine.account.time_weighted import SPLITS
 from engine.domain.brokerage import ActivityKind, BrokerAccount, BrokerOrder, Difference
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import MOVES, Fill, Order, OrderState, OrderUpdate, Side, is_final, read_order_id
-from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
+from engine.domain.order import (
+    CENT,
+    EXACT,
+    MOVES,
+    ZERO,
+    Fill,
+    Order,
+    OrderState,
+    OrderUpdate,
+    Portfolio,
+    Side,
+    is_final,
+    read_order_id,
+)
 from engine.domain.run import Adoption, CashFlow, EquityPoint, carried_forward
 from engine.errors import ConfigError
 from engine.journal.entries import BoundAccount

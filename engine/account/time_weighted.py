@@ -21,7 +21,7 @@ from engine.conventions.metrics import Floats, Track, floats
 from engine.domain.brokerage import ActivityKind
 from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.portfolio import CENT, EXACT, ZERO
+from engine.domain.order import CENT, EXACT, ZERO
 from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch
 
 EXTERNAL = "transfer"

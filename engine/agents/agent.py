@@ -24,12 +24,11 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 from engine.domain.chart import ChartSpec
-from engine.domain.decision import Outcome
+from engine.domain.decision import LAYERS, Outcome, Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.model_call import Rule
-from engine.domain.portfolio import PositionContext
-from engine.domain.recollection import LAYERS, Recollection
+from engine.domain.order import PositionContext
 from engine.domain.text import cut_between_sentences, cut_between_words
 
 

@@ -14,9 +14,7 @@ from pydantic import Field
 from engine.agents.agent import Agent, Answer, Part, Prose, Reads, Sentence, View, by_layer, check_cited, cut_note
 from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.immediate import FiveLevelReflection, MarketFacts
-from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Advice, Outcome
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Advice, Comment, Outcome, Recollection, Stance
 from engine.market.figures import PriceFigures
 
 

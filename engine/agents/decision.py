@@ -23,9 +23,8 @@ from engine.agents.reflections import (
     SignalReflection,
 )
 from engine.agents.tools import ToolSignal
-from engine.domain.decision import Outcome, SizingRule
-from engine.domain.portfolio import PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Outcome, Recollection, SizingRule
+from engine.domain.order import PositionContext
 from engine.domain.text import counted
 from engine.market.figures import PriceFigures
 from engine.settings.owners import Preference

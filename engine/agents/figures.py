@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from engine.domain.decision import DIRECTIONS, Action
-from engine.domain.recollection import PRICE, REFLECTIONS
+from engine.domain.decision import DIRECTIONS, PRICE, REFLECTIONS, Action
 
 WRITTEN = frozenset(
     {

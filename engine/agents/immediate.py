@@ -25,9 +25,8 @@ from engine.agents.agent import (
 from engine.agents.character import NO_TRAITS, Traits, character, risk_of
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedReflection
-from engine.domain.decision import Action, Advice, Outcome
+from engine.domain.decision import LAYERS, Action, Advice, Outcome, Recollection
 from engine.domain.market import FundTrade, PriceHistory
-from engine.domain.recollection import LAYERS, Recollection
 from engine.market.figures import MOMENTUM_SESSIONS, PriceFigures, momentum
 
 

@@ -18,9 +18,9 @@ from pydantic import Field, create_model
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, Part, Prose, Sentence, View, check_cited, plain
 from engine.agents.filing_summary import REPORT_LIMIT, FilingSummary
 from engine.agents.news import TOTAL_LIMIT, NewsLine
+from engine.domain.decision import HORIZON_TYPES, PRICE, RetrievalType
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, Symbol
-from engine.domain.recollection import HORIZON_TYPES, PRICE, RetrievalType
 from engine.domain.text import counted, cut_between_sentences, cut_between_words, first_few
 from engine.market.figures import SessionMove
 

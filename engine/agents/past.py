@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from engine.agents.agent import Agent, Answer, Prose, Reads, View, check_cited, cut_note, plain
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Recollection
 from engine.domain.text import counted
 
 

@@ -15,8 +15,7 @@ from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.past import PastSummary
 from engine.domain.chart import IndicatorTable
-from engine.domain.decision import Action, Outcome
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Action, Outcome, Recollection
 from engine.domain.text import counted
 from engine.errors import InvariantBroken
 from engine.market.figures import PriceMove

@@ -30,8 +30,7 @@ from engine.agents.agent import (
 )
 from engine.agents.character import MANNERS
 from engine.domain.chart import ChartSpec
-from engine.domain.debate import Comment
-from engine.domain.decision import Outcome, ReadOutcome, SizingRule
+from engine.domain.decision import Comment, Outcome, ReadOutcome, SizingRule
 from engine.domain.model_call import Message
 from engine.program_files import program_text, ships
 

@@ -40,7 +40,7 @@ from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec
 from engine.domain.live import FeedMessage, MinuteBar
 from engine.domain.market import Symbol
-from engine.domain.model_spec import ModelKind
+from engine.domain.model_call import ModelKind
 from engine.domain.order import OrderSize
 from engine.domain.run import RunSpec
 from engine.errors import NO_DESK_SYMBOLS, CredentialsRefused, MissingData, PaperdeskError, TryAgainLater, UsageError

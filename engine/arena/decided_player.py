@@ -36,8 +36,7 @@ from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.decision import DESK, Action, Decision
 from engine.domain.market import COLUMNS, ActionKind, Bar, CorporateAction, NewsItem, PriceHistory, Symbol
 from engine.domain.model_call import AnswerRecord
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Fill, Portfolio, Position, Side
 from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement
 from engine.market import as_of

@@ -16,10 +16,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from engine.conventions.metrics import METRICS, Metrics, Track
-from engine.domain.exchanges import Exchange
-from engine.domain.execution import ExecutionRules, PriceBasis
 from engine.domain.json_text import typed
-from engine.domain.market import Symbol, is_crypto
+from engine.domain.market import Exchange, Symbol, is_crypto
+from engine.domain.run import ExecutionRules, PriceBasis
 from engine.errors import UsageError
 from engine.program_files import program_text
 

@@ -25,8 +25,7 @@ from enum import IntEnum
 from engine.cycle.turn import OpenOrders, Turn
 from engine.domain.decision import DESK, Action, Decision, Opinion, SizingRule
 from engine.domain.market import Symbol
-from engine.domain.order import Order
-from engine.domain.portfolio import ZERO, PositionContext
+from engine.domain.order import ZERO, Order, PositionContext
 from engine.execution.limits import Approved, Batch, Funds, Refused, Request, limit, size
 from engine.preset import Preset
 from engine.settings.values import Sizing

@@ -40,7 +40,7 @@ from engine.cycle.step import Analysis, Finding, Observations, Received, Reflect
 from engine.cycle.steps import Steps, gather_all, noted
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.market import PriceHistory, Symbol, from_nano
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.errors import TryAgainLater
 from engine.market.as_of import MarketAsOf
 from engine.messages.events import DecisionMade, Event, OpinionFormed

@@ -21,10 +21,8 @@ from engine.agents.immediate import FiveLevelReflection
 from engine.cycle.received import lesson
 from engine.cycle.step import Analysis
 from engine.cycle.steps import gather_all
-from engine.domain import recollection as kinds
-from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice
-from engine.domain.decision import DESK, DecisionKey, trade_of
-from engine.domain.recollection import Recollection
+from engine.domain import decision as kinds
+from engine.domain.decision import DESK, Comment, Debate, DebateEnd, DecisionKey, Recollection, RoundAdvice, trade_of
 from engine.market.figures import price_figures
 from engine.preset import Preset
 from engine.settings.owners import DebateSettings

@@ -25,10 +25,9 @@ from engine.cycle.debate import HeldDebate
 from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.step import Analysis, Finding, Observations, Reflections, StepContext
 from engine.cycle.turn import Turn
-from engine.domain.decision import Action, DecisionKey, Opinion, SizingRule, trade_of
+from engine.domain.decision import EXTENDED, Action, DecisionKey, Opinion, Recollection, SizingRule, trade_of
 from engine.domain.market import Symbol
-from engine.domain.portfolio import ZERO
-from engine.domain.recollection import EXTENDED, Recollection
+from engine.domain.order import ZERO
 from engine.market.figures import price_figures
 from engine.preset import Preset
 

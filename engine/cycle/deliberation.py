@@ -9,9 +9,8 @@ from engine.cycle import reflect
 from engine.cycle.debate import HeldDebate
 from engine.cycle.step import Analysis
 from engine.cycle.turn import CycleResult, Turn
-from engine.domain.decision import DESK, Opinion
-from engine.domain.portfolio import PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.decision import DESK, Opinion, Recollection
+from engine.domain.order import PositionContext
 from memory.record import Item
 
 

@@ -21,10 +21,10 @@ from engine.cycle.recall import YEAR, Inquiry
 from engine.cycle.step import FilingsRead, Finding, Known, OwnAnswer, Received, Remembered, StepContext
 from engine.cycle.steps import Steps
 from engine.cycle.turn import Turn
+from engine.domain.decision import Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol
-from engine.domain.portfolio import ZERO, PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.order import ZERO, PositionContext
 from engine.errors import ConfigError
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.figures import last_sessions

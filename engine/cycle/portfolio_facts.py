@@ -21,7 +21,7 @@ from engine.cycle.turn import Turn
 from engine.domain.chart import ChartSpec, Line
 from engine.domain.decision import DIRECTIONS, Outcome
 from engine.domain.market import PriceHistory, Symbol, from_nano
-from engine.domain.portfolio import ZERO, PositionContext
+from engine.domain.order import ZERO, PositionContext
 from engine.market.chart_specs import by_day_numbers, candle_chart, record_chart, signal_chart
 from engine.preset import Preset
 

@@ -30,10 +30,9 @@ from statistics import stdev
 from typing import Any
 
 from engine.cycle.turn import TradingHistory
-from engine.domain.decision import DIRECTIONS, Opinion
+from engine.domain.decision import DIRECTIONS, Opinion, Recollection, RetrievalType
 from engine.domain.market import PriceHistory, Symbol
-from engine.domain.portfolio import ZERO
-from engine.domain.recollection import Recollection, RetrievalType
+from engine.domain.order import ZERO
 from engine.market.as_of import MarketAsOf
 from engine.market.trading_hours import decision_time
 from engine.ports import Calendar

@@ -9,7 +9,7 @@ from datetime import datetime
 from engine.agents.intelligence import INTELLIGENCE, ItemJudgement, MarketIntelligence
 from engine.cycle.recall import MemoryScope
 from engine.cycle.step import Received, StepContext
-from engine.domain.recollection import HORIZON_TYPES, INSIGHT, PRICE, Recollection, RetrievalType
+from engine.domain.decision import HORIZON_TYPES, INSIGHT, PRICE, Recollection, RetrievalType
 from memory.record import Item
 
 _FORMS = {"macro": None, "commentary": None, PRICE: None, "news": RetrievalType.NEWS}

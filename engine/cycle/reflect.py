@@ -16,10 +16,9 @@ from engine.agents.past import PastSummary
 from engine.agents.rendering import money
 from engine.cycle.received import lesson
 from engine.cycle.step import Finding, Known, OwnAnswer, StepContext, finding_of
-from engine.domain import recollection as kinds
-from engine.domain.decision import Decision, Outcome
+from engine.domain import decision as kinds
+from engine.domain.decision import HORIZON_TYPES, Decision, Outcome
 from engine.domain.order import Order
-from engine.domain.recollection import HORIZON_TYPES
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart, trading_chart
 from engine.market.figures import PriceMove, price_figures
 from memory.record import Item

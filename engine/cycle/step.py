@@ -26,12 +26,11 @@ from engine.cycle.portfolio_facts import PortfolioFacts
 from engine.cycle.recall import MemoryScope, TradingMemory
 from engine.cycle.sources import Sources
 from engine.cycle.turn import Turn
-from engine.domain.decision import Action, Outcome, ReadOutcome
+from engine.domain.decision import Action, Outcome, ReadOutcome, Recollection
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol, from_nano
-from engine.domain.model_spec import ModelKind
-from engine.domain.portfolio import ZERO, PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.model_call import ModelKind
+from engine.domain.order import ZERO, PositionContext
 from engine.errors import TryAgainLater
 from engine.market.figures import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted

@@ -9,12 +9,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from operator import attrgetter
 
-from engine.domain.debate import Debate
-from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
+from engine.domain.decision import Debate, Decision, DecisionKey, Opinion, Outcome, Recollection
 from engine.domain.market import Symbol
-from engine.domain.order import Order
-from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.recollection import Recollection
+from engine.domain.order import ZERO, Order, Portfolio
 from engine.execution.venue import BuyingPower, OrderTerms
 from engine.market.as_of import MarketAsOf
 

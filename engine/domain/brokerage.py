@@ -13,8 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from engine.domain.market import Symbol
-from engine.domain.order import OrderState, Side
-from engine.domain.portfolio import Position
+from engine.domain.order import OrderState, Position, Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,18 @@
 """Opinions and decisions on one symbol in one cycle, and their outcomes.
 
 Advice in five levels, each with a trade value: its action and its size.
+
+A recalled memory as an agent sees it.
+
+A debate of several owners on one symbol: their advice round by round, and what they said of each other's.
+
+Source: TradingGPT §4.1.3 [G6].
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -284,3 +290,182 @@ def trade_of(advice: Advice, values: TradeValues) -> tuple[Action, int]:
         Advice.SIGNIFICANTLY_DECREASE: (Action.SELL, values.significantly_decrease),
     }
     return trades[advice]
+
+
+LAYERS = ("shallow", "intermediate", "deep", "reflection")
+"""Layers under which evidence is cited, from the fastest decay to the agents' own reflections. Source: InvestorBench
+A.2 and its test prompt [I1]."""
+
+IMMEDIATE, EXTENDED = "reflection", "extended-reflection"
+"""Kinds that tell the daily reflection, which drives the trade, from the review of a period, which is reference only;
+both are in one layer. Source: TradingGPT §4.1.2 [G5]."""
+
+
+PRICE = "price"
+"""Kind of the moves of the price."""
+INSIGHT = "-insight"
+"""Behind the kind of a document: what market intelligence extracted of it. Source: TradingGPT figure 1 [G2]."""
+REFLECTIONS = frozenset({IMMEDIATE, EXTENDED, "low-level-reflection", "high-level-reflection", "debate"})
+"""Kinds that hold what owners thought. The others tell what came in: where a model worded that, its figures were held
+against the day's items before they were remembered."""
+
+
+DEBATE = "debate"
+"""Kind of the comments that an owner received from others. Source: TradingGPT §4.1.3 [G2, G6]."""
+
+
+FIGURE_DIGITS = 6
+"""Decimal places of a memory's figures: more than are ever shown, and what a journal keeps of them."""
+
+
+class RetrievalType(StrEnum):
+    """A view under which past intelligence is asked for, and a label of what memory keeps.
+    Source: FinAgent §4.1 [A2]."""
+
+    SHORT_TERM = "short term"
+    MEDIUM_TERM = "medium term"
+    LONG_TERM = "long term"
+    PRICE_UP = "price up"
+    PRICE_DOWN = "price down"
+    BULLISH_TREND = "bullish trend"
+    BEARISH_TREND = "bearish trend"
+    NEWS = "news"
+    REPORTS = "reports"
+
+
+HORIZON_TYPES = (RetrievalType.SHORT_TERM, RetrievalType.MEDIUM_TERM, RetrievalType.LONG_TERM)
+"""The retrieval types by the time for which something matters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recollection:
+    """One recalled memory. Agents cite it by its `handle`, decisions and the journal by its `id`. Its figures are
+    rounded, so that those of a journal equal those of the same decision made again.
+
+    kind: news, 10-Q, 10-K, macro, or a reflection.
+    layer: one of LAYERS.
+    session: when it was written.
+    recency, relevancy: fractions of 1.
+    importance: on the memory's scale (0 to 100).
+    score: the composite of the three.
+    rank: from 1 within what was recalled.
+    types: the retrieval types that matched it.
+    owner: whose memory it is; in a debate handles tell the owners' memories apart.
+    Source: InvestorBench A.2 [I2]; FinAgent §4.2 [A2, A6]; TradingGPT §4.1.3 [G6].
+    """
+
+    id: str
+    kind: str
+    layer: str
+    session: date
+    text: str
+    recency: float
+    relevancy: float
+    importance: float
+    score: float
+    rank: int
+    types: tuple[str, ...] = ()
+    owner: str = DESK
+
+    def __post_init__(self) -> None:
+        """Round the figures."""
+        for figure in ("recency", "relevancy", "importance", "score"):
+            object.__setattr__(self, figure, round(getattr(self, figure), FIGURE_DIGITS))
+
+    @property
+    def handle(self) -> str:
+        """Short name within one decision's recollections: its layer's initial and its rank, as S3, with the owner where
+        several decide, as S3-averse."""
+        own = "" if self.owner in ("", DESK) else f"-{self.owner}"
+        return f"{self.layer[:1].upper()}{self.rank}{own}"
+
+
+class Stance(StrEnum):
+    """The attitude of a comment towards the advice that it is about."""
+
+    AGREES = "agrees"
+    WANTS_MORE = "wants more"
+    WANTS_LESS = "wants less"
+
+
+class DebateEnd(StrEnum):
+    """The reason why a debate ended."""
+
+    AGREEMENT = "agreement"
+    NO_CHANGE = "no change"
+    ROUNDS = "rounds"
+    BUDGET = "budget"
+    ALONE = "alone"
+    """All others have abstained."""
+    AFTER_TRADE = "after the trade"
+    """In training the comments follow the trade, in one round."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """A comment of one owner on the advice of another.
+
+    round: from 1.
+    author, receiver: owners.
+    stance: towards the receiver's advice.
+    text: plain text.
+    about: ids of the receiver's memories that it is about.
+    """
+
+    round: int
+    author: str
+    receiver: str
+    stance: Stance
+    text: str
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundAdvice:
+    """One owner's advice at the end of a round.
+
+    round: 0 for the immediate reflection, before anybody commented.
+    advice: None where no valid answer came.
+    trade: percent of the portfolio that the preset ties to the advice, 0 for a hold.
+    confidence: as stated, from 0 to 1.
+    reason: plain text.
+    """
+
+    round: int
+    owner: str
+    advice: Advice | None
+    trade: int = 0
+    confidence: Decimal | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Debate:
+    """A debate as it was held.
+
+    key: run, session, cycle and symbol; its owner is the default owner.
+    decides: True where the advice of its last round was decided on, False where it followed the trade.
+    ended: the reason why no further round began.
+    advice: in the order of rounds, then owners.
+    comments: in the order of rounds, then authors, then receivers.
+    """
+
+    key: DecisionKey
+    decides: bool
+    ended: DebateEnd
+    advice: tuple[RoundAdvice, ...]
+    comments: tuple[Comment, ...] = field(default=())
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds in which anybody commented."""
+        return max((comment.round for comment in self.comments), default=0)
+
+    def of(self, owner: str) -> tuple[RoundAdvice, ...]:
+        """An owner's advice, round by round."""
+        return tuple(one for one in self.advice if one.owner == owner)
+
+    def changed(self, owner: str) -> bool:
+        """True where an owner's last advice is not its first."""
+        own = [one.advice for one in self.of(owner) if one.advice is not None]
+        return bool(own) and own[0] is not own[-1]

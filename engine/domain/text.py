@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal
 
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.errors import InvariantBroken
 
 _SENTENCE_END = re.compile(r"""[.!?…]["'”’)]?(?=\s)""")

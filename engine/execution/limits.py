@@ -22,8 +22,7 @@ from types import MappingProxyType
 
 from engine.domain.decision import Action, Cut, Proposal, SizingRule
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderSize, Side, order_id
-from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, Portfolio, PositionContext
+from engine.domain.order import CENT, SHARE_STEP, ZERO, Order, OrderSize, Portfolio, PositionContext, Side, order_id
 from engine.domain.text import plain
 from engine.errors import UsageError
 from engine.execution.venue import BuyingPower, OrderTerms

@@ -14,10 +14,9 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, auto
 
-from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final
-from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.order import ZERO, Order, OrderState, OrderUpdate, Portfolio, Side, is_final
+from engine.domain.run import TradingMode
 from engine.errors import DataError, NetworkError, PaperdeskError, TryAgainLater
 from engine.execution.controls import Halted, Paused, approvals, halted, paused
 from engine.execution.limits import Price, cash_floor, cost, refused_by_venue, shortfall

@@ -9,8 +9,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Fill, Order, OrderUpdate
-from engine.domain.portfolio import SHARE_STEP, ZERO, Portfolio
+from engine.domain.order import SHARE_STEP, ZERO, Fill, Order, OrderUpdate, Portfolio
 from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 

@@ -8,11 +8,9 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.domain.debate import Debate
-from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
+from engine.domain.decision import Debate, Decision, DecisionKey, Opinion, Outcome, Recollection
 from engine.domain.model_call import PREFLIGHT, AnswerRecord, UnansweredCall, Usage
 from engine.domain.order import Fill, Order, OrderState
-from engine.domain.recollection import Recollection
 from engine.domain.run import ModelUse, RunKind, RunOutcome, RunSpec
 
 

@@ -13,8 +13,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from engine.domain.chart import ChartSpec
-from engine.domain.debate import Debate
-from engine.domain.decision import Decision, DecisionKey, Opinion, Outcome
+from engine.domain.decision import Debate, Decision, DecisionKey, Opinion, Outcome
 from engine.domain.market import Dropped, Symbol
 from engine.domain.model_call import AnswerRecord
 from engine.domain.order import Fill, Order, OrderState, is_final

@@ -18,12 +18,10 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from engine.domain.decision import Decision, DecisionKey, Opinion, Proposal
+from engine.domain.decision import Decision, DecisionKey, Opinion, Proposal, Recollection
 from engine.domain.json_text import from_json, to_json, type_hints, typed
 from engine.domain.model_call import UnansweredCall, Usage
-from engine.domain.order import Order
-from engine.domain.portfolio import Portfolio, Position
-from engine.domain.recollection import Recollection
+from engine.domain.order import Order, Portfolio, Position
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken
 from engine.journal.database import UNREADABLE, damaged, reading

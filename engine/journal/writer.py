@@ -13,13 +13,11 @@ from decimal import Decimal
 from typing import Any
 
 from engine.domain.brokerage import Activity
-from engine.domain.debate import Debate
-from engine.domain.decision import Decision, Opinion, Outcome
+from engine.domain.decision import Debate, Decision, Opinion, Outcome, Recollection
 from engine.domain.json_text import to_json
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerRecord
 from engine.domain.order import MOVES, Fill, Order, OrderState
-from engine.domain.recollection import Recollection
 from engine.domain.run import (
     Adoption,
     CashFlow,

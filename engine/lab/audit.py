@@ -24,10 +24,9 @@ from decimal import Decimal
 from random import Random
 from typing import Any, Protocol
 
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import Filing, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.order import Fill
-from engine.domain.run import RunSpec, Stretch
+from engine.domain.run import ExecutionRules, FillAt, RunSpec, Stretch
 from engine.errors import PaperdeskError
 from engine.lab.backtest import coverage, decided_sessions
 from engine.lab.certificate import Certificate, Copies, Planted, Training

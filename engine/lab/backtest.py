@@ -16,11 +16,9 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
-from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
 from engine.domain.market import PriceHistory, Symbol, from_nano
-from engine.domain.order import Order
-from engine.domain.portfolio import Portfolio
-from engine.domain.run import DataSpec, EquityPoint, Result, RunSpec, Stretch
+from engine.domain.order import Order, Portfolio
+from engine.domain.run import DataSpec, EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunSpec, Stretch
 from engine.domain.text import first_few
 from engine.errors import UsageError
 from engine.execution.venue import SettledSession

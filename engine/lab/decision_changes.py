@@ -22,8 +22,7 @@ from engine.conventions.metrics import mean_interval
 from engine.domain.decision import DIRECTIONS, Decision
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord
-from engine.domain.order import Order, is_own
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO, Order, is_own
 from engine.domain.run import ModelUse
 from engine.journal.entries import Recalled, RunEntry, Trail
 from engine.session.cost_meter import use_of

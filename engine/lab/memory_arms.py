@@ -12,10 +12,9 @@ from datetime import date
 
 from engine.agents.agent import by_layer
 from engine.cycle.recall import ASKED, KNOWN, Inquiry, MemoryScope, TradingMemory
-from engine.domain.decision import DIRECTIONS, Action, DecisionKey, Opinion
+from engine.domain.decision import DIRECTIONS, Action, DecisionKey, Opinion, Recollection, RetrievalType
 from engine.domain.market import Symbol
 from engine.domain.model_call import AnswerRecord
-from engine.domain.recollection import Recollection, RetrievalType
 from engine.domain.run import Stretch
 from engine.ports import Calendar
 from memory.recall import LayeredMemory

@@ -27,8 +27,7 @@ import numpy as np
 from engine.account.time_weighted import daily_returns, track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
-from engine.domain.exchanges import LISTED
-from engine.domain.market import ActionKind, CorporateAction, Symbol
+from engine.domain.market import LISTED, ActionKind, CorporateAction, Symbol
 from engine.domain.run import Briefing, ExpertNote, Result, RunSpec
 from engine.errors import UsageError
 from engine.lab.rule_backtest import run_strategy

@@ -19,12 +19,10 @@ from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import YEAR
 from engine.cycle.turn import CycleResult, TradingHistory
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import UNKNOWN, CorporateAction, PriceHistory, Symbol, from_nano
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult, prompt_hash
-from engine.domain.order import Order, Side
-from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import EquityPoint, RunSpec
+from engine.domain.order import ZERO, Order, Portfolio, Side
+from engine.domain.run import EquityPoint, ExecutionRules, FillAt, RunSpec
 from engine.errors import MissingData
 from engine.execution.limits import cost
 from engine.journal.entries import RunEntry

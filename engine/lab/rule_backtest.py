@@ -23,11 +23,9 @@ import numpy as np
 
 from engine.conventions.catalog import Convention
 from engine.conventions.catalog import convention as convention_named
-from engine.domain.execution import ExecutionRules, FillAt, PriceBasis
 from engine.domain.market import PriceHistory, Symbol, from_nano
-from engine.domain.order import Order, OrderState, Side, order_id
-from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio
-from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
+from engine.domain.order import CENT, EXACT, ZERO, Order, OrderState, Portfolio, Side, order_id
+from engine.domain.run import EquityPoint, ExecutionRules, FillAt, PriceBasis, Result, RunSpec, Stretch
 from engine.errors import UsageError
 from engine.lab.backtest import (
     coverage,

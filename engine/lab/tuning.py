@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from engine.account.time_weighted import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
-from engine.domain.exchanges import Exchange
-from engine.domain.execution import ExecutionRules
-from engine.domain.market import Symbol
-from engine.domain.run import Result, RunSpec
+from engine.domain.market import Exchange, Symbol
+from engine.domain.run import ExecutionRules, Result, RunSpec
 from engine.errors import Interrupted, UsageError
 from engine.lab.rule_backtest import run_strategy
 from engine.market.as_of import Market

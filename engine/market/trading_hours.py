@@ -15,8 +15,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from engine.domain.exchanges import AROUND_THE_CLOCK, LISTED, Exchanges
-from engine.domain.market import Symbol, is_crypto
+from engine.domain.market import AROUND_THE_CLOCK, LISTED, Exchanges, Symbol, is_crypto
 from engine.domain.order import Order, is_own
 from engine.errors import ConfigError, DataError, MissingData, UsageError
 from engine.ports import Calendar

@@ -8,9 +8,7 @@ from typing import Any
 
 from engine.agents.character import Traits
 from engine.agents.debate import Case, CommentView, ReconsiderView
-from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Advice
-from engine.domain.recollection import LAYERS, Recollection
+from engine.domain.decision import LAYERS, Advice, Comment, Recollection, Stance
 from engine.offline.memories import LayerLeaning, is_reflection, lean_by_layer, memory_sentence, preference, tone
 from engine.offline.reading import clean, ended
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from engine.agents.immediate import ImmediateView
 from engine.agents.rendering import percent, signed_percent
-from engine.domain.decision import Advice
-from engine.domain.recollection import LAYERS, Recollection
+from engine.domain.decision import LAYERS, Advice, Recollection
 from engine.market.figures import MOMENTUM_SESSIONS
 from engine.offline.decision import leaning_of, report_text
 from engine.offline.memories import LayerLeaning, lean_by_layer, memory_sentence, tone

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from engine.agents.filing_summary import SUMMARY_WORDS, FilingView
 from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind
 from engine.agents.rendering import signed_percent
-from engine.domain.recollection import RetrievalType
+from engine.domain.decision import RetrievalType
 from engine.domain.text import counted
 from engine.market.figures import SessionMove
 from engine.offline.reading import (

@@ -11,7 +11,7 @@ from typing import Any
 from engine.agents.agent import by_layer, plain, shown_text
 from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.past import PastView
-from engine.domain.recollection import INSIGHT, Recollection
+from engine.domain.decision import INSIGHT, Recollection
 from engine.offline.reading import TAKES_SIDE, Reading, clean, ended, main_sentence, read, read_figure
 
 LIFETIME_DAYS: Mapping[str, int] = {"shallow": 30, "intermediate": 180, "deep": 550, "reflection": 365}

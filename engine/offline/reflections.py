@@ -17,8 +17,7 @@ from engine.agents.decision import EvidenceView, FindingsView
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedView, HighLevelReflection, HighLevelView, PerformanceView, SignalView
 from engine.domain.chart import Marker
-from engine.domain.decision import Action, Outcome, ReadOutcome
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Action, Outcome, ReadOutcome, Recollection
 from engine.domain.text import counted
 from engine.offline.decision import (
     Case,

@@ -9,7 +9,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.errors import UsageError
 from engine.reports.summary import drawdowns, name_of
 

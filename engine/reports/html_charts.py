@@ -9,7 +9,7 @@ from decimal import Decimal
 from itertools import chain, cycle
 from typing import Any
 
-from engine.domain.recollection import HORIZON_TYPES, RetrievalType
+from engine.domain.decision import HORIZON_TYPES, RetrievalType
 from engine.domain.text import counted, cut_between_words
 from engine.reports.documents.backtest import growth_of, sessions_of
 from engine.reports.performance import BENCHMARK

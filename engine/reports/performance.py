@@ -14,10 +14,8 @@ from decimal import Decimal
 from engine.account.time_weighted import is_external, net_deposits, symbol_track, track_of
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
-from engine.domain.exchanges import LISTED, Exchange, Exchanges
-from engine.domain.market import Symbol, is_crypto
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import EXACT, ZERO
+from engine.domain.market import LISTED, Exchange, Exchanges, Symbol, is_crypto
+from engine.domain.order import EXACT, ZERO, Fill, Side
 from engine.domain.run import EquityPoint, Result, Stretch
 
 BENCHMARK = "buy-and-hold"

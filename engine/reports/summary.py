@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.decision import Action
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.domain.text import counted
 from engine.reports.amounts import quantity
 from engine.reports.documents.row_json import cutoff_words, spent_words, use_words

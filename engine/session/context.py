@@ -15,11 +15,9 @@ from decimal import Decimal
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory, Turn
 from engine.domain.decision import Decision, Opinion
-from engine.domain.execution import TradingMode
 from engine.domain.market import ActionKind, Symbol
-from engine.domain.order import DAILY, Fill, Order, OrderState
-from engine.domain.portfolio import ZERO
-from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, RunTrigger
+from engine.domain.order import DAILY, ZERO, Fill, Order, OrderState
+from engine.domain.run import CashFlow, EquityPoint, ModelUse, RunKind, RunOutcome, RunTrigger, TradingMode
 from engine.errors import OrdersRejected, PaperdeskError
 from engine.execution.controls import CyclePaused, Halted, Paused
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_error, reasons

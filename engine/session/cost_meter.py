@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engine.agents.ask import QuestionKey
-from engine.domain.model_call import PREFLIGHT, AnswerRecord, FailureKind, UnansweredCall, Usage
-from engine.domain.model_spec import ModelKind
+from engine.domain.model_call import PREFLIGHT, AnswerRecord, FailureKind, ModelKind, UnansweredCall, Usage
 from engine.domain.run import ModelUse
 from engine.errors import TryAgainLater
 from engine.journal.entries import CallCost, UnansweredEntry

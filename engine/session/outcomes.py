@@ -19,8 +19,7 @@ from decimal import Decimal
 from engine.account.time_weighted import EXTERNAL, is_external, net_deposits
 from engine.domain.decision import DIRECTIONS, Decision, Opinion, Outcome
 from engine.domain.market import Symbol
-from engine.domain.order import Side
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO, Side
 from engine.domain.run import CashFlow
 from engine.execution.venue import SettledSession
 from engine.market.as_of import MarketAsOf

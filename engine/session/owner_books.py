@@ -10,8 +10,7 @@ from decimal import Decimal
 from engine.account.books import allocate, marked, net_orders, open_books
 from engine.cycle.turn import CycleResult, OpenOrders, Turn
 from engine.domain.market import Symbol, from_nano
-from engine.domain.order import Fill, Order, Side, order_id
-from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.order import ZERO, Fill, Order, Portfolio, Side, order_id
 from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.limits import cost
 from engine.execution.venue import SettledSession

@@ -25,8 +25,7 @@ from engine.domain.json_text import from_json, to_json, typed
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory, Symbol
 from engine.domain.model_call import AnswerRecord, UnansweredCall
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate, is_final
-from engine.domain.portfolio import ZERO, Portfolio, Position
+from engine.domain.order import ZERO, Fill, Order, OrderState, OrderUpdate, Portfolio, Position, is_final
 from engine.domain.run import EquityPoint
 from engine.execution.controls import approvals
 from engine.execution.venue import BuyingPower, OrderTerms, SessionVenue, SettledSession, Settlement

@@ -20,8 +20,7 @@ from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Decision, Opinion
 from engine.domain.json_text import from_json
 from engine.domain.market import Symbol
-from engine.domain.order import DAILY, Order, OrderState, Side
-from engine.domain.portfolio import ZERO
+from engine.domain.order import DAILY, ZERO, Order, OrderState, Side
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.errors import ConfigError, NetworkError, StaleData, TryAgainLater, UsageError
 from engine.execution.controls import Approval, Halted, Paused, approvals

@@ -11,11 +11,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import PriceHistory, Symbol, is_crypto
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
-from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.order import ZERO, Fill, Order, OrderState, OrderUpdate, Portfolio, Side
+from engine.domain.run import EquityPoint, ExecutionRules, FillAt
 from engine.execution.limits import Price
 from engine.execution.submission import OrderRoute, SubmissionResult
 from engine.execution.venue import BuyingPower, OrderTerms, SettledSession, Settlement

@@ -18,10 +18,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from engine.domain.exchanges import Exchange, Exchanges
-from engine.domain.execution import TradingMode
-from engine.domain.market import parse_symbol
-from engine.domain.model_spec import VENDORS
+from engine.domain.market import Exchange, Exchanges, parse_symbol
+from engine.domain.model_call import VENDORS
+from engine.domain.run import TradingMode
 from engine.errors import ConfigError, UsageError
 from engine.settings.config_sources import read_sources
 from engine.settings.values import AgentSettings, complaint

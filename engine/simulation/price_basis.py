@@ -13,8 +13,8 @@ from datetime import date
 from fractions import Fraction
 from itertools import pairwise
 
-from engine.domain.execution import PriceBasis
 from engine.domain.market import NANO, UNKNOWN, ActionKind, CorporateAction, PriceHistory, without_adjusted
+from engine.domain.run import PriceBasis
 from engine.errors import MissingData
 
 

@@ -18,11 +18,20 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from math import isnan
 from typing import NamedTuple
 
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, Symbol, from_nano
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side, closing_order_id
-from engine.domain.portfolio import EXACT, SHARE_STEP, ZERO, Portfolio
-from engine.domain.run import CashFlow, EquityPoint
+from engine.domain.order import (
+    EXACT,
+    SHARE_STEP,
+    ZERO,
+    Fill,
+    Order,
+    OrderState,
+    OrderUpdate,
+    Portfolio,
+    Side,
+    closing_order_id,
+)
+from engine.domain.run import CashFlow, EquityPoint, ExecutionRules, FillAt
 from engine.errors import InvariantBroken, MissingData, UsageError
 from engine.market.price_faults import is_untraded
 

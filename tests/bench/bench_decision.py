@@ -23,8 +23,7 @@ from engine.app.models.models import ModelSet
 from engine.app.research.backtest import AgentRun, play
 from engine.app.research.market_data import load_run
 from engine.app.research.run_spec import check_spec
-from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.model_spec import ReplayMode
+from engine.domain.model_call import ModelRequest, ModelResult, ReplayMode
 from engine.domain.run import DataSpec, RunKind, RunSpec
 from engine.journal.entries import RunEntry
 from engine.journal.writer import JournalWriter

@@ -18,8 +18,7 @@ import pytest
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.alpaca.settings import AlpacaSettings
 from engine.domain.brokerage import Activity, ActivityKind
-from engine.domain.order import Order, OrderState, OrderUpdate, Side, is_final, order_id
-from engine.domain.portfolio import ZERO, Portfolio
+from engine.domain.order import ZERO, Order, OrderState, OrderUpdate, Portfolio, Side, is_final, order_id
 from engine.domain.run import EquityPoint
 from engine.market.trading_hours import exchange_calendar
 from engine.ports import Broker

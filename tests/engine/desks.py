@@ -15,11 +15,10 @@ from engine.clock import BacktestClock
 from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Action, Outcome
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, is_crypto
 from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.order import Fill, Side
-from engine.domain.run import Result, RunSpec, Stretch
+from engine.domain.run import ExecutionRules, Result, RunSpec, Stretch
 from engine.lab.backtest import BacktestContext, run_agents
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, ExchangeCalendar

@@ -16,9 +16,8 @@ import numpy as np
 
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Track
-from engine.domain.exchanges import LISTED
-from engine.domain.execution import PriceBasis
-from engine.domain.market import Bar, PriceHistory
+from engine.domain.market import LISTED, Bar, PriceHistory
+from engine.domain.run import PriceBasis
 from engine.strategies.strategy import Signal, Strategy
 
 SPY_DIVIDENDS = {

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from engine.conventions.catalog import CONVENTIONS, convention
 from engine.conventions.metrics import METRICS, Track, excess_interval, floats, mean_interval, sharpe_interval
-from engine.domain.exchanges import LISTED
-from engine.domain.execution import FillAt, PriceBasis
+from engine.domain.market import LISTED
+from engine.domain.run import FillAt, PriceBasis
 from engine.errors import UsageError
 
 DESK = [

@@ -18,12 +18,20 @@ from hypothesis import strategies as st
 
 from engine.clock import LiveClock
 from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal, SizingRule
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, Usage
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import CENT, Portfolio, Position
-from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunSpec, Stretch
+from engine.domain.order import CENT, Fill, Portfolio, Position, Side
+from engine.domain.run import (
+    CashFlow,
+    DataSpec,
+    EquityPoint,
+    ExecutionRules,
+    ModelUse,
+    Result,
+    RunKind,
+    RunSpec,
+    Stretch,
+)
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

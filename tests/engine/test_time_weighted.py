@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import CONVENTIONS, convention
-from engine.domain.exchanges import Exchanges
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.market import Exchanges
+from engine.domain.order import Fill, Portfolio, Position, Side
 from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch, carried_forward
 from engine.reports.performance import Measure, profit
 

@@ -16,13 +16,11 @@ from engine.app.models.models import Gate
 from engine.app.open_desk import Publish, TakeTurn
 from engine.app.research.run_spec import new_run_id
 from engine.domain.decision import Cut
-from engine.domain.execution import TradingMode
 from engine.domain.live import FeedMessage
 from engine.domain.market import Bar, KnownSymbol, PriceHistory
 from engine.domain.model_call import Usage
-from engine.domain.order import YOU, Order, OrderSize, OrderState, Side, order_id, own_order_id
-from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import RunKind, RunOutcome, RunSpec
+from engine.domain.order import YOU, Order, OrderSize, OrderState, Portfolio, Position, Side, order_id, own_order_id
+from engine.domain.run import RunKind, RunOutcome, RunSpec, TradingMode
 from engine.errors import MissingData, StaleData, UsageError
 from engine.execution.controls import approvals, halted, not_sent
 from engine.execution.limits import cost, edit_of, own_order, own_refusal

@@ -21,13 +21,11 @@ from textual.strip import Strip
 
 from engine.app.open_desk import Publish, TakeTurn
 from engine.domain.chart import ChartSpec
-from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal
-from engine.domain.execution import TradingMode
+from engine.domain.decision import Action, Cut, Decision, DecisionKey, Proposal, Recollection
 from engine.domain.live import FeedMessage, Headline
 from engine.domain.model_call import AnswerRecord, Message, ModelResult, Usage
 from engine.domain.order import OrderState
-from engine.domain.recollection import Recollection
-from engine.domain.run import RunKind, RunOutcome
+from engine.domain.run import RunKind, RunOutcome, TradingMode
 from engine.errors import MissingData
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.writer import JournalWriter

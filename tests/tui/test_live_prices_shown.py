@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 
 from engine.domain.live import Delivery, FeedMessage, FeedState, Headline, LastTrade, OrderHint, Quote
 from engine.domain.market import ActionKind, CorporateAction
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position
 from engine.domain.run import EquityPoint
 from engine.errors import CredentialsRefused
 from engine.journal.writer import JournalWriter

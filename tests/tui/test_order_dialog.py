@@ -18,8 +18,7 @@ from textual.widgets import Input, Static
 from textual.widgets._toast import Toast
 
 from engine.domain.live import LastTrade
-from engine.domain.order import Order, OrderState
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Order, OrderState, Portfolio, Position
 from engine.domain.run import EquityPoint
 from engine.execution.controls import Approval, approvals
 from engine.journal.entries import OrderEntry

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Portfolio
 from engine.domain.run import EquityPoint, RunKind
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from engine.domain.portfolio import Position
+from engine.domain.order import Position
 from tests.decided import decided, settled
 from tui.screens.ask import AskScreen
 from tui.view.market_view import MarketView, Quote

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.domain.model_spec import ModelKind
+from engine.domain.model_call import ModelKind
 from engine.errors import MENDED, Interrupted, PaperdeskError
 from engine.settings import places
 from tui.commands.options import CUTS, DOLLARS, RunFlags, abstain_option, run_options

@@ -66,7 +66,7 @@ def quick_calendar(services: Services | None) -> Calendar | None:
     symbols = desk_symbols(services)
     if not symbols:
         return None
-    from engine.domain.exchanges import AROUND_THE_CLOCK, Exchanges
+    from engine.domain.market import AROUND_THE_CLOCK, Exchanges
     from engine.market.trading_hours import desk_calendar
 
     exchanges = Exchanges() if services is None else services.config.exchanges

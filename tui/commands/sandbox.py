@@ -71,8 +71,7 @@ def sandbox_command(
     """
     from connectors.sandbox import SandboxSettings
     from connectors.wiring.sandbox import build_sandbox, desk_environment, start_of
-    from engine.domain.execution import ExecutionRules
-    from engine.domain.run import DataSpec
+    from engine.domain.run import DataSpec, ExecutionRules
 
     config = invocation.load().config
     spec = DataSpec(folder or config.data.folder, config.data.demo_seed)

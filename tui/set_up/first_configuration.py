@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from engine.domain.market import has_crypto_among_shares, parse_symbol
-from engine.domain.model_spec import ModelKind, parse_model_spec
+from engine.domain.model_call import ModelKind, parse_model_spec
 from engine.errors import ConfigError, DataError
 from engine.program_files import program_text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from connectors.loopback import is_loopback
-from engine.domain.model_spec import parse_model_spec
+from engine.domain.model_call import parse_model_spec
 from engine.errors import ConfigError
 from engine.settings import places
 from engine.settings.keys import keep_keys, write_private

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.domain.model_spec import replays
+from engine.domain.model_call import replays
 from engine.messages.answer_text import answer_text
 from engine.reports.documents.row_json import use_words
 from tui.text.plain_text import Line, beginning, facts, one_line, paragraph, printable, section, wrapped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engine.domain.execution import TradingMode
+from engine.domain.run import TradingMode
 
 if TYPE_CHECKING:
     from engine.domain.market import Symbol

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from engine.domain.chart import ChartSpec
-    from engine.domain.execution import TradingMode
     from engine.domain.live import MinuteBar
     from engine.domain.market import KnownSymbol
-    from engine.domain.run import RunSpec
+    from engine.domain.run import RunSpec, TradingMode
     from engine.journal.point_in_time import Within
     from engine.messages.commands import PlaceOrder, ResizeOrder
     from engine.reports.documents.decisions import ClosesOf

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.domain.chart import Marker
-from engine.domain.exchanges import AROUND_THE_CLOCK
-from engine.domain.market import ActionKind
+from engine.domain.market import AROUND_THE_CLOCK, ActionKind
 from engine.market.trading_hours import session_to_decide
 from tui.charts.chart_data import ChartData, decided_as
 from tui.charts.symbol_chart import daily_chart, price_lines

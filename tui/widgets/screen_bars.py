@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
-from engine.domain.execution import TradingMode
+from engine.domain.run import TradingMode
 from engine.reports import amounts
 from tui.text.plain_text import cut, one_line
 from tui.view.live_view import feed_text

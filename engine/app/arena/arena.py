@@ -68,8 +68,16 @@ from engine.arena.players import Persona, PersonaPlayer, Player, RulePlayer
 from engine.arena.rules import ArenaRules
 from engine.arena.traders import PERSONA, RULES, AgentSeat, Seating, seat_strategy
 from engine.cycle.cycle import Cycle
-from engine.domain.model_call import AnswerRecord, ModelRequest, Usage
-from engine.domain.model_spec import ModelKind, ModelSpec, PriceTable, ReplayMode, parse_model_spec
+from engine.domain.model_call import (
+    AnswerRecord,
+    ModelKind,
+    ModelRequest,
+    ModelSpec,
+    PriceTable,
+    ReplayMode,
+    Usage,
+    parse_model_spec,
+)
 from engine.errors import TryAgainLater
 from engine.market.trading_hours import AroundTheClock
 from engine.ports import LanguageModel

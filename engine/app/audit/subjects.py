@@ -28,10 +28,9 @@ from engine.conventions.catalog import convention
 from engine.cycle.recall import ASKED, MemoryScope, TradingMemory
 from engine.cycle.turn import CycleResult, Turn
 from engine.domain.decision import Decision
-from engine.domain.execution import PriceBasis
 from engine.domain.market import CorporateAction, PriceHistory, Symbol
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
-from engine.domain.run import RunSpec, Stretch
+from engine.domain.run import PriceBasis, RunSpec, Stretch
 from engine.errors import MissingData, PaperdeskError
 from engine.lab.audit import Leg, RuleSubject, Subject, Trace, failure, venue
 from engine.lab.backtest import Checkpoint, decided_sessions, on_convention, play_to, run_agents, windows

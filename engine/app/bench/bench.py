@@ -22,8 +22,7 @@ from engine.app.research.run_spec import check_spec, new_run_id
 from engine.conventions.catalog import Convention, convention
 from engine.conventions.metrics import Metrics
 from engine.domain.decision import Action
-from engine.domain.exchanges import LISTED
-from engine.domain.market import Symbol
+from engine.domain.market import LISTED, Symbol
 from engine.domain.run import DataSpec, LookKind, ModelUse, Result, RunSpec, WindowLook
 from engine.errors import MENDED, MissingData, PaperdeskError, StaleData, UsageError
 from engine.lab.backtest import execution_rules

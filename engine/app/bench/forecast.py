@@ -22,14 +22,16 @@ from engine.app.memory.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
 from engine.app.models.recorded_run import without_repeats
 from engine.app.research.backtest import AgentRun, Stop
-from engine.domain.model_call import ModelRequest, ModelResult, Usage
-from engine.domain.model_spec import (
+from engine.domain.model_call import (
     VENDORS,
     ModelKind,
     ModelPrice,
+    ModelRequest,
+    ModelResult,
     ModelSpec,
     PriceTable,
     ReplayMode,
+    Usage,
     parse_model_spec,
     replays,
 )

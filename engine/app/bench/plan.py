@@ -24,10 +24,9 @@ from engine.app.models.briefings import configured_guidance
 from engine.app.models.models import ModelSet, build_models
 from engine.app.records.desk_journal import one_process
 from engine.conventions.catalog import convention
-from engine.domain.execution import FillAt
 from engine.domain.json_text import from_json, to_json
 from engine.domain.market import Symbol
-from engine.domain.run import DataSpec
+from engine.domain.run import DataSpec, FillAt
 from engine.errors import BudgetReached, MalformedData, MissingData, UsageError
 from engine.lab.published_tables import (
     BENCHES,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from engine.app.desk.context import check_exchange
 from engine.clock import LiveClock
 from engine.domain.brokerage import SessionHours
-from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol
+from engine.domain.run import TradingMode
 from engine.domain.text import counted, money
 from engine.errors import CredentialsRefused, PaperdeskError
 from engine.reports.documents.set_up import FAIL, NOTE, OK, Finding

@@ -13,7 +13,7 @@ from typing import Any
 from engine.app.desk.settings import prompt_versions
 from engine.app.models.briefings import desk_preset
 from engine.app.models.models import chosen_models
-from engine.domain.execution import TradingMode
+from engine.domain.run import TradingMode
 from engine.errors import ConfigError, MalformedData
 from engine.preset import Preset
 from engine.reports.documents.rehearsal import stored_certificate

@@ -16,8 +16,7 @@ from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import known_actions
 from engine.broker_registration import BrokerRegistration, BrokerService
 from engine.clock import OffsetClock, SyncedClock
-from engine.domain.exchanges import Exchanges
-from engine.domain.market import Symbol
+from engine.domain.market import Exchanges, Symbol
 from engine.domain.run import RunOutcome
 from engine.errors import NO_DESK_SYMBOLS, ConfigError, PaperdeskError, StaleData, UsageError
 from engine.execution.frozen_symbols import FrozenSymbol, frozen_in

@@ -29,10 +29,10 @@ from engine.app.desk.settings import desk_spec
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import broker_closes, held_symbols, load_desk
 from engine.app.research.run_spec import with_costs
-from engine.domain.execution import ExecutionRules
 from engine.domain.fetched import Fetched
 from engine.domain.live import FeedMessage, LastTrade
 from engine.domain.market import Symbol, from_nano, is_crypto
+from engine.domain.run import ExecutionRules
 from engine.errors import MissingData, PaperdeskError, StaleData
 from engine.execution.frozen_symbols import FrozenSymbol, freeze, frozen_error, frozen_when_closed, late_actions
 from engine.execution.venue import Venue

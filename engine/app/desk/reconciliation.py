@@ -23,8 +23,22 @@ from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import fetch, held_symbols, load_desk
 from engine.domain.brokerage import Activity, ActivityKind, BrokerOrder
 from engine.domain.market import Symbol
-from engine.domain.order import DAILY, NO_CYCLE, YOU, Order, OrderName, OrderState, Side, is_own, read_order_id
-from engine.domain.portfolio import CENT, EXACT, ZERO, Portfolio, Position
+from engine.domain.order import (
+    CENT,
+    DAILY,
+    EXACT,
+    NO_CYCLE,
+    YOU,
+    ZERO,
+    Order,
+    OrderName,
+    OrderState,
+    Portfolio,
+    Position,
+    Side,
+    is_own,
+    read_order_id,
+)
 from engine.domain.run import Adoption, RunKind, RunOutcome
 from engine.errors import ConfigError, InvariantBroken
 from engine.journal.entries import BoundAccount, OrderEntry, RunEntry

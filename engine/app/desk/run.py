@@ -29,8 +29,7 @@ from engine.app.records.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.model_call import AnswerRecord, UnansweredCall
-from engine.domain.order import DAILY
-from engine.domain.portfolio import ZERO
+from engine.domain.order import DAILY, ZERO
 from engine.domain.run import RunKind, RunOutcome
 from engine.errors import (
     ConfigError,

@@ -28,11 +28,16 @@ from engine.domain.model_call import (
     AnswerRecord,
     Capabilities,
     Message,
+    ModelKind,
     ModelRequest,
     ModelResult,
+    ModelSpec,
+    PriceTable,
+    ReplayMode,
     UnansweredCall,
+    parse_model_spec,
+    replays,
 )
-from engine.domain.model_spec import ModelKind, ModelSpec, PriceTable, ReplayMode, parse_model_spec, replays
 from engine.domain.run import RunSpec
 from engine.errors import ConfigError, MissingData, PaperdeskError, UsageError
 from engine.messages.events import AgentSaid, Publish

@@ -18,10 +18,9 @@ from typing import Literal
 
 from engine.account.reconciliation import journal_snapshot
 from engine.app.research.market_data import known_closes
-from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol
-from engine.domain.order import Order, OrderSize, OrderState, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Order, OrderSize, OrderState, Portfolio, Side
+from engine.domain.run import TradingMode
 from engine.errors import MissingData, PaperdeskError, UsageError
 from engine.execution.controls import OrderTimes, give
 from engine.execution.limits import Price, buying_power, cash_floor, edit_of, short_excess, shortfall

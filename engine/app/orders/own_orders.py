@@ -17,11 +17,9 @@ from engine.app.desk.demo_history import by_desk_time
 from engine.app.desk.market import DeskMarket, desk_market, load_market
 from engine.app.orders.approvals import last_prices, order_times
 from engine.app.records.desk_journal import DeskJournal
-from engine.domain.execution import TradingMode
 from engine.domain.market import Symbol
-from engine.domain.order import NO_CYCLE, YOU, Order, OrderState, Side, is_own, own_order_id
-from engine.domain.portfolio import ZERO
-from engine.domain.run import RunKind, RunOutcome
+from engine.domain.order import NO_CYCLE, YOU, ZERO, Order, OrderState, Side, is_own, own_order_id
+from engine.domain.run import RunKind, RunOutcome, TradingMode
 from engine.errors import NO, DeskHalted, MissingData, PaperdeskError, TryAgainLater, UsageError
 from engine.execution.controls import halted
 from engine.execution.limits import Price, buying_power, cash_floor, own_order, own_refusal, refused_by_venue

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from engine.app.records.desk_journal import DeskJournal
 from engine.domain.json_text import from_json, to_json
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.domain.run import ModelUse
 from engine.errors import MalformedData
 from engine.journal.entries import CallCost

@@ -41,7 +41,7 @@ from engine.cycle.cycle import INDICATOR_ROWS
 from engine.cycle.recall import TradingMemory, WatchedRecall
 from engine.domain.decision import Decision, DecisionKey
 from engine.domain.market import Symbol
-from engine.domain.model_spec import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
+from engine.domain.model_call import ModelKind, ModelSpec, ReplayMode, parse_model_spec, replays
 from engine.domain.run import LookKind, RunKind, RunOutcome, RunSpec, WindowLook
 from engine.errors import BudgetReached, DataError, MalformedData, MissingData
 from engine.journal.entries import RunEntry

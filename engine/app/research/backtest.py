@@ -32,8 +32,15 @@ from engine.conventions.catalog import convention
 from engine.cycle.cycle import Cycle
 from engine.cycle.recall import TradingMemory
 from engine.domain.decision import Decision
-from engine.domain.model_call import AnswerRecord, FailureKind, ModelRequest, ModelResult, UnansweredCall
-from engine.domain.model_spec import ReplayMode, replays
+from engine.domain.model_call import (
+    AnswerRecord,
+    FailureKind,
+    ModelRequest,
+    ModelResult,
+    ReplayMode,
+    UnansweredCall,
+    replays,
+)
 from engine.domain.run import LookKind, ModelUse, Result, RunKind, RunOutcome, RunSpec
 from engine.errors import PaperdeskError, TryAgainLater, UsageError
 from engine.journal.entries import RunEntry, UnansweredEntry

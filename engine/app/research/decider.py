@@ -21,9 +21,8 @@ from engine.cycle.recall import TradingMemory
 from engine.cycle.turn import CycleResult
 from engine.domain.decision import DecisionKey
 from engine.domain.market import Symbol
-from engine.domain.model_call import AnswerRecord
-from engine.domain.model_spec import ModelKind
-from engine.domain.portfolio import Portfolio
+from engine.domain.model_call import AnswerRecord, ModelKind
+from engine.domain.order import Portfolio
 from engine.domain.run import Briefing, RunSpec
 from engine.errors import MissingData, StaleData, UsageError
 from engine.journal.entries import OrderEntry, Recalled, RunEntry, Trail

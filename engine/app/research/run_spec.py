@@ -14,10 +14,9 @@ from pathlib import Path
 from engine.app.models.briefings import configured_briefing
 from engine.app.models.models import chosen_models
 from engine.conventions.catalog import convention
-from engine.domain.execution import ExecutionRules
-from engine.domain.model_spec import ModelKind
-from engine.domain.portfolio import ZERO
-from engine.domain.run import RunSpec
+from engine.domain.model_call import ModelKind
+from engine.domain.order import ZERO
+from engine.domain.run import ExecutionRules, RunSpec
 from engine.domain.text import plain
 from engine.errors import UsageError
 from engine.lab.backtest import execution_rules

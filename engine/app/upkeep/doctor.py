@@ -27,9 +27,8 @@ from engine.app.records.desk_journal import DeskJournal
 from engine.app.records.look_index import check_look_index
 from engine.app.upkeep.drill.results import stored_results
 from engine.clock import LiveClock
-from engine.domain.exchanges import AROUND_THE_CLOCK
-from engine.domain.market import has_crypto_among_shares
-from engine.domain.model_spec import ModelKind
+from engine.domain.market import AROUND_THE_CLOCK, has_crypto_among_shares
+from engine.domain.model_call import ModelKind
 from engine.errors import NO_DESK_SYMBOLS, MissingData, PaperdeskError
 from engine.journal.integrity import quick_check, read_chain
 from engine.market.price_faults import check_coverage, compare, refuse_faults

@@ -17,7 +17,7 @@ from typing import Any
 
 from engine.conventions.catalog import convention
 from engine.domain.market import Dropped
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.domain.run import ModelUse, Result, Stretch
 from engine.domain.text import money, plain
 from engine.reports.documents import row_json

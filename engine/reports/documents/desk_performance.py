@@ -7,8 +7,7 @@ from datetime import date
 
 from engine.account.time_weighted import measured, net_deposits
 from engine.conventions.catalog import convention
-from engine.domain.exchanges import Exchanges
-from engine.domain.market import Symbol
+from engine.domain.market import Exchanges, Symbol
 from engine.domain.run import ModelUse, Stretch
 from engine.errors import MissingData
 from engine.journal.entries import RunEntry

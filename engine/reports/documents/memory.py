@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.cycle.recall import AFTER, LESSONS, WatchedRecall
-from engine.domain.decision import Decision, DecisionKey
-from engine.domain.recollection import FIGURE_DIGITS, REFLECTIONS
+from engine.domain.decision import FIGURE_DIGITS, REFLECTIONS, Decision, DecisionKey
 from engine.domain.run import ModelUse
 from engine.errors import MissingData, UsageError
 from engine.ports import Calendar

@@ -15,8 +15,7 @@ from operator import itemgetter
 from engine.account.books import Since
 from engine.domain.decision import Action, Decision
 from engine.domain.market import Symbol
-from engine.domain.order import Fill
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO, Fill
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.execution.controls import command_words
 from engine.journal.reader import JournalReader

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from engine.domain.order import Order, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Order, Portfolio, Side
 from engine.execution.limits import Price, buying_power, shares_of
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row

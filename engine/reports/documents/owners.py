@@ -9,8 +9,7 @@ from datetime import date
 import numpy as np
 
 from engine.conventions.metrics import Skill, calibration, skill
-from engine.domain.debate import Debate
-from engine.domain.decision import DIRECTIONS, Advice, Opinion
+from engine.domain.decision import DIRECTIONS, Advice, Debate, Opinion
 from engine.domain.market import Symbol
 from engine.journal.entries import StatedAnswer
 from engine.journal.schema import WARM_UP

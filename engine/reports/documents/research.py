@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 
 from engine.conventions.catalog import convention
-from engine.domain.execution import PriceBasis
-from engine.domain.run import ModelUse, RunSpec
+from engine.domain.run import ModelUse, PriceBasis, RunSpec
 from engine.lab.certificate import Certificate
 from engine.lab.tuning import Tuned, tuned_metric
 from engine.reports.comparison import Average, Cell, PairedRows, RowCurve

@@ -7,9 +7,8 @@ from datetime import date
 from typing import Any
 
 from engine.account.time_weighted import measured, net_deposits
-from engine.domain.execution import TradingMode
 from engine.domain.order import OrderState
-from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome
+from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind, RunOutcome, TradingMode
 from engine.domain.text import money, plain
 from engine.errors import MissingData
 from engine.execution.controls import halted, paused

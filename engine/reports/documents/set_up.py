@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.domain.model_call import Capabilities
-from engine.domain.model_spec import ModelPrice, ModelSpec, PriceTable
+from engine.domain.model_call import Capabilities, ModelPrice, ModelSpec, PriceTable
 from engine.errors import PaperdeskError
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row

@@ -9,8 +9,7 @@ from decimal import Decimal
 
 from engine.account.books import Since
 from engine.domain.market import Symbol
-from engine.domain.order import Fill, OrderState, Side, is_own
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO, Fill, OrderState, Side, is_own
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.domain.text import money
 from engine.execution.controls import OrderTimes, approvals, halted, paused

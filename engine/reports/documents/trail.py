@@ -7,10 +7,8 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from engine.domain.chart import ChartSpec
-from engine.domain.debate import Debate, RoundAdvice
-from engine.domain.decision import Action, Decision, DecisionKey, Outcome
-from engine.domain.model_call import AnswerRecord
-from engine.domain.model_spec import ModelKind
+from engine.domain.decision import Action, Debate, Decision, DecisionKey, Outcome, RoundAdvice
+from engine.domain.model_call import AnswerRecord, ModelKind
 from engine.errors import MissingData
 from engine.journal.entries import OrderEntry, Recalled, Trail
 from engine.journal.reader import JournalReader

@@ -11,8 +11,8 @@ from connectors.sandbox import MarketData, SandboxServer, SandboxSettings
 from connectors.sandbox.book import Book, Store
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.market import SandboxMarket
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, NewsItem, PriceHistory
+from engine.domain.run import ExecutionRules
 from engine.market.trading_hours import AroundTheClock, exchange_calendar
 
 FIRST, LAST = date(2024, 1, 2), date(2024, 3, 15)

@@ -15,8 +15,7 @@ import pytest
 from connectors.alpaca.broker import AlpacaBroker
 from connectors.sandbox import SandboxServer
 from engine.domain.brokerage import ActivityKind
-from engine.domain.order import OrderState, OrderUpdate
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO, OrderState, OrderUpdate
 from engine.errors import MalformedData, NetworkError, TryAgainLater
 from tests.connectors.alpaca.alpaca_accounts import (
     ACCOUNT,

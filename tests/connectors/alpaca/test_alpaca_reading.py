@@ -21,8 +21,7 @@ from connectors.alpaca.account import (
 )
 from connectors.alpaca.json_fields import from_wire, to_wire
 from engine.domain.brokerage import ActivityKind
-from engine.domain.order import Order, OrderState, Side
-from engine.domain.portfolio import Position
+from engine.domain.order import Order, OrderState, Position, Side
 from engine.errors import MalformedData
 from tests.connectors.alpaca.alpaca_accounts import ACCOUNT, DECIDED, DIVIDEND, FILL, ORDER, a_buy, a_sale
 

@@ -13,7 +13,7 @@ from connectors.sandbox.book import Book, Store
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.orders import read_ticket
 from connectors.sandbox.protocol import ApiError
-from engine.domain.execution import ExecutionRules
+from engine.domain.run import ExecutionRules
 from tests.connectors.alpaca.sandbox_markets import exchange, order
 from tests.examples import examples
 

@@ -17,8 +17,8 @@ from connectors.sandbox.bars import scales
 from connectors.sandbox.data_api import DataApi
 from connectors.sandbox.exchange import Exchange
 from connectors.sandbox.protocol import Request, Router, to_json
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
+from engine.domain.run import ExecutionRules
 from engine.simulation.price_basis import adjusted_by_actions
 from tests.connectors.alpaca.sandbox_markets import FIRST, SPLIT_ON, START, exchange, market_data, order
 from tests.examples import examples

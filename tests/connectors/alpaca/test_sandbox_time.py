@@ -17,9 +17,8 @@ from connectors.sandbox import ApiError, SandboxServer
 from connectors.sandbox.book import Store
 from connectors.sandbox.market import SessionPath
 from connectors.sandbox.orders import read_ticket
-from engine.domain.execution import ExecutionRules
-from engine.domain.order import Order, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Order, Portfolio, Side
+from engine.domain.run import ExecutionRules
 from engine.errors import ConfigError
 from engine.simulation.simulated_broker import SimulatedBroker
 from tests.connectors.alpaca.sandbox_markets import START, exchange, market_data, order

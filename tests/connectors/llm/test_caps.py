@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from connectors.llm.capped_model import CappedModel, SpendingCap
-from engine.domain.model_call import FailureKind, Message, ModelResult, Usage
-from engine.domain.model_spec import ModelPrice, Rates
+from engine.domain.model_call import FailureKind, Message, ModelPrice, ModelResult, Rates, Usage
 from engine.errors import BudgetReached
 from engine.services import SpendingLimit
 from engine.settings.config import BudgetConfig

@@ -8,8 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from connectors.llm.pricing import load_prices
-from engine.domain.model_call import Usage
-from engine.domain.model_spec import ModelPrice, Rates
+from engine.domain.model_call import ModelPrice, Rates, Usage
 
 REPO = Path(__file__).parents[3]
 UNCACHED = {"gpt-4", "gpt-4-0613", "gpt-4-turbo", "gpt-4-vision-preview"}

@@ -41,7 +41,7 @@ def test_the_vendors_packages_are_not_loaded_before_the_first_question() -> None
     program = (
         "import sys\n"
         "from connectors.llm import anthropic_model, endpoint, openai_model, pricing, probe, replay\n"
-        "from engine.domain import model_spec\nprices = pricing.load_prices()\n"
+        "from engine.domain import model_call\nprices = pricing.load_prices()\n"
         "one = endpoint.Endpoint(provider='openai', key_variable='KEY', api_key='k')\n"
         "openai_model.OpenAIModel('m', one, prices)\n"
         "anthropic_model.AnthropicModel('m', one, prices)\n"

@@ -17,8 +17,15 @@ import pytest
 
 from connectors.llm.paid_results import AnswerStore
 from connectors.llm.replay import ReplayModel
-from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult, RecordedAnswer, Usage
-from engine.domain.model_spec import ReplayMode
+from engine.domain.model_call import (
+    FailureKind,
+    ModelFailure,
+    ModelRequest,
+    ModelResult,
+    RecordedAnswer,
+    ReplayMode,
+    Usage,
+)
 from engine.errors import ConfigError, MalformedData, MissingData
 from tests.servers.llm_questions import question
 

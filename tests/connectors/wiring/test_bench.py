@@ -25,8 +25,7 @@ from engine.app.bench.bench import PreparedBench, prepare, run_bench
 from engine.app.bench.jobs import Job, Played, run_jobs
 from engine.app.bench.plan import BenchRequest
 from engine.domain.decision import SizingRule
-from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.model_spec import ModelSpec
+from engine.domain.model_call import ModelRequest, ModelResult, ModelSpec
 from engine.errors import CredentialsRefused, MalformedData, UsageError
 from engine.lab.published_tables import Variant, published_agents
 from engine.market.trading_hours import exchange_calendar

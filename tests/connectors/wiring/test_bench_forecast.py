@@ -21,8 +21,7 @@ from engine.app.bench import bench as bench_module
 from engine.app.bench.bench import PreparedBench, prepare, run_bench
 from engine.app.bench.forecast import CHARACTERS_A_TOKEN, CHART_TOKENS, forecast, is_free
 from engine.app.bench.plan import BenchRequest
-from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.model_spec import ModelSpec
+from engine.domain.model_call import ModelRequest, ModelResult, ModelSpec
 from engine.errors import MissingData
 from engine.offline.model import OfflineModel
 from engine.ports import LanguageModel

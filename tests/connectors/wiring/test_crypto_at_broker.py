@@ -20,10 +20,9 @@ from connectors.wiring.sources import calendars
 from engine.app.desk.context import Finished
 from engine.app.desk.run import run_daily
 from engine.clock import LiveClock
-from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderState
-from engine.domain.run import DataSpec
+from engine.domain.run import DataSpec, ExecutionRules
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult

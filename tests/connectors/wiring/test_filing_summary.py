@@ -19,9 +19,9 @@ from connectors.wiring.services import services
 from engine.agents.agent import count_words, plain
 from engine.app.memory.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
+from engine.domain.decision import INSIGHT
 from engine.domain.market import Filing
 from engine.domain.model_call import AnswerRecord
-from engine.domain.recollection import INSIGHT
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader

@@ -15,8 +15,8 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.memory.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
+from engine.domain.decision import RetrievalType
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
-from engine.domain.recollection import RetrievalType
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Recalled
 from engine.journal.reader import JournalReader

@@ -18,8 +18,8 @@ from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
 from engine.app.memory.memory import memory_of_desk, memory_of_run
 from engine.app.research.backtest import run_backtest
+from engine.domain.decision import INSIGHT
 from engine.domain.market import Filing, NewsItem
-from engine.domain.recollection import INSIGHT
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.entries import Trail
 from engine.journal.reader import JournalReader

@@ -17,7 +17,7 @@ from engine.agents.registry import registered
 from engine.app.models.models import build_models
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import Action
-from engine.domain.model_spec import parse_model_spec
+from engine.domain.model_call import parse_model_spec
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, CredentialsRefused, MissingData, UsageError
 from engine.journal.reader import JournalReader

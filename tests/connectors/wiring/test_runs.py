@@ -13,8 +13,7 @@ import pytest
 from connectors.wiring.services import services
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import check_spec, default_spec, with_costs
-from engine.domain.execution import FillAt
-from engine.domain.run import DataSpec, RunSpec
+from engine.domain.run import DataSpec, FillAt, RunSpec
 from engine.errors import ConfigError, MissingData, PaperdeskError, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.messages.events import DecisionMade, Event, RunFinished, RunStarted, SessionSettled

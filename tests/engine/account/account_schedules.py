@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from engine.domain.execution import TradingMode
+from engine.domain.run import TradingMode
 from tests.engine.account.account_life import KINDS, Cut, Fault, Life, Meanwhile, Wishes
 from tests.engine.account.accounts import SYMBOLS
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from connectors.sandbox.orders import SandboxOrder
 from connectors.sandbox.protocol import Request
-from engine.domain.order import Side, is_final
-from engine.domain.portfolio import CENT, ZERO
+from engine.domain.order import CENT, ZERO, Side, is_final
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.session.context import DeskRunResult

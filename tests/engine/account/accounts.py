@@ -33,10 +33,10 @@ from engine.agents.ask import Asker
 from engine.app.desk.booking_queue import NO_PRICES, book_ahead, session_to_close
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.brokerage import Activity, Asset, BrokerAccount, BrokerClock, BrokerOrder, SessionHours
-from engine.domain.execution import TradingMode
 from engine.domain.market import CorporateAction, is_crypto
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import Order, OrderState, OrderUpdate
+from engine.domain.run import TradingMode
 from engine.errors import CredentialsRefused, TryAgainLater
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter

@@ -19,8 +19,7 @@ from engine.account.broker_venue import claim_account
 from engine.account.disagreement import BooksDisagree
 from engine.account.reconciliation import PAUSES, ReconciliationReport, compare
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, Difference
-from engine.domain.order import Order, OrderState, OrderUpdate, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Order, OrderState, OrderUpdate, Portfolio, Position, Side
 from engine.domain.run import Adoption, CashFlow, RunKind, RunOutcome, carried_forward
 from engine.errors import ConfigError, CredentialsRefused
 from engine.journal.integrity import quick_check

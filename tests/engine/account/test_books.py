@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.account.books import Allocation, allocate, net_orders, open_books
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, CorporateAction
-from engine.domain.order import Order, Side, order_id
-from engine.domain.portfolio import CENT, SHARE_STEP, ZERO, Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.order import CENT, SHARE_STEP, ZERO, Order, Portfolio, Side, order_id
+from engine.domain.run import EquityPoint, ExecutionRules
 from engine.execution.venue import SettledSession
 from engine.simulation.simulated_broker import SimulatedBroker
 from tests.engine.desks import WEEKDAYS, bars

@@ -23,8 +23,7 @@ from engine.account.booking import ROUNDING, Booking
 from engine.account.reconciliation import Reconciler
 from engine.domain.brokerage import Activity, ActivityKind, BrokerAccount, BrokerOrder
 from engine.domain.market import Bar, PriceHistory
-from engine.domain.order import Order, OrderState, Side
-from engine.domain.portfolio import CENT, EXACT, SHARE_STEP, ZERO, Position
+from engine.domain.order import CENT, EXACT, SHARE_STEP, ZERO, Order, OrderState, Position, Side
 from engine.domain.run import RunKind
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.integrity import quick_check

@@ -7,8 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from engine.account.books import since_close
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Fill, Portfolio, Position, Side
 from engine.domain.run import CashFlow, EquityPoint
 from engine.reports.documents.book import book_of
 from engine.reports.documents.records import records_at, records_in

@@ -9,8 +9,7 @@ import pytest
 
 from engine.account.time_weighted import symbol_track, track_of
 from engine.conventions.catalog import convention
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Fill, Portfolio, Position, Side
 from engine.domain.run import CashFlow, EquityPoint, Stretch
 
 D = Decimal

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import SizingRule
-from engine.domain.execution import ExecutionRules
 from engine.domain.model_call import ModelRequest
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
+from engine.domain.run import ExecutionRules
 from engine.settings.owners import Owner
 from engine.settings.values import Band
 from tests.engine.desks import DECISION_ONLY, WEEKDAYS, bars, market_of, play, split, trade

@@ -21,10 +21,8 @@ from engine.agents.reflections import (
     LowLevelView,
 )
 from engine.agents.tools import ToolSignal
-from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Action, Advice, Outcome
+from engine.domain.decision import HORIZON_TYPES, Action, Advice, Comment, Outcome, Recollection, Stance
 from engine.domain.market import Bar, PriceHistory
-from engine.domain.recollection import HORIZON_TYPES, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart, trading_chart
 from engine.market.figures import PriceMove, SessionMove
 from tests.engine.agents.samples import DAY, FIGURES, decision_view, outcome

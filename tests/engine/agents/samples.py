@@ -12,7 +12,7 @@ from engine.agents.ask import Asker, QuestionKey
 from engine.agents.decision import DecisionView
 from engine.domain.decision import Action, Outcome
 from engine.domain.model_call import AnswerRecord, FailureKind, ModelFailure, ModelRequest, ModelResult
-from engine.domain.portfolio import PositionContext
+from engine.domain.order import PositionContext
 from engine.market.figures import PriceFigures, PriceMove
 from engine.preset import load_preset
 

@@ -9,9 +9,8 @@ import pytest
 
 from engine.agents.agent import Reads
 from engine.agents.registry import registered, waits_for
-from engine.domain.decision import Outcome
-from engine.domain.portfolio import PositionContext
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Outcome, Recollection
+from engine.domain.order import PositionContext
 from engine.errors import ConfigError
 from engine.preset import load_preset
 

@@ -17,8 +17,7 @@ from pytest import MonkeyPatch
 from engine.app.desk_runner import DeskRunner, Publish
 from engine.app.models.models import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
-from engine.domain.order import OrderSize, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import OrderSize, Portfolio, Side
 from engine.domain.run import RunOutcome
 from engine.errors import InvariantBroken, StaleData, TryAgainLater
 from engine.execution import controls

@@ -19,7 +19,7 @@ from engine.domain.decision import Action
 from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, NewsItem, PriceHistory
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position
 from engine.errors import ConfigError, InvariantBroken, PaperdeskError
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time

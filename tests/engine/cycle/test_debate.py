@@ -11,8 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.cycle.turn import CycleResult
-from engine.domain.debate import Debate, DebateEnd, Stance
-from engine.domain.decision import Action
+from engine.domain.decision import Action, Debate, DebateEnd, Stance
 from engine.domain.model_call import ModelRequest
 from engine.errors import ConfigError
 from engine.preset import Preset, load_preset

@@ -15,8 +15,7 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, OpenOrders, TradingHistory, Turn
 from engine.domain.decision import Action, DecisionKey, Opinion
 from engine.domain.model_call import ModelRequest
-from engine.domain.order import Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position, Side
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time
 from engine.messages.events import DecisionMade, Event, OpinionFormed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.domain.model_spec import ModelKind, ModelSpec, parse_model_spec
+from engine.domain.model_call import ModelKind, ModelSpec, parse_model_spec
 from engine.errors import UsageError
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Fill, Portfolio, Position, Side
 from engine.errors import InvariantBroken
 
 D = Decimal

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action
-from engine.domain.execution import ExecutionRules
-from engine.domain.order import Side
-from engine.domain.portfolio import Portfolio, Position, PositionContext
+from engine.domain.order import Portfolio, Position, PositionContext, Side
+from engine.domain.run import ExecutionRules
 from engine.execution.limits import Approved, Batch, Funds, Refused, Request, Sized, cost, limit
 from engine.preset import load_preset
 from engine.simulation.simulated_broker import SimulatedBroker

@@ -19,9 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.app.orders.approvals import Answer, ApprovalDesk, answer_orders
-from engine.domain.execution import TradingMode
-from engine.domain.order import Order, OrderSize, OrderState, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Order, OrderSize, OrderState, Portfolio, Position, Side
+from engine.domain.run import TradingMode
 from engine.errors import UsageError
 from engine.execution.controls import give
 from engine.execution.limits import buying_power, edit_of, short_excess, shortfall

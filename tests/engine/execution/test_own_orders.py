@@ -10,8 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.order import Order, OrderSize, Side, closing_order_id, is_closing, is_own, order_id, own_order_id
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import (
+    Order,
+    OrderSize,
+    Portfolio,
+    Position,
+    Side,
+    closing_order_id,
+    is_closing,
+    is_own,
+    order_id,
+    own_order_id,
+)
 from engine.errors import UsageError
 from engine.execution.limits import buying_power, cash_floor, cost, own_order, own_refusal
 from engine.messages.commands import PlaceOrder

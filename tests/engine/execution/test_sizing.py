@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action, Proposal, SizingRule
-from engine.domain.portfolio import PositionContext
+from engine.domain.order import PositionContext
 from engine.execution.limits import size
 from engine.preset import load_preset
 

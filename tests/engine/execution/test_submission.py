@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from engine.domain.brokerage import Asset
-from engine.domain.execution import TradingMode
 from engine.domain.order import OrderState
+from engine.domain.run import TradingMode
 from engine.errors import UsageError
 from engine.execution import controls
 from engine.journal.reader import JournalReader

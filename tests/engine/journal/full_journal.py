@@ -10,13 +10,22 @@ from typing import Any
 
 from engine.domain.brokerage import Activity, ActivityKind
 from engine.domain.chart import ChartSpec
-from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
-from engine.domain.decision import Action, Advice, Decision, DecisionKey, Proposal
+from engine.domain.decision import (
+    Action,
+    Advice,
+    Comment,
+    Debate,
+    DebateEnd,
+    Decision,
+    DecisionKey,
+    Proposal,
+    Recollection,
+    RoundAdvice,
+    Stance,
+)
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerRecord, Message, ModelResult, UnansweredCall
-from engine.domain.order import Fill, Order, Side
-from engine.domain.portfolio import Portfolio, Position
-from engine.domain.recollection import Recollection
+from engine.domain.order import Fill, Order, Portfolio, Position, Side
 from engine.domain.run import Adoption, CashFlow, EquityPoint, RunKind
 from engine.journal.entries import BoundAccount, OrderEntry, RunEntry, UnansweredEntry
 from engine.journal.schema import TEST

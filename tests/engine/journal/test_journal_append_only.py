@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.order import Fill, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Fill, Portfolio, Side
 from engine.domain.run import EquityPoint, RunOutcome
 from engine.journal.reader import JournalReader
 from engine.journal.schema import APPEND_ONLY

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.domain.decision import Decision
-from engine.domain.order import OrderState, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import OrderState, Portfolio, Side
 from engine.domain.run import EquityPoint
 from engine.errors import InvariantBroken
 from engine.journal.entries import OrderEntry

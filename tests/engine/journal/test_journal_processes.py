@@ -52,7 +52,7 @@ from decimal import Decimal
 from pathlib import Path
 from engine.domain.order import Order, OrderState, Side
 from engine.domain.order import order_id
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Portfolio
 from engine.domain.run import EquityPoint, RunKind
 from engine.journal.entries import OrderEntry, RunEntry
 from engine.journal.writer import JournalWriter

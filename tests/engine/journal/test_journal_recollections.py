@@ -8,8 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from engine.domain.decision import Decision
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Decision, Recollection
 from engine.journal.entries import Recalled, RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.results import trail

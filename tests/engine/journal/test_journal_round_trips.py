@@ -16,12 +16,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.chart import Candles, ChartSpec, Line, Marker, Panel
-from engine.domain.debate import Comment, Debate, DebateEnd, RoundAdvice, Stance
-from engine.domain.decision import Action, Advice, Cut, Decision, DecisionKey, Outcome, Proposal, SizingRule
+from engine.domain.decision import (
+    Action,
+    Advice,
+    Comment,
+    Cut,
+    Debate,
+    DebateEnd,
+    Decision,
+    DecisionKey,
+    Outcome,
+    Proposal,
+    RoundAdvice,
+    SizingRule,
+    Stance,
+)
 from engine.domain.market import Dropped
 from engine.domain.model_call import AnswerOptions, AnswerRecord, FailureKind, Message, ModelFailure, ModelResult, Usage
-from engine.domain.order import Fill, Order, OrderSize, Side
-from engine.domain.portfolio import CENT, Portfolio, Position
+from engine.domain.order import CENT, Fill, Order, OrderSize, Portfolio, Position, Side
 from engine.domain.run import CashFlow, DataSpec, EquityPoint, ModelUse, Result, RunKind, RunOutcome, RunSpec, Stretch
 from engine.errors import InvariantBroken, MissingData
 from engine.journal.entries import Note, OrderEntry, RunEntry

@@ -14,7 +14,7 @@ import pytest
 from engine.account.time_weighted import daily_returns
 from engine.app.records.look_index import add_looks, count_looks, result_look, spec_hash, spec_look
 from engine.domain.model_call import AnswerOptions
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Portfolio
 from engine.domain.run import EquityPoint, LookKind, Result, RunSpec, Stretch
 from engine.errors import TryAgainLater
 from engine.journal.integrity import quick_check

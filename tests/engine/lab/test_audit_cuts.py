@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.execution import FillAt
 from engine.domain.macro import MacroObservation, MacroSeries, end_of_vintage
 from engine.domain.market import ActionKind, Bar, CorporateAction, Filing, NewsItem, PriceHistory, from_nano
+from engine.domain.run import FillAt
 from engine.lab.audit import choose_cuts, venue
 from engine.lab.watched_market import ABSURD_PRICE, MARKERS, SOURCES, WatchedMarket, planted, shown
 from engine.market.as_of import Market, last_opened

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from engine.agents.decision import DecisionView
 from engine.agents.reflections import PerformanceView
 from engine.domain.decision import Action
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import CorporateAction, NewsItem
 from engine.domain.model_call import FailureKind, ModelFailure, ModelRequest, ModelResult
 from engine.domain.order import Side
+from engine.domain.run import ExecutionRules, FillAt
 from engine.errors import MissingData, UsageError
 from engine.market.as_of import Market
 from engine.messages.events import DecisionMade, SessionOpened, SessionSettled

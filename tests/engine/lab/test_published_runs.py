@@ -12,7 +12,7 @@ import pytest
 
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal
 from engine.domain.market import UNKNOWN, ActionKind, Bar, CorporateAction, PriceHistory, from_nano
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Portfolio
 from engine.domain.run import EquityPoint, Result, RunSpec, Stretch
 from engine.lab.published_tables import agent_spec, measured, published, run_rule
 from engine.market.as_of import Market

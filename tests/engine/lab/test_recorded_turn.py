@@ -16,7 +16,7 @@ from engine.cycle.cycle import Cycle
 from engine.cycle.turn import CycleResult, TradingHistory
 from engine.domain.decision import Action
 from engine.domain.model_call import ModelRequest
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position
 from engine.journal.entries import RunEntry
 from engine.lab.recorded_turn import RecordedTurn, close_inputs, decide_again
 from engine.market.trading_hours import decision_time

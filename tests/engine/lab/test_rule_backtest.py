@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.conventions.catalog import convention
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory
 from engine.domain.order import Side
-from engine.domain.run import Result, RunSpec, Stretch
+from engine.domain.run import ExecutionRules, Result, RunSpec, Stretch
 from engine.errors import MissingData, StaleData, UsageError
 from engine.lab.rule_backtest import Prices, RuleRun, run_strategy
 from engine.market.as_of import Market

@@ -14,12 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.domain.decision import Action, SizingRule
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import CorporateAction
 from engine.domain.model_call import ModelRequest
-from engine.domain.order import Side
-from engine.domain.portfolio import ZERO, Portfolio
-from engine.domain.run import EquityPoint
+from engine.domain.order import ZERO, Portfolio, Side
+from engine.domain.run import EquityPoint, ExecutionRules, FillAt
 from engine.market.as_of import Market
 from engine.preset import Preset
 from engine.settings.values import Band

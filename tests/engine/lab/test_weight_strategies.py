@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import Bar, PriceHistory, from_nano
-from engine.domain.run import Result, RunSpec
+from engine.domain.run import ExecutionRules, Result, RunSpec
 from engine.errors import DataError, MissingData, UsageError
 from engine.lab import rule_backtest
 from engine.lab.audit import Certificate, RuleSubject, audit

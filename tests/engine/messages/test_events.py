@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from engine.domain.decision import Cut, Decision, DecisionKey, Opinion, Proposal
 from engine.domain.model_call import Usage
-from engine.domain.order import Fill, Order, Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Fill, Order, Portfolio, Position, Side
 from engine.domain.run import EquityPoint, RunKind, RunOutcome
 from engine.messages import events
 from engine.messages.events import (

@@ -19,9 +19,7 @@ from engine.agents.intelligence import INTELLIGENCE, IntelligenceItem, Intellige
 from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
 from engine.agents.tools import ToolSignal
-from engine.domain.debate import Comment, Stance
-from engine.domain.decision import Action, Advice, Outcome
-from engine.domain.recollection import LAYERS, Recollection
+from engine.domain.decision import LAYERS, Action, Advice, Comment, Outcome, Recollection, Stance
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.figures import PriceMove, SessionMove
 from tests.engine.agents import evidence_samples as some

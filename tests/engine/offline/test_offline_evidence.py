@@ -13,8 +13,7 @@ from engine.agents.decision import EVIDENCE_DECISION
 from engine.agents.immediate import IMMEDIATE, MarketFacts
 from engine.agents.reflections import LOW_LEVEL
 from engine.agents.tools import ToolSignal
-from engine.domain.decision import Action, Advice, SizingRule
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Action, Advice, Recollection, SizingRule
 from engine.market.chart_specs import indicator_table, kline_chart
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import holding, outcome

@@ -9,8 +9,7 @@ import pytest
 from engine.agents.intelligence import ItemJudgement, MarketIntelligence, answer_with
 from engine.agents.past import PAST, PastView
 from engine.agents.reflections import EXTENDED, HIGH_LEVEL, LOW_LEVEL
-from engine.domain.decision import Outcome
-from engine.domain.recollection import Recollection
+from engine.domain.decision import Outcome, Recollection
 from engine.market.chart_specs import indicator_table, kline_chart
 from engine.market.figures import PriceMove, SessionMove
 from engine.offline import intelligence

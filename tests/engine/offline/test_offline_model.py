@@ -26,7 +26,7 @@ from engine.agents.reflections import (
 from engine.domain.decision import Action, Outcome, SizingRule
 from engine.domain.market import Bar, PriceHistory
 from engine.domain.model_call import FailureKind, Message, ModelRequest
-from engine.domain.portfolio import PositionContext
+from engine.domain.order import PositionContext
 from engine.market.chart_specs import indicator_table, kline_chart, signal_chart
 from engine.offline.model import OfflineModel
 from engine.preset import load_preset

@@ -17,10 +17,9 @@ import pytest
 from engine.agents.ask import Asker
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle
 from engine.domain.decision import Action
-from engine.domain.execution import ExecutionRules, TradingMode
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import OrderState
-from engine.domain.run import RunOutcome
+from engine.domain.run import ExecutionRules, RunOutcome, TradingMode
 from engine.errors import InvariantBroken, MissingData, StaleData, UsageError
 from engine.journal.reader import JournalReader
 from engine.journal.store import RowStore

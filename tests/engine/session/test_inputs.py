@@ -8,7 +8,7 @@ from decimal import Decimal
 from engine.cycle.turn import TradingHistory, Turn
 from engine.domain.macro import MacroObservation, MacroSeries
 from engine.domain.market import Bar, Filing, NewsItem, PriceHistory, is_crypto
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position
 from engine.market.as_of import Market
 from engine.market.trading_hours import AroundTheClock, decision_time, previous_session
 from engine.ports import Calendar

@@ -12,8 +12,7 @@ import pytest
 
 from engine.cycle.turn import TradingHistory
 from engine.domain.decision import Action, DecisionKey, Opinion, Outcome, SizingRule
-from engine.domain.order import Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position, Side
 from engine.execution.venue import SettledSession
 from engine.market.as_of import Market
 from engine.market.trading_hours import decision_time

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.domain.execution import TradingMode
 from engine.domain.model_call import ModelRequest
 from engine.domain.order import OrderState, Side
+from engine.domain.run import TradingMode
 from engine.journal.reader import JournalReader
 from engine.messages.events import Noticed, RunStarted
 from engine.preset import load_preset

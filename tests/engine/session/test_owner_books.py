@@ -6,8 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.cycle.turn import OpenOrders
-from engine.domain.order import Order, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Order, Portfolio, Side
 from engine.domain.run import EquityPoint
 from engine.session.owner_books import BookOrders, OwnerBooks
 

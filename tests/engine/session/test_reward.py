@@ -6,8 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 from engine.domain.decision import Action, Decision, DecisionKey, Proposal, SizingRule
-from engine.domain.order import Side
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position, Side
 from engine.domain.run import CashFlow, EquityPoint
 from engine.execution.venue import SettledSession
 from engine.session.outcomes import outcomes

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.execution import ExecutionRules
 from engine.domain.market import PriceHistory
 from engine.domain.order import Side
+from engine.domain.run import ExecutionRules
 from engine.errors import MissingData, UsageError
 from engine.simulation.simulated_broker import FillModel
 from tests.engine.desks import bar

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.execution import PriceBasis
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory
+from engine.domain.run import PriceBasis
 from engine.errors import MissingData
 from engine.simulation.price_basis import known_adjusted, on_basis, on_first_basis
 from tests.engine.desks import bar

@@ -8,11 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory
-from engine.domain.order import Order, OrderState, OrderUpdate, Side
-from engine.domain.portfolio import Portfolio, Position
-from engine.domain.run import CashFlow
+from engine.domain.order import Order, OrderState, OrderUpdate, Portfolio, Position, Side
+from engine.domain.run import CashFlow, ExecutionRules, FillAt
 from engine.errors import InvariantBroken, MissingData
 from engine.simulation.simulated_broker import STOPPED_TRADING, SimulatedBroker
 from tests.engine.desks import bar, fill

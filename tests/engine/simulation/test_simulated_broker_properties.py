@@ -14,11 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.execution import ExecutionRules, FillAt
 from engine.domain.market import ActionKind, Bar, CorporateAction, PriceHistory
-from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Side
-from engine.domain.portfolio import Portfolio
-from engine.domain.run import CashFlow, EquityPoint
+from engine.domain.order import Fill, Order, OrderState, OrderUpdate, Portfolio, Side
+from engine.domain.run import CashFlow, EquityPoint, ExecutionRules, FillAt
 from engine.simulation.simulated_broker import FORCED_COVER, STOPPED_TRADING, SimulatedBroker
 
 DAY = timedelta(days=1)

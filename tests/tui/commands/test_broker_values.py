@@ -11,7 +11,7 @@ import pytest
 
 from connectors.sandbox import SandboxServer
 from engine.account.time_weighted import CloseComparison, beside
-from engine.domain.portfolio import Portfolio, Position
+from engine.domain.order import Portfolio, Position
 from engine.domain.run import EquityPoint
 from engine.settings import places
 from engine.settings.config import load_config

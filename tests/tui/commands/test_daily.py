@@ -21,8 +21,7 @@ from connectors.wiring.services import services
 from engine.app.desk.context import desk_context
 from engine.app.desk.demo_history import by_desk_time
 from engine.app.records.desk_journal import DeskJournal, desk_lock
-from engine.domain.order import OrderState
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import OrderState, Portfolio
 from engine.journal.integrity import quick_check
 from engine.journal.reader import JournalReader
 from engine.settings.config import Config, load_config

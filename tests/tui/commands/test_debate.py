@@ -16,9 +16,7 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.audit.audit import run_audit
 from engine.cycle.recall import MemoryScope, TradingMemory
-from engine.domain.debate import Debate, DebateEnd
-from engine.domain.decision import DIRECTIONS, Opinion, trade_of
-from engine.domain.recollection import Recollection
+from engine.domain.decision import DIRECTIONS, Debate, DebateEnd, Opinion, Recollection, trade_of
 from engine.domain.run import DataSpec, RunSpec
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset

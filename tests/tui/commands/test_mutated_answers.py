@@ -20,8 +20,7 @@ import pytest
 from connectors.llm.endpoint import Endpoint
 from connectors.llm.remote_model import RemoteModel, Reply
 from connectors.wiring.remote_models import RemoteModels
-from engine.domain.model_call import PREFLIGHT, ModelRequest, ModelResult, Usage
-from engine.domain.model_spec import ModelSpec, PriceTable
+from engine.domain.model_call import PREFLIGHT, ModelRequest, ModelResult, ModelSpec, PriceTable, Usage
 from engine.offline.model import OfflineModel
 from tests.servers.fake_llm_server import FakeLLMServer, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import Run

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from engine.domain.portfolio import ZERO
+from engine.domain.order import ZERO
 from engine.journal.reader import JournalReader
 from engine.reports.documents.records import records_in
 from engine.reports.documents.trail import latest

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from connectors.files.prices import read_prices
-from engine.domain.exchanges import LISTED
-from engine.domain.market import is_crypto
+from engine.domain.market import LISTED, is_crypto
 from engine.market.trading_hours import AroundTheClock, calendar_for
 from engine.settings import places
 from tests.tui.commands.conftest import Run
