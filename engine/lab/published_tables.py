@@ -50,7 +50,7 @@ class PublishedCell:
     strategy: one of our rules; None where the row is a model's.
     model: a model or an agent; None where the row is a rule's.
     metric: name of the metric.
-    value: in the paper's unit; None where it prints none.
+    paper: the printed value, in the paper's unit; None where it prints none.
     note: the reason why ours differs or cannot be computed.
     """
 
@@ -58,7 +58,7 @@ class PublishedCell:
     strategy: str | None
     model: str | None
     metric: str
-    value: Decimal | None
+    paper: Decimal | None
     note: str | None = None
 
     @property
@@ -170,7 +170,7 @@ def elsewhere(
 def _unprinted(symbols: Sequence[Symbol], metrics: Sequence[str]) -> list[PublishedCell]:
     """Cells of buy and hold."""
     return [
-        PublishedCell(symbol=symbol, strategy="buy-and-hold", model=None, metric=metric, value=None)
+        PublishedCell(symbol=symbol, strategy="buy-and-hold", model=None, metric=metric, paper=None)
         for symbol in symbols
         for metric in metrics
     ]
@@ -184,7 +184,7 @@ def _cells(row: Mapping[str, Any], notes: list[dict[str, Any]]) -> list[Publishe
             strategy=strategy,
             model=model,
             metric=metric,
-            value=value,
+            paper=value,
             note=_note(notes, symbol, strategy, model, metric),
         )
         for symbol, figures in row.items()

@@ -4,7 +4,7 @@ averages over symbols and models."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from itertools import combinations
@@ -30,32 +30,19 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(PublishedCell):
     """A printed figure beside ours; either may be None, both where ours is missing and the paper prints none.
 
-    table, symbol, metric: place of the figure.
-    strategy, model: the row; one of the two is set.
-    ours, paper: both figures, in the paper's unit.
-    note: reason why ours differs or is missing.
+    table: in which it stands.
+    ours: in the paper's unit; the note says why it differs or is missing.
     answered_by: spec of the model that answered our agents; None for a rule and where ours is missing.
     spread: of the repeats that ours stands for, where there are several.
     """
 
     table: str
-    symbol: Symbol
-    strategy: str | None
-    model: str | None
-    metric: str
     ours: float | None
-    paper: Decimal | None = None
-    note: str | None = None
     answered_by: str | None = None
     spread: Spread | None = None
-
-    @property
-    def who(self) -> str:
-        """The strategy or the model."""
-        return self.strategy or self.model or ""
 
     @property
     def rel_diff(self) -> float | None:
@@ -214,34 +201,23 @@ def agent_cells(rows: Sequence[AgentRow], table: PublishedTable) -> list[Cell]:
 def _row(row: AgentRow, printed: Mapping[str, PublishedCell], table: PublishedTable) -> Iterator[Cell]:
     for metric in table.metrics():
         beside = printed.get(metric)
-        cell = Cell(
+        notes = (row.note, None if beside is None else beside.note)
+        yield Cell(
             table=table.name,
             symbol=row.symbol,
             strategy=None,
             model=row.model,
             metric=metric,
             ours=row.metrics.get(metric),
-            note=row.note,
+            paper=None if beside is None else beside.paper,
+            note="; ".join(filter(None, notes)) or None,
             answered_by=row.answered_by,
             spread=row.spreads.get(metric),
         )
-        if beside is not None:
-            note = "; ".join(filter(None, (row.note, beside.note))) or None
-            cell = replace(cell, paper=beside.value, note=note)
-        yield cell
 
 
 def _beside(table: PublishedTable, cell: PublishedCell, ours: float | None) -> Cell:
-    return Cell(
-        table=table.name,
-        symbol=cell.symbol,
-        strategy=cell.strategy,
-        model=cell.model,
-        metric=cell.metric,
-        ours=ours,
-        paper=cell.value,
-        note=cell.note,
-    )
+    return Cell(table=table.name, ours=ours, **{one.name: getattr(cell, one.name) for one in fields(cell)})
 
 
 Figures = Mapping[tuple[str, Symbol, str], float]

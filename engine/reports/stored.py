@@ -10,7 +10,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 from engine.errors import MalformedData, MissingData
 from engine.journal.reader import JournalReader
@@ -56,24 +56,14 @@ def document_of(reader: JournalReader, run: str) -> Document:
     return document(Report(noted, label=reader.run(run).label))
 
 
-class StoredFigures(NamedTuple):
-    """The figures of a run: sessions, metrics by name, trades, and the value at its end."""
-
-    sessions: int = 0
-    metrics: Mapping[str, float | None] = {}
-    trades: int | None = None
-    final: Decimal | None = None
-
-
-def stored_figures(reader: JournalReader, run: str) -> StoredFigures:
-    """The figures of a run; none of one that never came to its document."""
+def stored_figures(reader: JournalReader, run: str) -> Mapping[str, Any]:
+    """The figures of a run by the names of StoredRun: sessions, metrics, trades and the value at the end; nothing of
+    one that never came to its document."""
     found = _stored(reader, run)
     if found is None:
-        return StoredFigures()
-    final = found["final_value"]
-    return StoredFigures(
-        found["sessions"], found["metrics"], len(found["trades"]), None if final is None else Decimal(final)
-    )
+        return {}
+    counted = {"sessions": found["sessions"], "metrics": found["metrics"], "trades": len(found["trades"])}
+    return {**counted, "final": None if found["final_value"] is None else Decimal(found["final_value"])}
 
 
 def stored_growth(reader: JournalReader, run: str, baseline: str) -> Mapping[date, float]:

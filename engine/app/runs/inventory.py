@@ -111,7 +111,7 @@ def _backtest(run: StoredRun) -> StoredRun:
         figures = stored_figures(reader, run.id)
     spec = entry.spec
     window = (None, None) if spec is None else (spec.first, spec.last)
-    run = replace(_of_entry(run, entry), **figures._asdict())
+    run = replace(_of_entry(run, entry), **figures)
     return replace(run, first=window[0], last=window[1])
 
 

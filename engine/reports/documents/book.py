@@ -41,16 +41,6 @@ class Position:
     share: float
 
     @property
-    def value(self) -> Decimal:
-        """Market value, negative where short."""
-        return self.quantity * self.price
-
-    @property
-    def profit(self) -> Decimal | None:
-        """Unrealized profit."""
-        return None if self.cost is None else self.quantity * (self.price - self.cost)
-
-    @property
     def today(self) -> Decimal | None:
         """Profit of the last session on the shares that are held."""
         return None if self.before is None else self.quantity * (self.price - self.before)

@@ -46,7 +46,7 @@ def test_figures_are_as_printed(bench: str, table: int, symbol: str, who: str, m
     (cell,) = [
         cell for cell in published(bench)[table].cells if (cell.symbol, cell.who, cell.metric) == (symbol, who, metric)
     ]
-    assert str(cell.value) == value
+    assert str(cell.paper) == value
 
 
 def test_every_cell_can_be_computed_or_says_why_not() -> None:
