@@ -56,19 +56,24 @@ def opening_of(records: Records, *, events: bool = True) -> Opening:
         return Opening()
     before = reader.last_event()
     latest = tuple(_events_of_latest(reader)) if events else ()
-    points = sorted(reader.equity(), key=lambda point: point.session)
+    # A run that is at work may have written on since its number was read.
+    last = max([before, *(number for number, _ in latest[-1:])])
+    return _opening(records, tuple(event for _, event in latest), last)
+
+
+def _opening(records: Records, events: tuple[Event, ...], last_event: int = 0) -> Opening:
+    reader = records.required
+    points = sorted(reader.equity(records.world, records.part), key=lambda point: point.session)
     rows, _ = measured_closes(records, points)
-    last = rows[-1] if rows else None
     return Opening(
-        events=tuple(event for _, event in latest),
-        # A run that is at work may have written on since its number was read.
-        last_event=max([before, *(number for number, _ in latest[-1:])]),
+        events=events,
+        last_event=last_event,
         books=points[-1] if points else None,
         since=booked_since(records, points[-1] if points else None),
-        change=None if last is None else last.change,
-        fall=ZERO if last is None else last.fall,
-        decisions=reader.decisions(),
-        fills=reader.fills(),
+        change=rows[-1].change if rows else None,
+        fall=rows[-1].fall if rows else ZERO,
+        decisions=reader.decisions(records.world),
+        fills=reader.fills(records.world),
     )
 
 
@@ -108,17 +113,7 @@ def opening_of_backtest(records: Records, session: date, at: datetime) -> Openin
 
     reader = records.required
     run = reader.run(records.run or "")
-    points = sorted(reader.equity(run.id, records.part), key=lambda point: point.session)
-    rows, _ = measured_closes(records, points)
-    decisions = reader.decisions(run.id)
-    return Opening(
-        events=tuple(session_events(reader, run, session, at, decisions)),
-        books=points[-1] if points else None,
-        change=rows[-1].change if rows else None,
-        fall=rows[-1].fall if rows else ZERO,
-        decisions=decisions,
-        fills=reader.fills(run.id),
-    )
+    return _opening(records, tuple(session_events(reader, run, session, at, reader.decisions(run.id))))
 
 
 def earlier_events(records: Records, run: str, most: int = 10) -> tuple[Event, ...]:
