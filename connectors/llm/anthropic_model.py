@@ -9,10 +9,15 @@ from typing import Any
 
 from connectors.llm.answer_json import as_instruction, is_closed
 from connectors.llm.endpoint import refuses_schema
-from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, used
+from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from engine.domain.model_call import ModelRequest
+from engine.errors import ConfigError
 
+_TIERS = {"auto": "auto", "default": "standard_only", "priority": "auto"}
+"""The vendor's names of tiers: what was bought in advance is used under `auto` alone."""
+_LEAST_THINKING = 1024
+"""Tokens of thinking that the vendor takes at least."""
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
 
 
@@ -23,6 +28,7 @@ class AnthropicModel(RemoteModel):
     forced tool. A schema that cannot be enforced is an instruction in the prompt.
     """
 
+    OPTIONS = {"effort": "effort", "thinking": "thinking", "tier": TIER}
     _enforces_schema = True
 
     def _make_client(self) -> Any:
@@ -34,7 +40,7 @@ class AnthropicModel(RemoteModel):
         return {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
 
     def _leave_out(self, error: Exception, parameters: dict[str, Any]) -> bool:
-        if "output_config" in parameters and refuses_schema(error):
+        if "format" in parameters.get("output_config", {}) and refuses_schema(error):
             self._enforces_schema = False
             return True
         return False
@@ -49,14 +55,29 @@ class AnthropicModel(RemoteModel):
             "system": request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}",
             "messages": self._turns(request, images),
         }
+        self._set_options(request, parameters, notes)
         if enforced:
             from anthropic import transform_schema
 
             schema = transform_schema(dict(request.schema))
-            parameters["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+            parameters.setdefault("output_config", {})["format"] = {"type": "json_schema", "schema": schema}
         else:
             notes.append(f"schema asked for in words: {self.model} does not enforce it")
         return parameters
+
+    def _set_options(self, request: ModelRequest, parameters: dict[str, Any], notes: list[str]) -> None:
+        options = request.options
+        if options.verbosity is not None:
+            raise ConfigError(f"{self.spec} has no setting verbosity: set its effort")
+        if options.effort is not None:
+            parameters["output_config"] = {"effort": options.effort}
+        if options.thinking is not None:
+            budget = {"budget_tokens": max(_LEAST_THINKING, self._endpoint.thinking_tokens)}
+            parameters["thinking"] = {"type": options.thinking, **(budget if options.thinking == "enabled" else {})}
+        if (tier := options.tier) is not None and (named := _TIERS.get(tier)) is not None:
+            parameters[TIER] = named
+        elif tier is not None:
+            notes.append(f"tier {tier} not sent: {self._endpoint.provider} has none of that name")
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
         return await self._received(parameters, timeout, lambda text: None)
@@ -115,6 +136,7 @@ class _Received:
         if self.stop_reason is None:
             raise StreamCut("the reply ended without a stop reason")
         stop_reason, count = str(self.stop_reason), partial(token_count, self.usage)
+        tier = text_of(self.usage.get(TIER))
         asked = count("input_tokens")
         # What is read from and written to the cache stands outside input_tokens.
         read, written = (count(f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
@@ -127,5 +149,5 @@ class _Received:
         )
         if stop_reason == "refusal":
             why = self.stop_details.get("explanation") if isinstance(self.stop_details, Mapping) else None
-            return Reply(text_of(why) or self.text, "refused", stop_reason, usage, written)
-        return Reply(self.text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written)
+            return Reply(text_of(why) or self.text, "refused", stop_reason, usage, written, tier)
+        return Reply(self.text, "cut off" if stop_reason in _CUT else "whole", stop_reason, usage, written, tier)

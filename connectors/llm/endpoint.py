@@ -42,6 +42,11 @@ def names_parameter(error: Exception, *names: str) -> bool:
     return _refuses(error, {200, 400, 404, 422}) and any(name in str(error) for name in names)
 
 
+def has_no_capacity(error: Exception) -> bool:
+    """True where a tier of a service has no room at present; a limit of one's own is another thing."""
+    return _refuses(error, {429, 503}) and bool(re.search(r"resource.?unavailable|capacity", str(error), re.IGNORECASE))
+
+
 def refuses_schema(error: Exception) -> bool:
     """True where an endpoint refuses a request because of the schema of its answer, or of a keyword in it."""
     return _refuses(error, {200, 400, 404, 422, 500, 501}) and bool(_SCHEMA.search(str(error)))

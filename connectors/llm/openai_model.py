@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.endpoint import names_parameter, refuses_schema
-from connectors.llm.remote_model import Images, OnDelta, RemoteModel, Reply, used
+from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
 from engine.domain.model_call import ModelRequest
+from engine.errors import ConfigError
 
 
 class OpenAIModel(RemoteModel):
@@ -21,6 +22,7 @@ class OpenAIModel(RemoteModel):
     streams) is left out from then on, and noted where that changes the answer.
     """
 
+    OPTIONS = {"effort": "reasoning_effort", "verbosity": "verbosity", "tier": TIER}
     _takes_temperature = True
     _takes_stream_usage = True
     _takes_limit_name = True
@@ -65,6 +67,7 @@ class OpenAIModel(RemoteModel):
             "model": self.model,
             "messages": [{"role": "system", "content": system}, *self._turns(request, images)],
             self._limit_name: self.output_limit(request),
+            **self._option_parameters(request),
         }
         if request.settings.temperature is not None:
             if self._takes_temperature:
@@ -83,6 +86,12 @@ class OpenAIModel(RemoteModel):
         if self._format != "json_schema":
             notes.append(f"schema asked for in words: {self._endpoint.provider} does not enforce it")
         return parameters
+
+    def _option_parameters(self, request: ModelRequest) -> dict[str, Any]:
+        if request.options.thinking is not None:
+            raise ConfigError(f"{self.spec} has no setting thinking: set its effort")
+        values = {parameter: getattr(request.options, name) for name, parameter in self.OPTIONS.items()}
+        return {parameter: value for parameter, value in values.items() if value is not None}
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
         return await self._received(parameters, timeout, lambda text: None)
@@ -116,10 +125,12 @@ class _Received:
     refusal: str = ""
     stop_reason: str | None = None
     usage: Any = None
+    tier: str = ""
 
     def add(self, body: Mapping[str, Any]) -> None:
         """Add a whole completion or a chunk of one. Raises ErrorReply for a choice that is an error."""
         self.usage = body.get("usage") or self.usage
+        self.tier = text_of(body.get(TIER)) or self.tier
         choices = body.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(choice, Mapping):
@@ -150,5 +161,6 @@ class _Received:
             reasoned=count("completion_tokens_details", "reasoning_tokens"),
         )
         if self.refusal or stop_reason == "content_filter":
-            return Reply(self.refusal or self.text, "refused", stop_reason, usage, written)
-        return Reply(self.text, "cut off" if stop_reason == "length" else "whole", stop_reason, usage, written)
+            return Reply(self.refusal or self.text, "refused", stop_reason, usage, written, self.tier)
+        ending: Literal["cut off", "whole"] = "cut off" if stop_reason == "length" else "whole"
+        return Reply(self.text, ending, stop_reason, usage, written, self.tier)

@@ -157,6 +157,7 @@ class AnswerStore(_PaidResults):
     """,
         "ALTER TABLE answers ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE answers ADD COLUMN recorded TEXT",
+        "ALTER TABLE answers ADD COLUMN tier TEXT NOT NULL DEFAULT ''",
     )
 
     def answer(self, request_hash: str) -> RecordedAnswer | None:
@@ -172,6 +173,7 @@ class AnswerStore(_PaidResults):
             failure=ModelFailure(FailureKind(failed), row["failure_detail"]) if failed else None,
             text=row["text"],
             stop_reason=row["stop_reason"],
+            tier=row["tier"],
             usage=Usage(**{field.name: row[field.name] for field in fields(Usage)}),
             cost=None if cost is None else Decimal(cost),
             latency=row["latency"],
@@ -201,6 +203,7 @@ class AnswerStore(_PaidResults):
             "failure_detail": None if failure is None else failure.detail,
             "text": result.text,
             "stop_reason": result.stop_reason,
+            "tier": result.tier,
             **asdict(result.usage),
             "cost": None if result.cost is None else str(result.cost),
             "latency": result.latency,

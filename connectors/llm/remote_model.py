@@ -14,15 +14,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from connectors.llm.answer_json import NotAnAnswer, parse_answer
-from connectors.llm.endpoint import Endpoint, refuses_image, refuses_stream
+from connectors.llm.endpoint import Endpoint, has_no_capacity, names_parameter, refuses_image, refuses_stream
 from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import request_hash
 from connectors.llm.service_reply import ErrorReply, StreamCut, one_line
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import (
+    TIERS,
+    AnswerOptions,
     FailureKind,
     Message,
     ModelFailure,
@@ -47,6 +49,10 @@ _CHART_TOKENS = 1500
 _OVERHEAD_TOKENS = 100
 """Tokens of a request's frame: roles, names, format."""
 
+TIER, FLEX, FULL_PRICE = "service_tier", "flex", "default"
+"""OpenAI's parameter of its tiers, and two of its values."""
+_FLEX_DEADLINE = 900.0
+"""Seconds that the vendor asks to wait for an answer at its flex tier."""
 _SMALLEST_CONTEXT = 256
 """Tokens that no service cuts."""
 
@@ -68,6 +74,7 @@ class Reply:
     stop_reason: str
     usage: Usage
     cache_write_tokens: int
+    tier: str = ""
 
 
 class Allowance(Protocol):
@@ -91,6 +98,7 @@ class _Call:
     on_delta: receives the reply as it streams.
     notes: lines for a person.
     failed: the calls for it that failed.
+    full_price: True once the flex tier had no capacity for it.
     begun: True once a stream has begun that has not ended.
     received: characters of it.
     spent: tokens of replies that were not enough.
@@ -103,6 +111,7 @@ class _Call:
     allowance: Allowance | None = None
     notes: list[str] = field(default_factory=list)
     failed: list[UnansweredCall] = field(default_factory=list)
+    full_price: bool = False
     begun: bool = False
     received: int = 0
     spent: Usage = field(default_factory=Usage)
@@ -147,6 +156,8 @@ class RemoteModel(ABC):
     Subclasses put requests to their vendor's package. Refused pictures and streams are not tried a second time.
     """
 
+    OPTIONS: ClassVar[Mapping[str, str]]
+    """The vendor's parameters by the options that they answer to."""
     _takes_images = True
     _streams = True
 
@@ -183,7 +194,7 @@ class RemoteModel(ABC):
         async with self._endpoint.limiter.slot(call.requested):
             started = time.perf_counter()
             try:
-                reply = await self._endpoint.gate.call(partial(self._call, call), request.settings.timeout)
+                reply = await self._endpoint.gate.call(partial(self._call, call), deadline(request))
                 await self._endpoint.limiter.spend(reply.usage.output_tokens)
                 answer, failure = _read(reply)
             except CallFailed as error:
@@ -204,13 +215,16 @@ class RemoteModel(ABC):
         if reply is None:
             return result
         text, stop_reason = _storable(reply.text), reply.stop_reason
-        return replace(result, text=text, stop_reason=stop_reason, usage=reply.usage, cost=self._cost(reply))
+        return replace(
+            result, text=text, stop_reason=stop_reason, tier=reply.tier, usage=reply.usage, cost=self._cost(reply)
+        )
 
     def _cost(self, reply: Reply) -> Decimal | None:
         """USD of a reply; None where the price is not known, or the tokens are not and the model is not free."""
         if self._price is None or not (reply.usage.counted or self._price.is_free):
             return None
-        return self._price.cost(reply.usage, reply.cache_write_tokens)
+        share = TIERS.get(reply.tier)
+        return None if share is None else share * self._price.cost(reply.usage, reply.cache_write_tokens)
 
     def _failed(self, call: _Call, failure: ModelFailure, latency: float) -> UnansweredCall:
         used, cost = call.used(), Decimal(0)
@@ -260,7 +274,7 @@ class RemoteModel(ABC):
         call.begun, call.received, call.spent = False, 0, Usage()
         slots, began, started = self._endpoint.limiter.slots, _now(), time.perf_counter()
         try:
-            with self._endpoint.errors(self.spec, call.request.settings.timeout):
+            with self._endpoint.errors(self.spec, deadline(call.request)):
                 async with self._opening:
                     if self._client is None:
                         self._client = await asyncio.to_thread(self._make_client)
@@ -302,9 +316,16 @@ class RemoteModel(ABC):
         while True:
             notes: list[str] = []
             parameters = self._parameters(call.request, call.images, notes)
+            if call.full_price:
+                parameters[TIER] = FULL_PRICE
             try:
                 reply = await self._send(parameters, timeout, call)
             except Exception as error:
+                if parameters.get(TIER) == FLEX and has_no_capacity(error):
+                    call.full_price = True
+                    call.notes.append(f"asked at the standard tier: {self.model} had no capacity at the flex tier")
+                    continue
+                self._check_options(error, call.request.options)
                 if self._leave_out(error, parameters):
                     continue
                 if call.images and refuses_image(error):
@@ -316,6 +337,14 @@ class RemoteModel(ABC):
                 continue
             call.notes.extend(notes)
             return reply
+
+    def _check_options(self, error: Exception, options: AnswerOptions) -> None:
+        """Raise ConfigError where an error refuses an option of the question."""
+        for name, parameter in self.OPTIONS.items():
+            value = getattr(options, name)
+            if value is not None and names_parameter(error, parameter):
+                words = f"{self.spec} does not take {name} = {value}: {one_line(str(error))}"
+                raise ConfigError(f"{words}; remove it or name another model")
 
     async def _send(self, parameters: dict[str, Any], timeout: float, call: _Call) -> Reply:
         """Call once, within what it may cost. Raises ErrorReply for a reply that is no answer, CallFailed for an answer
@@ -394,6 +423,12 @@ class RemoteModel(ABC):
         if request.settings.insist:
             raise ConfigError(f"{self.spec} takes no temperature ({value:g} is set); remove it or name another model")
         notes.append(f"temperature {value:g} not sent: {self.model} takes none")
+
+
+def deadline(request: ModelRequest) -> float:
+    """Seconds after which a question is given up: the flex tier may take minutes."""
+    longest = request.settings.timeout
+    return max(longest, _FLEX_DEADLINE) if request.options.tier == FLEX else longest
 
 
 def _now() -> float:

@@ -91,7 +91,7 @@ class Asker:
     on_answer: receives every call
     on_delta: receives text as it streams
     sample: number of the repeat of a run, from 0
-    options: go with every question
+    options: go with every question of an agent that has none of its own
     insisted: agents whose temperature the user set: where a model refuses it that is a ConfigError; a preset's
         temperature is dropped
     on_unanswered: receives every call that no agent got an answer from
@@ -126,6 +126,12 @@ class Asker:
         """The settings of an agent's questions."""
         wish = self.settings.get(agent) or self.settings.get(DEFAULT) or AgentSettings()
         return ModelSettings(wish.temperature, wish.max_output_tokens, wish.timeout, agent in self.insisted)
+
+    def options_of(self, agent: str) -> AnswerOptions:
+        """The options of an agent's questions: its own before the run's."""
+        wish = self.settings.get(agent) or self.settings.get(DEFAULT) or AgentSettings()
+        own = {name: getattr(wish, name) for name in ("effort", "verbosity", "tier", "thinking")}
+        return replace(self.options, **{name: value for name, value in own.items() if value is not None})
 
     async def ask(self, agent: Agent[V, A], view: V) -> Reply[A]:
         """Ask once, and once more with the complaint where the answer was malformed, broke a rule or left something
@@ -222,7 +228,7 @@ class Asker:
             schema_name=answer.__name__,
             schema=_schema(answer),
             settings=self.settings_of(key.agent),
-            options=self.options,
+            options=self.options_of(key.agent),
             sample=key.sample,
             rule=agent.rule,
         )

@@ -42,18 +42,21 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Options of a run's questions that are reserved: recorded and hashed, and sent to no model yet.
+    """How a model is to answer beside its sampling; None: the model's own way. A value that the model refuses is a
+    configuration error.
 
     effort: of the model's reasoning.
     verbosity: of its answer.
     tier: of the vendor's service.
-    mask: the degree to which names and dates are hidden from the model.
+    mask: the degree to which names and dates are hidden from the model; recorded and hashed, and not yet used.
+    thinking: adaptive, enabled or disabled, where a model has it apart from effort.
     """
 
     effort: str | None = None
     verbosity: str | None = None
     tier: str | None = None
     mask: str | None = None
+    thinking: str | None = None
 
 
 NO_OPTIONS = AnswerOptions()
@@ -186,7 +189,7 @@ class ModelResult:
     """Result of a question: exactly one of `answer` and `failure` is set.
 
     answer: parsed JSON, not yet checked against the agent's rules.
-    stop_reason: the vendor's.
+    stop_reason, tier: the vendor's; the tier is that of its service, by which it bills, empty where it names none.
     cost: USD; None where the price is not known.
     latency: seconds.
     request_hash: the key of the recorded answer.
@@ -200,6 +203,7 @@ class ModelResult:
     failure: ModelFailure | None = None
     text: str = ""
     stop_reason: str = ""
+    tier: str = ""
     usage: Usage = Usage()
     cost: Decimal | None = None
     latency: float = 0.0
@@ -411,6 +415,10 @@ class Rates:
     cache_write: Decimal
 
 
+TIERS = {name: Decimal(1) for name in ("", "auto", "default", "standard", "standard_only")} | {
+    name: Decimal("0.5") for name in ("flex", "batch")
+}
+"""The part of the list price that a tier of a vendor's service costs; the price of another tier is not known."""
 _FREE = Rates(*[Decimal(0)] * 4)
 
 

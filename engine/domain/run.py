@@ -220,6 +220,7 @@ class ModelUse:
     cost: USD, None where a price or the tokens of a call that is not free are unknown.
     training_cutoff: the month until which the models know the world, or `unknown`; empty for the rules.
     prices_as_of: the date of the prices that the cost was counted by; empty where they are the user's own, or unknown.
+    tier: the vendors' tiers that answered and that they billed by, where they name any.
     agents: the use by each agent, and by the embedder.
     """
 
@@ -236,6 +237,7 @@ class ModelUse:
     cost: Decimal | None = Decimal(0)
     training_cutoff: str = ""
     prices_as_of: str = ""
+    tier: str = ""
     agents: Mapping[str, ModelUse] = field(default_factory=dict)
 
 

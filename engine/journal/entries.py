@@ -58,6 +58,7 @@ class CallCost:
     kind: str = ""
     estimated: bool = False
     refused: bool = False
+    tier: str = ""
 
     @property
     def line(self) -> str:

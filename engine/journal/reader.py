@@ -329,11 +329,11 @@ class JournalReader(RowReader):
         columns = "agent, model, input_tokens, output_tokens, cost, latency"
         answers = (
             f"SELECT {columns}, cached, cached_input_tokens, reasoning_tokens, outcome = 'abstained' AS abstained, "
-            "'' AS kind, 0 AS estimated, failure IS 'refused' AS refused FROM answers"
+            "'' AS kind, 0 AS estimated, failure IS 'refused' AS refused, tier FROM answers"
         )
         others = (
             f"SELECT {columns}, 0 AS cached, 0 AS cached_input_tokens, 0 AS reasoning_tokens, 0 AS abstained, kind, "
-            "estimated, 0 AS refused FROM unanswered"
+            "estimated, 0 AS refused, '' AS tier FROM unanswered"
         )
         narrow = {"run": run, "time >=": None if since is None else stored(since)}
         return (*self._values(CallCost, answers, narrow), *self._values(CallCost, others, narrow))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-VERSION = 17
+VERSION = 18
 """The version of a journal that this program reads and writes: the number grows with every change of what a row or an
 event says. tests/engine/journal/test_journal_version.py tells when it has to."""
 

@@ -136,6 +136,7 @@ CREATE TABLE answers (
    failure TEXT,
    failure_detail TEXT,
    stop_reason TEXT NOT NULL,
+   tier TEXT NOT NULL,
    input_tokens INTEGER NOT NULL,
    cached_input_tokens INTEGER NOT NULL,
    output_tokens INTEGER NOT NULL,

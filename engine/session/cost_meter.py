@@ -45,6 +45,7 @@ class CostMeter:
             cost=result.cost,
             latency=result.latency,
             refused=result.failure is not None and result.failure.kind is FailureKind.REFUSED,
+            tier=result.tier,
         )
         self.goes_on([call])
 
@@ -81,6 +82,7 @@ class CostMeter:
                 usage=call.usage,
                 uncounted_calls=int(uncounted),
                 cost=call.cost,
+                tier="" if call.cached else call.tier,
             )
             self.add(replace(use, agents={call.line: use}))
 
@@ -99,7 +101,8 @@ class CostMeter:
 def _sum(one: ModelUse, other: ModelUse) -> ModelUse:
     sums = {name: getattr(one, name) + getattr(other, name) for name in COUNTS}
     cost = None if one.cost is None or other.cost is None else one.cost + other.cost
-    return replace(one, **sums, cost=cost)
+    tiers = sorted({*one.tier.split(", "), *other.tier.split(", ")} - {""})
+    return replace(one, **sums, cost=cost, tier=", ".join(tiers))
 
 
 def use_of(answers: Iterable[AnswerRecord]) -> ModelUse:

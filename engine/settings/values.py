@@ -76,6 +76,14 @@ class AgentSettings(Frozen):
     """Longest answer, in tokens."""
     timeout: float = Field(120.0, gt=0)
     """Seconds after which a call is given up."""
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """Effort of the model's reasoning; none: the model's own."""
+    verbosity: Literal["low", "medium", "high"] | None = None
+    """Length of its answers at OpenAI; none: the model's own."""
+    tier: Literal["auto", "default", "flex", "priority"] | None = None
+    """Tier of the vendor's service: flex is slow and half price; none: the run's."""
+    thinking: Literal["adaptive", "enabled", "disabled"] | None = None
+    """Thinking of Anthropic's models; none: the model's own."""
 
 
 def complaint(model: type[BaseModel], error: ValidationError) -> str:

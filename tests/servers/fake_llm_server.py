@@ -17,7 +17,7 @@ class Say:
     """A proper reply. Token counts are the vendor's own: OpenAI's `cached` is part of `tokens_in`, Anthropic's is not;
     without `tokens_in` it is a quarter of the characters that were sent. `reasoned` is part of `tokens_out`. `ending`
     is `whole`, `cut off`, `refused`, or `missing` for a reply without a stop reason. `counted` False leaves the token
-    counts out of OpenAI's."""
+    counts out of OpenAI's. `tier` is the one that it bills by, where it names one."""
 
     text: str = '{"action": "BUY", "size": 3}'
     ending: str = "whole"
@@ -27,6 +27,7 @@ class Say:
     tokens_out: int = 20
     reasoned: int = 0
     counted: bool = True
+    tier: str = ""
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,10 @@ def _openai_usage(turn: Say) -> dict[str, Any] | None:
     }
 
 
+def _tier(turn: Say) -> dict[str, str]:
+    return {"service_tier": turn.tier} if turn.tier else {}
+
+
 def _openai_body(turn: Say) -> dict[str, Any]:
     refused = turn.ending == "refused"
     message = {
@@ -266,7 +271,7 @@ def _openai_body(turn: Say) -> dict[str, Any]:
         "refusal": turn.text if refused else None,
     }
     choice = {"index": 0, "message": message, "finish_reason": _OPENAI_STOP[turn.ending]}
-    head = {"id": "c1", "object": "chat.completion", "created": 1, "model": "served"}
+    head = {"id": "c1", "object": "chat.completion", "created": 1, "model": "served", **_tier(turn)}
     return head | {"choices": [choice], "usage": _openai_usage(turn)}
 
 
@@ -285,7 +290,7 @@ def _embeddings_body(body: dict[str, Any]) -> dict[str, Any]:
 
 def _openai_events(turn: Turn, with_usage: bool) -> list[bytes]:
     say = turn if isinstance(turn, Say) else Say()
-    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "served"}
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "served", **_tier(say)}
 
     def chunk(delta: dict[str, Any], stop: str | None = None) -> dict[str, Any]:
         return head | {"choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
@@ -310,6 +315,7 @@ def _anthropic_usage(turn: Say) -> dict[str, Any]:
         "cache_creation_input_tokens": turn.written,
         "output_tokens": turn.tokens_out,
         "output_tokens_details": {"thinking_tokens": turn.reasoned},
+        **_tier(turn),
     }
 
 

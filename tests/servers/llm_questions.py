@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from engine.domain.chart import Candles, ChartSpec
-from engine.domain.model_call import Message, ModelRequest, ModelSettings
+from engine.domain.model_call import AnswerOptions, Message, ModelRequest, ModelSettings
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -23,6 +23,7 @@ SCHEMA: dict[str, Any] = {
 def question(**overrides: Any) -> ModelRequest:
     """A request of the decision agent."""
     settings = ModelSettings(**{"timeout": 5.0, **overrides.pop("settings", {})})
+    options = AnswerOptions(**overrides.pop("options", {}))
     parts: dict[str, Any] = {
         "purpose": "decision",
         "symbol": "NVDA",
@@ -34,7 +35,7 @@ def question(**overrides: Any) -> ModelRequest:
         "schema_name": "decision",
         "schema": SCHEMA,
     }
-    return ModelRequest(**(parts | overrides), settings=settings)
+    return ModelRequest(**(parts | overrides), settings=settings, options=options)
 
 
 def small_chart(last: float = 11.0) -> ChartSpec:

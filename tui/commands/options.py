@@ -180,6 +180,7 @@ class RunFlags:
     strategy: str | None = None
     params: Sequence[str] = ()
     model: str | None = None
+    tier: str | None = None
     without: str | None = None
     folder: str | None = None
     cash: Decimal | None = None
@@ -192,6 +193,7 @@ class RunFlags:
         """The run that they describe, the configuration's values for the rest. A window that is given in part is a
         usage error; one that is not given at all is the desk's own. Raises what `default_spec` raises."""
         from engine.app.research.run_spec import default_spec
+        from engine.domain.model_call import AnswerOptions
         from engine.domain.run import RunSpec
 
         window = both_ends(self.first, self.last)
@@ -215,6 +217,7 @@ class RunFlags:
             params=key_values(self.params),
             data=services.data,
             model=self.model,
+            options=AnswerOptions(tier=self.tier),
             without=listed(self.without),
             convention=self.convention or config.metrics.convention,
             cash=self.cash,
@@ -235,6 +238,7 @@ def run_options(function: F) -> F:
     @click.option("--strategy", metavar="NAME", help="Rules instead of agents: a name or FILE:CLASS.")
     @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A strategy's parameter (repeatable).")
     @click.option("--model", metavar="SPEC", help="Model of every agent: offline, openai:MODEL, replay[:RUN], ...")
+    @click.option("--tier", type=click.Choice(["default", "flex"]), help="Vendor's tier; flex is slow and half price.")
     @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")
     @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
     @click.option("--cash", type=AMOUNT, metavar="N", help="Starting cash.")

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, cast
 
 from engine.agents.ask import agent_of, for_owner
@@ -23,6 +24,7 @@ from engine.app.models.models import build_models, chosen_models
 from engine.app.models.recorded_run import without_repeats
 from engine.app.research.backtest import AgentRun, Stop
 from engine.domain.model_call import (
+    TIERS,
     VENDORS,
     ModelKind,
     ModelPrice,
@@ -220,7 +222,7 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
             follows = services.config.models.replay != ReplayMode.LIVE
             follows = follows and any(map(recorded.has, specs.values()))
             held = _held(services, job, recorded, specs, seeing) if follows else Counter()
-            _add(estimates, known, specs, held, prices)
+            _add(estimates, known, specs, held, prices=prices, tiers=_tiers(services, job))
     return Forecast(estimates, len(wanted), unknown)
 
 
@@ -229,7 +231,9 @@ def _add(
     known: tuple[int, Rates],
     specs: Mapping[str, ModelSpec],
     held: Mapping[str, int],
+    *,
     prices: PriceTable,
+    tiers: Mapping[str, Decimal] = MappingProxyType({}),
 ) -> None:
     sessions, rates = known
     for agent, (calls, tokens_in, tokens_out) in rates.items():
@@ -250,7 +254,9 @@ def _add(
             found.cost = None
         else:
             found.add(Estimate(one_call=one_call(price, tokens_in / calls) if new else None))
-            found.cost += price.cost(Usage(round(tokens_in / calls), 0, round(tokens_out / calls))) * round(new)
+            cost = price.cost(Usage(round(tokens_in / calls), 0, round(tokens_out / calls)))
+            share = Decimal(1) if spec.kind is ModelKind.ANTHROPIC else tiers.get(agent_of(agent), Decimal(1))
+            found.cost += cost * round(new) * share
 
 
 def one_call(price: ModelPrice, tokens_in: float) -> Decimal:
@@ -265,6 +271,13 @@ def _specs(services: Services, job: Job) -> Mapping[str, ModelSpec]:
     named = {agent: parse_model_spec(text, config.endpoints) for agent, text in chosen.items()}
     embedder = job.spec.embedder or config.memory.embedder
     return named | {VECTORS: embedder_spec(config, embedder if remembers(preset) else OfflineModel.spec)}
+
+
+def _tiers(services: Services, job: Job) -> Mapping[str, Decimal]:
+    """The part of the list price that each agent's questions cost at the tier that they ask for."""
+    settings = chosen_models(load_preset(job.spec.preset or ""), services.config, job.spec.model)[0]
+    asked = {agent: own.tier or job.spec.options.tier or "" for agent, own in settings.items()}
+    return {agent: TIERS.get(tier, Decimal(1)) for agent, tier in asked.items()}
 
 
 def embedder_spec(config: Config, embedder: str) -> ModelSpec:
@@ -345,7 +358,7 @@ def rehearsed_forecast(
     rates = {agent: tuple(float(tally[agent, kind]) for kind in KINDS) for agent, _ in tally}
     held = Counter({agent: count for (agent, kind), count in tally.items() if kind == "held"})
     estimates: dict[str, Estimate] = {}
-    _add(estimates, (1, cast(Rates, rates)), specs, held, services.models.prices())
+    _add(estimates, (1, cast(Rates, rates)), specs, held, prices=services.models.prices())
     return Forecast(estimates, 1, title=title)
 
 

@@ -384,7 +384,8 @@ class Preflight:
             if model.spec == ModelKind.OFFLINE:
                 continue
             settings, shows = self.asker.settings_of(agent.name), model.sees and agent.view.charts is not View.charts
-            way = (model.spec, replace(settings, timeout=0.0), shows)
+            options = self.asker.options_of(agent.name)
+            way = (model.spec, replace(settings, timeout=0.0), options, shows)
             if way not in known:
                 known.add(way)
                 yield (
@@ -399,6 +400,7 @@ class Preflight:
                         schema_name=PREFLIGHT,
                         schema=_SCHEMA,
                         settings=settings,
+                        options=options,
                         sample=0,
                         rule=None,
                     ),

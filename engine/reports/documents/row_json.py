@@ -34,6 +34,8 @@ Row = dict[str, Any]
 
 TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
 
+FULL_PRICE = frozenset({None, "", "default", "standard"})
+"""Tiers of vendors that nobody has to be told."""
 EXACT = frozenset({"quantity", "asked", "allowed", "before", "after"})
 """Fields whose decimals are written as they are; all others are money, with two decimals at least."""
 
@@ -142,7 +144,7 @@ def _used(use: ModelUse) -> Row:
     return {
         **calls,
         **counted,
-        **fields(use, "uncounted_calls", "preflight_calls", "failed_calls", "estimated_calls", "cost"),
+        **fields(use, "uncounted_calls", "preflight_calls", "failed_calls", "estimated_calls", "tier", "cost"),
     }
 
 
@@ -170,7 +172,9 @@ def spent_words(use: Mapping[str, Any]) -> str:
         told += f", {use['output_tokens']:,} out" + (f" ({thought:,} of them reasoning)" if thought else "")
     elif use.get("input_tokens", 0) is None:
         told = ", tokens unknown"
-    told += f", {cost(number(use['cost']))}" + (f", {failed:,} more failed" if failed else "")
+    tier = use.get("tier")
+    told += f", {cost(number(use['cost']))}" + ("" if tier in FULL_PRICE else f" at tier {tier}")
+    told += f", {failed:,} more failed" if failed else ""
     return told + (
         f" ({use['estimated_calls']:,} of them estimated in tokens and cost)" if use.get("estimated_calls") else ""
     )

@@ -313,3 +313,52 @@ async def test_room_for_thinking_is_added_to_the_limit_of_the_answer(make_model,
 
 def test_the_question_used_here_is_one_that_strict_mode_takes() -> None:
     assert set(SCHEMA["required"]) == set(SCHEMA["properties"])
+
+
+async def test_options_are_sent_under_the_vendors_names(make_model, server: FakeLLMServer, vendor) -> None:
+    own = {"verbosity": "low"} if vendor == "openai" else {"thinking": "adaptive"}
+    await make_model().answer(question(options={"effort": "high", "tier": "default", **own}))
+    sent = server.requests[-1]
+    if vendor == "openai":
+        assert (sent["reasoning_effort"], sent["verbosity"], sent["service_tier"]) == ("high", "low", "default")
+    else:
+        assert sent["output_config"]["effort"] == "high" and sent["output_config"]["format"]
+        assert (sent["thinking"], sent["service_tier"]) == ({"type": "adaptive"}, "standard_only")
+
+    await make_model().answer(question())
+    assert not {"reasoning_effort", "verbosity", "service_tier", "thinking"} & set(server.requests[-1])
+
+
+async def test_an_option_that_the_model_refuses_is_a_configuration_error(
+    make_model, server: FakeLLMServer, vendor
+) -> None:
+    name = "reasoning_effort" if vendor == "openai" else "output_config.effort"
+    server.play(Fail(400, f"Unsupported value: {name}", param=name))
+    with pytest.raises(ConfigError, match="effort = max"):
+        await make_model().answer(question(options={"effort": "max"}))
+    foreign = {"thinking": "enabled"} if vendor == "openai" else {"verbosity": "low"}
+    with pytest.raises(ConfigError, match=next(iter(foreign))):
+        await make_model().answer(question(options=foreign))
+
+
+@pytest.mark.parametrize(("tier", "cost"), [("", "0.003"), ("flex", "0.0015"), ("priority", None)])
+async def test_the_tier_that_the_reply_names_sets_the_price(
+    make_model, server: FakeLLMServer, tier: str, cost: str | None, on_delta
+) -> None:
+    server.play(Say(tokens_in=1000, tokens_out=100, tier=tier))
+    result = await make_model().answer(question(), on_delta)
+    assert (result.tier, result.cost) == (tier, None if cost is None else Decimal(cost))
+
+
+async def test_a_flex_tier_without_capacity_is_left_for_the_standard_one(
+    make_model, server: FakeLLMServer, vendor, on_delta
+) -> None:
+    if vendor == "anthropic":
+        result = await make_model().answer(question(options={"tier": "flex"}), on_delta)
+        assert "service_tier" not in server.requests[-1]
+        assert [note for note in result.notes if "tier flex not sent" in note]
+        return
+    server.play(Fail(429, "Resource Unavailable", "resource_unavailable"), Say(tier="default"))
+    result = await make_model().answer(question(options={"tier": "flex"}), on_delta)
+    assert [one["service_tier"] for one in server.requests] == ["flex", "default"]
+    assert result.tier == "default" and [note for note in result.notes if "standard tier" in note]

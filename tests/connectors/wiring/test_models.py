@@ -17,11 +17,12 @@ from engine.agents.registry import registered
 from engine.app.models.models import build_models
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import Action
-from engine.domain.model_call import parse_model_spec
+from engine.domain.model_call import AnswerOptions, parse_model_spec
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, CredentialsRefused, MissingData, UsageError
 from engine.journal.reader import JournalReader
 from engine.preset import load_preset
+from engine.reports.documents.backtest import document
 from engine.settings import places
 from engine.settings.config import Config
 from engine.settings.values import AgentSettings
@@ -189,3 +190,30 @@ def test_a_local_server_is_asked_one_question_at_a_time_first(own: dict[str, Any
     made = Config.model_validate({"endpoints": {"near": {"base_url": "http://127.0.0.1:9/v1", **own}}})
     spec = parse_model_spec("near:small", ("near",))
     assert endpoint_of(services(made).models, made, spec).limiter.slots.limit == begins
+
+
+def test_effort_and_tier_of_an_agent_are_sent_recorded_and_shown(server: FakeLLMServer) -> None:
+    def turn(body: dict[str, Any], headers: dict[str, str]) -> Any:
+        server.requests.append(body)
+        return Say(text=json.dumps(TRADE), tier=body.get("service_tier", ""))
+
+    server.next_turn = turn  # type: ignore[method-assign]
+    own = config(server, decision={"effort": "high", "tier": "default"})
+    spec = replace(SPEC, run="tiers", options=AnswerOptions(tier="flex"))
+    report = run_backtest(services(own, Noon()), spec)
+
+    # The preflight has asked in each of the two ways before.
+    sent = {(body.get("reasoning_effort"), body["service_tier"]) for body in server.requests}
+    assert sent == {("high", "default"), (None, "flex")}
+    use = document(report)["model"]
+    assert use["tier"] == "default, flex"
+    assert (use["agents"]["decision"]["tier"], use["agents"]["chart"]["tier"]) == ("default", "flex")
+
+
+def test_an_effort_that_a_model_refuses_ends_the_run_before_its_first_session(server: FakeLLMServer) -> None:
+    refusal = Fail(400, "no such effort", param="reasoning_effort")
+    server.next_turn = lambda body, headers: refusal if "reasoning_effort" in body else Say(text=json.dumps(TRADE))  # type: ignore[method-assign]
+    with pytest.raises(ConfigError, match="does not take effort = high"):
+        run_backtest(services(config(server, decision={"effort": "high"}), Noon()), replace(SPEC, run="refused"))
+    with JournalReader(places.run_journal("refused")) as reader:
+        assert not reader.decisions()
