@@ -58,3 +58,10 @@ def test_a_watch_prints_a_document_a_line(run: Run, without_symbols: None) -> No
 def test_a_document_of_its_own_is_not_followed_by_another(run: Run, without_symbols: None) -> None:
     said = run("doctor", "--json")
     assert said.code == 1 and "checks" in said.json
+
+
+def test_common_options_stand_before_or_after_the_commands_name(run: Run, fresh: Path) -> None:
+    after = run("orders", "--desk", "growth", "--json").json
+    assert run("--json", "--desk", "growth", "orders").json == after == {**after, "desk": "growth"}
+    assert run("--run", "x", "halt").code == run("halt", "--run", "x").code == 2
+    assert run("--session", "2025-03-14", "status").code == 2 and run("--json").code == 2
