@@ -37,17 +37,14 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
-    from tui.settings.checked_configuration import check_beside, checked_settings
-
-    checked = check_beside(invocation)
     plain = not in_browser and _fit_terminal()
     from engine.settings import places
     from tui.app.app import PaperdeskApp
     from tui.app.leaving import Watchdog
     from tui.set_up.set_up_offer import offered
+    from tui.settings.app_settings import checked_settings
     from tui.settings.pixels import Pixels, ask_terminal
 
-    checked()
     settings = checked_settings(invocation, read_only=read_only)
 
     watchdog = Watchdog()

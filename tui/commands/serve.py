@@ -33,7 +33,7 @@ def serve_command(*, invocation: Invocation, port: int) -> None:
       paperdesk serve --port 9000 --desk demo
     """
     need_extra("serve", "textual_serve", used_by="paperdesk serve")
-    from tui.settings.checked_configuration import checked_settings
+    from tui.settings.app_settings import checked_settings
     from tui.shell.web_server import serve
 
     checked_settings(invocation)

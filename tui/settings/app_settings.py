@@ -12,7 +12,9 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 from engine.errors import ConfigError
 from engine.program_files import program_text
+from engine.settings.shipped_presets import shipped_presets
 from tui.settings import app_state
+from tui.settings.invocation import Invocation
 from tui.settings.key_map import own_keys
 from tui.settings.keys import KEYS, Key
 
@@ -82,6 +84,21 @@ def app_settings(
         read_only=read_only,
         origins=origins,
     )
+
+
+def checked_settings(invocation: Invocation, *, read_only: bool = False) -> AppSettings:
+    """Check the configuration, so that a fault in it ends the command as it ends every other, and return the app's part
+    of it. Raises ConfigError, CredentialsRefused and UsageError as loading it does."""
+    if not invocation.configured:
+        return app_settings(read_only=read_only)
+    loaded = invocation.load()
+    config = loaded.config
+    if config.desk.preset not in shipped_presets():  # a shipped one is right, and to load it loads all agents
+        from engine.preset import load_preset
+
+        load_preset(config.desk.preset)
+    read_only = read_only or config.app.read_only
+    return app_settings(config.app.theme, config.bindings, loaded.origins, read_only=read_only)
 
 
 def keep_theme(name: str) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import At, Records
     from engine.services import Services
     from engine.settings.config import Config, Loaded
-    from engine.settings.config_sources import Sources
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -108,19 +107,7 @@ class Invocation:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise UsageError(f"--desk {self.desk}: {reason}") from None
         config = loaded.config.model_copy(update={"desk": desk})
-        return replace(loaded, config=config, origins={**loaded.origins, **self._flags})
-
-    def sources(self) -> Sources:
-        """The values of the configuration as they were written, not checked, `--desk` among them. Raises ConfigError as
-        `read_sources` does."""
-        from engine.settings.config_sources import Sources, read_sources
-
-        found = read_sources(self.file, required=self.config_file is not None)
-        desk = found.values.get("desk", {})
-        if self.desk is None or not isinstance(desk, dict):
-            return found
-        values = {**found.values, "desk": {**desk, "name": self.desk}}
-        return Sources(values, {**found.origins, **self._flags}, found.file)
+        return replace(loaded, config=config, origins={**loaded.origins, "desk.name": "flag --desk"})
 
     @property
     def file(self) -> Path:
@@ -130,10 +117,6 @@ class Invocation:
         from engine.settings import places
 
         return places.config_file() if self.config_file is None else Path(self.config_file)
-
-    @property
-    def _flags(self) -> dict[str, str]:
-        return {} if self.desk is None else {"desk.name": "flag --desk"}
 
     def services(self) -> Services:
         """The services of this call's configuration. Raises as `load` does."""

@@ -20,8 +20,7 @@ from tests.tui.conftest import opened, shown
 from tui.app.app import READ_ONLY, PaperdeskApp
 from tui.commands.app import open_desk
 from tui.screens.reading import ReadingScreen
-from tui.settings.app_settings import AppSettings
-from tui.settings.checked_configuration import checked_settings
+from tui.settings.app_settings import AppSettings, checked_settings
 from tui.settings.configuration_changes import ConfigurationChanges
 from tui.settings.invocation import Invocation
 from tui.settings.keys import KEYS, SCREENS

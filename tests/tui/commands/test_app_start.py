@@ -13,11 +13,8 @@ from pathlib import Path
 
 import pytest
 
-import engine.preset
 from engine.errors import ConfigError, PaperdeskError
-from tui.settings import app_state, checked_configuration
-from tui.settings.app_settings import AppSettings
-from tui.settings.checked_configuration import CHECKED, check_beside, checked_settings
+from tui.settings.app_settings import checked_settings
 from tui.settings.invocation import Invocation
 
 REPO = Path(__file__).parents[3]
@@ -116,56 +113,6 @@ def test_a_right_one_or_none_opens_the_app(paperdesk_home: Path, text: str | Non
     assert ended is None and b"paperdesk: " not in wrote
 
 
-def test_a_configuration_is_checked_once_for_every_change(
-    paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checks, check = list[str](), checked_configuration._checked
-
-    def counted(invocation: Invocation) -> object:
-        checks.append("check")
-        return check(invocation)
-
-    def settings() -> tuple[int, AppSettings]:
-        found = checked_settings(Invocation())
-        return len(checks), found
-
-    monkeypatch.setattr(checked_configuration, "_checked", counted)
-    assert settings()[0] == 0, "nothing is configured"
-    config, preset = paperdesk_home / "config.toml", paperdesk_home / "mine.toml"
-    preset.write_bytes((Path(engine.preset.__file__).parent / "presets" / "finvision.toml").read_bytes())
-    config.write_text(f'[desk]\npreset = "{preset}"\n[app]\ntheme = "light"\n[bindings]\ndesk.run = "f5"\n')
-    number, first = settings()
-    assert (number, first.theme, first.keymap) == (1, "paperdesk-light", {"desk.run": "f5"})
-    assert settings() == (1, first)
-    monkeypatch.setenv("PAPERDESK_APP__READ_ONLY", "yes")
-    number, changed = settings()
-    assert number == 2 and changed.read_only and settings() == (2, changed)
-    preset.touch()
-    assert settings()[0] == 3, "the preset's file may say something else"
-    config.write_text('[desk]\npreset = "finvison"\n')
-    for number in (4, 5):
-        with pytest.raises(PaperdeskError):
-            settings()
-        assert len(checks) == number, "what is wrong is not kept"
-
-
-def test_another_process_checks_what_has_changed(paperdesk_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = paperdesk_home / "mine.toml"
-    invocation = Invocation(config_file=str(config), desk="other")
-    config.write_text('[app]\ntheme = "light"\n')
-    check_beside(invocation)()
-    here = list[Invocation]()
-    monkeypatch.setattr(checked_configuration, "_checked", here.append)
-    assert checked_settings(invocation).theme == "paperdesk-light" and not here
-    monkeypatch.undo()
-    kept = app_state.section(CHECKED)
-    config.write_text('[app]\ntheme = "light"\n[desk]\nsymbol = []\n')
-    check_beside(invocation)()
-    assert app_state.section(CHECKED) == kept, "what is wrong is not kept"
-    with pytest.raises(ConfigError, match=r"unknown key desk\.symbol"):
-        checked_settings(invocation)
-
-
 @pytest.mark.parametrize("preset", ["finvision", "../config", "nosuch"])
 def test_a_shipped_preset_is_right_and_no_other_is_without_being_read(paperdesk_home: Path, preset: str) -> None:
     (paperdesk_home / "config.toml").write_text(f'[desk]\npreset = "{preset}"\n')
@@ -183,18 +130,6 @@ def test_a_variable_that_sets_nothing_configures_nothing(paperdesk_home: Path, m
     assert Invocation().configured
     with pytest.raises(ConfigError, match="environment PAPERDESK_CONFIG: write PAPERDESK_SECTION__KEY"):
         checked_settings(Invocation())
-
-
-@pytest.mark.parametrize(
-    "kept", [5, {"mark": 5}, {"theme": 3}, {"read_only": "no"}, {"bindings": {"desk.run": 1}}, {"bindings": []}]
-)
-def test_what_was_kept_and_is_not_whole_is_checked_anew(paperdesk_home: Path, kept: object) -> None:
-    (paperdesk_home / "config.toml").write_text('[app]\ntheme = "light"\n')
-    right = checked_settings(Invocation())
-    (name,), (entry,) = zip(*app_state.section(CHECKED).items(), strict=True)
-    app_state.keep(CHECKED, {name: {**entry, **kept} if isinstance(kept, dict) else kept})
-    assert checked_settings(Invocation()) == right
-    assert app_state.section(CHECKED) == {name: entry}
 
 
 def test_what_is_named_on_the_command_line_is_read(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import until
 from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk
-from tui.settings.checked_configuration import checked_settings
+from tui.settings.app_settings import checked_settings
 from tui.settings.invocation import Invocation
 
 
