@@ -23,6 +23,7 @@ from engine.journal.chain import Chain, Written, note_version
 from engine.journal.database import WAIT, check_version, reading, refuse_remains, sqlite_errors
 from engine.journal.rows import Row, pack, stored, unpack
 from engine.journal.schema import APPEND_ONLY, APPLICATION, CONTENT_NAMED, LIVE, MARKED, VERSION
+from engine.journal.sqlite_library import database_class
 from engine.program_files import program_text
 from engine.settings.places import make_folder, part_of, parts_of, unusable
 
@@ -61,12 +62,12 @@ class RowStore:
             connection = sqlite3.connect(path, timeout=wait)
         try:
             connection.row_factory = sqlite3.Row
-            self._db = connection
+            self._db = database_class()(connection, execute_plugins=False)
             self._chain = Chain(connection)
             self._written: list[Written] = []
             check_version(connection, path)
             with sqlite_errors(path):
-                connection.execute("PRAGMA journal_mode = WAL")
+                self._db.enable_wal()
                 connection.execute(f"PRAGMA synchronous = {'NORMAL' if batched else 'FULL'}")
         except BaseException:
             connection.close()
@@ -202,7 +203,7 @@ class RowStore:
         mark = self._mark(table)
         columns += tuple(mark)
         values = [(*row.values(), *mark.values()) for row in rows]
-        insert, last, connection = _insertion(table, columns), self._last(table), self._db
+        insert, last, connection = _insertion(table, columns), self._last(table), self._db.conn
         if table in CONTENT_NAMED:
             values = [row for row in values if connection.execute(insert, row).rowcount == 1]
         else:
@@ -212,14 +213,14 @@ class RowStore:
 
     def _last(self, table: str) -> int:
         """The number of a table's last row."""
-        number: int = self._db.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
+        number: int = self._db.conn.execute(f"SELECT coalesce(max(rowid), 0) FROM {table}").fetchone()[0]
         return number
 
     def _insert_if(self, table: str, row: Row, condition: Condition) -> int:
         """Add a row and return its number; 0 where its condition does not hold."""
         row = {**row, **self._mark(table)}
         sql = f"INSERT INTO {table} ({', '.join(row)}) SELECT {_places(row)} WHERE {condition.sql}"
-        done = self._db.execute(sql, (*row.values(), *condition.values))
+        done = self._db.conn.execute(sql, (*row.values(), *condition.values))
         if done.rowcount == 1 and done.lastrowid is not None:
             self._written.append(Written(table, done.lastrowid, tuple(row), [tuple(row.values())]))
             return done.lastrowid
@@ -229,13 +230,13 @@ class RowStore:
         """The number of the journal's last event, for rows of a desk; asked within the transaction that writes them."""
         if self._batched or table not in MARKED:
             return {}
-        return {"event": self._db.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0]}
+        return {"event": self._db.conn.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0]}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All or nothing, the links of the chain too. The write lock is taken first: a transaction that has read cannot
         wait for it any more."""
-        connection = self._db
+        connection = self._db.conn
         with sqlite_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             self._written.clear()

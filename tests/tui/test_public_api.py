@@ -67,6 +67,7 @@ HEAVY = (
     "optuna",
     "plotext",
     "numpy",
+    "sqlite_utils",
     "exchange_calendars",
 )
 

@@ -53,6 +53,7 @@ PACKAGES = (
     "matplotlib",
     "plotext",
     "exchange_calendars",
+    "sqlite-utils",
     "httpx",
     "openai",
     "anthropic",

@@ -191,7 +191,7 @@ def test_every_table_is_strict_and_its_money_text(path: Path) -> None:
 @pytest.mark.parametrize(("batched", "level"), [(False, 2), (True, 1)])
 def test_a_desk_syncs_fully_and_both_write_ahead(path: Path, batched: bool, level: int) -> None:
     with JournalWriter(path, batched=batched) as journal:
-        connection = journal._db
+        connection = journal._db.conn
         assert connection.execute("PRAGMA synchronous").fetchone()[0] == level
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
@@ -285,11 +285,11 @@ from pathlib import Path
 with JournalReader(Path(sys.argv[1])) as reader:
     assert reader.finished_run(date(2024, 3, 4)) is None
 checked = set(sys.modules)
-for heavy in ("pandas", "numpy", "pydantic", "asyncio"):
+for heavy in ("sqlite_utils", "pandas", "numpy", "pydantic", "asyncio"):
     assert heavy not in checked, heavy
 with JournalReader(Path(sys.argv[1])) as reader:
     assert len(reader.events_after()) == 1
-for heavy in ("pandas", "numpy", "pydantic"):
+for heavy in ("sqlite_utils", "pandas", "numpy", "pydantic"):
     assert heavy not in sys.modules, heavy
 """
     done = subprocess.run(
@@ -298,15 +298,19 @@ for heavy in ("pandas", "numpy", "pydantic"):
     assert done.returncode == 0, done.stderr
 
 
-def test_writing_loads_no_data_library(path: Path, now: datetime) -> None:
+def test_writing_loads_no_data_library_and_bars_none_from_being_loaded_later(path: Path, now: datetime) -> None:
     code = """
 import sys
 from pathlib import Path
 from engine.journal.writer import JournalWriter
 with JournalWriter(Path(sys.argv[1])):
     pass
+assert "sqlite_utils" in sys.modules
 for heavy in ("pandas", "pyarrow", "numpy"):
     assert heavy not in sys.modules, heavy
+import numpy
+import pandas
+assert pandas.Series([1, 2]).sum() == 3
 """
     done = subprocess.run(
         [sys.executable, "-c", code, str(path)], cwd=REPO, capture_output=True, text=True, check=False

@@ -163,7 +163,7 @@ def test_a_finished_run_is_found_without_heavy_libraries(desk: Path) -> None:
     loaded = (
         "import sys\nfrom tui.cli import main\ntry:\n    main(['--daily', '--session', '2025-03-14'])\n"
         "except SystemExit as ended:\n    print(ended.code, [m for m in sys.modules if m in "
-        "('pandas', 'pydantic', 'openai', 'matplotlib', 'connectors.wiring')])\n"
+        "('pandas', 'pydantic', 'openai', 'matplotlib', 'sqlite_utils', 'connectors.wiring')])\n"
     )
     environ = {**os.environ, "PAPERDESK_HOME": str(desk), "PYTHONPATH": str(REPO)}
     done = subprocess.run(

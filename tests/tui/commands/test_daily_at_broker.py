@@ -169,7 +169,7 @@ def test_a_finished_session_is_seen_without_heavy_libraries(run: Run, sandbox: S
         check=True,
     )
     assert "Nothing to do" in done.stdout
-    for heavy in ("alpaca", "pandas", "requests", "textual", "lancedb", "exchange_calendars"):
+    for heavy in ("alpaca", "pandas", "requests", "sqlite_utils", "textual", "lancedb", "exchange_calendars"):
         assert f"'{heavy}'" not in done.stderr
 
 
