@@ -53,7 +53,7 @@ async def case(kind: tuple[str, Path | None], tmp_path: Path) -> AsyncIterator[C
     name, folder = kind
     if name == "fetched":
         with fake_edgar() as web:
-            settings = FilingsConfig(user_agent=AGENT, requests_per_second=10, www=web.url, data=web.url)
+            settings = FilingsConfig(user_agent=AGENT, www=web.url, data=web.url)
             source = EdgarFilings(settings)
             vars(source.http).update(seconds_between=0.0005)
             await fetch_filings(source, FetchOptions(folder=tmp_path), [SYMBOL])

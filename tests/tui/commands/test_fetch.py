@@ -31,7 +31,7 @@ Run = Callable[..., Any]
 @pytest.fixture
 def edgar(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWeb]:
     with fake_edgar() as web:
-        for key, value in (("USER_AGENT", AGENT), ("WWW", web.url), ("DATA", web.url), ("REQUESTS_PER_SECOND", "10")):
+        for key, value in (("USER_AGENT", AGENT), ("WWW", web.url), ("DATA", web.url)):
             monkeypatch.setenv(f"PAPERDESK_FILINGS__{key}", value)
         # The pace is EDGAR's test; here it would only take time.
         monkeypatch.setattr("connectors.filings.edgar.RateLimitedClient.__init__", unhurried)
