@@ -10,12 +10,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.app.desk.booking_queue import BookingQueue
 from engine.app.models.models import PAUSE_SECONDS, Gate
-from engine.domain.market import Symbol
-from engine.domain.order import OrderSize
 from engine.errors import InvariantBroken, PaperdeskError, TryAgainLater
 from engine.execution import controls
 from engine.messages.bus import Bus
@@ -23,7 +21,6 @@ from engine.messages.commands import (
     Approve,
     CancelOrder,
     Command,
-    Edit,
     Halt,
     OrderCommand,
     Pause,
@@ -36,9 +33,11 @@ from engine.messages.commands import (
     Unpause,
     Veto,
 )
-from engine.messages.events import CommandEnded, CycleFailed, Noticed, Publish
-from engine.ports import Clock
+from engine.messages.events import CommandEnded, CycleFailed, Noticed
 from engine.reports.documents.order_effect import Ticket
+
+if TYPE_CHECKING:
+    from engine.app.open_desk import OpenDesk
 
 PATIENCE = 1.5
 """Seconds that a cycle has to end once it is cancelled; quitting takes at most two."""
@@ -51,32 +50,11 @@ class DeskRunner:
     A halt waits for nothing but the journal: neither for the cycle nor for orders that are being sent. At a pause of
     the desk, whoever has set it, the cycle waits before its next question, and goes on once the pause is over."""
 
-    def __init__(
-        self,
-        bus: Bus,
-        run_cycle: Callable[[Publish, Gate, Symbol | None], Awaitable[None]],
-        clock: Clock,
-        journal: Path,
-        submit: Callable[[Publish], Awaitable[None]],
-        *,
-        edit: Callable[[str, OrderSize], Edit],
-        place: Callable[[PlaceOrder, Publish], Awaitable[Ticket]],
-        cancel: Callable[[str, Publish], Awaitable[str]],
-        undo_seconds: float,
-        book: Callable[[Publish], Awaitable[object]] | None = None,
-        unsent: bool = False,
-    ) -> None:
-        """`run_cycle`, `submit`, `edit`, `place`, `cancel`, `undo_seconds` and, where fills are booked at once, `book`
-        are those of OpenDesk. With `unsent` there are orders that were answered and not sent: an app was killed within
-        the time for an undo."""
-        self._bus = bus
-        self._run_cycle = run_cycle
-        self._clock = clock
-        self._journal = journal
-        self._submit = submit
-        self._edit, self._cancel, self._undo_seconds = edit, cancel, undo_seconds
-        self._place = place
-        self.own_orders = OwnOrderQueue(self._placed, undo_seconds, self._answer)
+    def __init__(self, bus: Bus, desk: OpenDesk, *, unsent: bool = False) -> None:
+        """With `unsent` there are orders that were answered and not sent: an app was killed within the time for an
+        undo."""
+        self._bus, self._desk = bus, desk
+        self.own_orders = OwnOrderQueue(self._placed, desk.undo_seconds, self._answer)
         """The operator's own orders, until they are on their way."""
         self._answers = 0
         """Answers so far: the orders that were answered are sent some seconds after the last one."""
@@ -87,8 +65,8 @@ class DeskRunner:
         self._sending = asyncio.Lock()
         self.bookings: BookingQueue | None = None
         """Bookings of what the feed says; None where the next run books it."""
-        if book is not None:
-            self.bookings = BookingQueue(lambda: book(bus.publish), self._notice, self._sending, self._idle)
+        if desk.books_fills:
+            self.bookings = BookingQueue(lambda: desk.book(bus.publish), self._notice, self._sending, self._idle)
         self._unsent = unsent
         self._waiting: deque[Command] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -137,7 +115,7 @@ class DeskRunner:
             case RunCycle() if self._at_work:
                 self._notice("info", "a cycle is running already")
             case RunCycle(symbol):
-                work = partial(self._whole_cycle, lambda gate: self._run_cycle(self._bus.publish, gate, symbol))
+                work = partial(self._whole_cycle, lambda gate: self._desk.run_cycle(self._bus.publish, gate, symbol))
                 self._cycle = asyncio.create_task(self._guarded(work, self._fail), name="cycle")
             case Halt() | Resume() | Pause() | Unpause() | OrderCommand() | ResizeOrder():
                 self._begin_control(partial(self._control, command))
@@ -180,8 +158,8 @@ class DeskRunner:
         async with self._writing:
             # In a thread: the journal's lock may be held by another process for a moment.
             done = await asyncio.to_thread(self._write, command)
-        if isinstance(command, Approve | Veto) and self._undo_seconds and not self._leaving.is_set():
-            done += f"; it can be undone for {self._undo_seconds:g} s"
+        if isinstance(command, Approve | Veto) and self._desk.undo_seconds and not self._leaving.is_set():
+            done += f"; it can be undone for {self._desk.undo_seconds:g} s"
         level = "warning" if isinstance(command, Halt | Pause) else "info"
         self._answer(level, done, command.order_id if isinstance(command, OrderCommand) else "")
         self._unpaused.set()
@@ -190,17 +168,17 @@ class DeskRunner:
 
     def _write(self, command: Command) -> str:
         if isinstance(command, ResizeOrder):
-            command = self._edit(command.order_id, command.size)
-        return controls.carry_out(self._journal, command, self._clock.now())
+            command = self._desk.edit(command.order_id, command.size)
+        return controls.carry_out(self._desk.journal, command, self._desk.clock.now())
 
     async def _placed(self, wanted: PlaceOrder) -> Ticket:
         async with self._sending:
-            return await self._place(wanted, self._bus.publish)
+            return await self._desk.place(wanted, self._bus.publish)
 
     async def _cancel_sent(self, order_id: str) -> None:
         await self._idle()
         async with self._sending:
-            text = await self._cancel(order_id, self._bus.publish)
+            text = await self._desk.cancel(order_id, self._bus.publish)
         self._answer("info", text)
 
     async def _is_last_answer(self) -> bool:
@@ -208,7 +186,7 @@ class DeskRunner:
         self._answers += 1
         answer = self._answers
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._leaving.wait(), self._undo_seconds)
+            await asyncio.wait_for(self._leaving.wait(), self._desk.undo_seconds)
         return answer == self._answers
 
     async def _send_answered(self) -> None:
@@ -223,7 +201,7 @@ class DeskRunner:
                 return
             self._unsent = False
             try:
-                await self._submit(self._bus.publish)
+                await self._desk.submit(self._bus.publish)
             except TryAgainLater as error:
                 self._unsent = True
                 self._notice("warning", f"the answer is recorded, and nothing was sent yet: {error}")
@@ -239,7 +217,7 @@ class DeskRunner:
     async def _gate(self) -> None:
         # A model that answers without waiting (the rules) would else keep the loop to itself.
         await asyncio.sleep(0)
-        while controls.pause_of(self._journal) is not None:
+        while controls.pause_of(self._desk.journal) is not None:
             self._unpaused.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._unpaused.wait(), PAUSE_SECONDS)
@@ -258,13 +236,13 @@ class DeskRunner:
             await asyncio.wait(at_work, timeout=PATIENCE)
 
     def _notice(self, level: str, text: str) -> None:
-        self._bus.publish(Noticed("", self._clock.now(), level, text))
+        self._bus.publish(Noticed("", self._desk.clock.now(), level, text))
 
     def _fail(self, level: str, text: str) -> None:
-        self._bus.publish(CycleFailed("", self._clock.now(), level, text))
+        self._bus.publish(CycleFailed("", self._desk.clock.now(), level, text))
 
     def _answer(self, level: str, text: str, order: str = "") -> None:
-        self._bus.publish(CommandEnded("", self._clock.now(), level, text, order))
+        self._bus.publish(CommandEnded("", self._desk.clock.now(), level, text, order))
 
 
 Place = Callable[[PlaceOrder], Awaitable[Ticket]]

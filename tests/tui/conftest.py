@@ -20,9 +20,9 @@ from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk, run_in_process
 from tui.settings.invocation import Invocation
 from tui.view.snapshot import Snapshot
-from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -24,7 +24,7 @@ from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.jump import JumpScreen
 from tui.screens.order_ticket import SideChoice
-from tui.set_up.first_run import NewAccount
+from tui.set_up.first_configuration import new_account
 from tui.set_up.set_up_offer import SetUpOffer
 from tui.settings.keys import AGENTS, KEYS, SCREENS, hints
 from tui.widgets.navigation_bars import PALETTE, Hints
@@ -207,7 +207,7 @@ async def test_a_paid_run_is_left_by_a_click(running: Running, tmp_path: Path) -
 
 
 async def test_the_keys_of_the_error_bar_can_be_clicked(running: Running, tmp_path: Path) -> None:
-    desk, account = FakeDesk(tmp_path, breaks=True), NewAccount(tmp_path / "config.toml")
+    desk, account = FakeDesk(tmp_path, breaks=True), new_account(tmp_path / "config.toml")
     mends = SetUpOffer("Keys", "", lambda: account, error=" ", hint="enter API keys")
     async with running(desk=desk, set_up=mends) as pilot:
         strip = pilot.app.screen.query_one(ErrorBar)

@@ -238,7 +238,7 @@ VIEWS = (
 WITHOUT_TEXT = {"2", "8"}
 HOLDERS = (
     "#agents, #events, #answer, #sources, #decided, #book-orders, #decisions, #summary, #memories, #recorded, #run,"
-    " #checks, #models, #rates, #log, TimeBar, ReadingScreen VerticalScroll, ConfirmScreen > Vertical"
+    " #checks, #models, #rates, #log, TimeBar, ReadingScreen #page, ConfirmScreen > Vertical"
 )
 """The panes that may hold a text, among them the page of the log and of a trail, and a dialog."""
 SEEN: dict[str, dict[str, Painted]] = {}

@@ -26,9 +26,9 @@ from tui.desk.live import AT_MOST, LiveBoard, live_line
 from tui.view.live_view import STALE, LiveView, feed_text
 from tui.view.market_view import Quote as Shown
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import EventLog
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 
 class FakeFeed:

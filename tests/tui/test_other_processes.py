@@ -28,13 +28,12 @@ from engine.journal.writer import JournalWriter
 from engine.messages.events import Event, Noticed, OrderMoved, RunFinished, RunStarted, StepStarted
 from engine.settings import places
 from engine.settings.config import Config, load_config
-from tui.desk.journal_tail import Growth, JournalTail
-from tui.desk.own_events import OwnEvents
+from tui.desk.journal_tail import Growth, JournalTail, OwnEvents
 from tui.settings.app_settings import app_settings
 from tui.view.state import Progress
-from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, EventLog
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 NOW = datetime(2025, 3, 11, 21, tzinfo=UTC)
 FIRST, SECOND = date(2025, 3, 11), date(2025, 3, 12)

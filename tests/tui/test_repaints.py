@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from conftest import Running, shown, until
 from fake_desk import NOW, FakeDesk
-from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -22,14 +21,12 @@ from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.order_ticket import OrderTicket
-from tui.screens.reading import ReadingScreen
 from tui.screens.set_up import SetUpScreen
 from tui.screens.symbol_search import SymbolSearchScreen
-from tui.set_up.first_run import NewAccount
+from tui.set_up.first_configuration import new_account
 from tui.view.market_view import at_prices
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.long_text import FIRST, LongText
 from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Cell, Row, Table
 
@@ -125,29 +122,6 @@ async def test_charts_at_live_prices_are_made_when_they_are_shown(
     assert made == [f"{symbols[0]} 1D"]
 
 
-async def test_a_long_text_is_wrapped_a_part_at_a_time(running: Running) -> None:
-    def lines(word: str, count: int) -> Content:
-        return Content("\n".join(f"{word} {n}" for n in range(count)))
-
-    def text() -> str:
-        return "\n".join(str(one.content) for one in pilot.app.screen.query(Static))
-
-    async with running() as pilot:
-        page = ReadingScreen("Page", lines("line", 3 * FIRST))
-        await pilot.app.push_screen(page)
-        (first,) = page.query_one(LongText).compose()
-        assert str(first.content) == lines("line", FIRST).plain, "what is painted with the screen"  # type: ignore[attr-defined]
-        await until(pilot, lambda: text() == lines("line", 3 * FIRST).plain)
-        page.write(lines("other", 10 * FIRST))
-        page.write(lines("last", 2 * FIRST))
-        assert text().startswith("last 0") and "last 39" not in text()
-        await until(pilot, lambda: text() == lines("last", 2 * FIRST).plain)
-        page.write(Content("\n".join(["word " * 150] * FIRST)))
-        assert page.query(Static).first().content.plain.count("\n") == 0, "long lines take long to wrap"  # type: ignore[union-attr]
-        page.write(lines("short", 2))
-        await until(pilot, lambda: text() == lines("short", 2).plain)
-
-
 @pytest.mark.parametrize("asked", [False, True])
 async def test_a_widget_that_is_displayed_gets_its_size(
     running: Running, monkeypatch: pytest.MonkeyPatch, *, asked: bool
@@ -185,7 +159,7 @@ async def test_the_field_that_is_typed_into_is_seen(running: Running, size: tupl
             await until(pilot, lambda: wholly_seen(pilot, app.focused))
             assert isinstance(app.focused, Input) and "x" in app.focused.value
             await pilot.press("escape")
-        app.push_screen(SetUpScreen(NewAccount(tmp_path / "config.toml")))
+        app.push_screen(SetUpScreen(new_account(tmp_path / "config.toml")))
         for text in ("first", "key", "secret", "AAA", "no model"):
             await until(
                 pilot, lambda: bool(app.screen.query(Input)) and wholly_seen(pilot, app.screen.query_one(Input))

@@ -19,10 +19,10 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.constants import TEXTUAL_ANIMATIONS
+from textual.css.stylesheet import Stylesheet
 
 from engine.settings import places
 from tui.app.leaving import terminal_is_gone
-from tui.app.stylesheet import ParsedOnce
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import is_reading
 from tui.settings.app_settings import THEMES, AppSettings, keep_theme
@@ -44,14 +44,35 @@ if TYPE_CHECKING:
 
     from engine.reports.documents.opening import Stop
     from tui.app.announcement import Announcer
-    from tui.app.arrival import Arrival
-    from tui.app.deep_link import Link
+    from tui.app.deep_link import Arrival, Link
     from tui.desk.backtest_process import Target
     from tui.desk.bridge import Bridge
     from tui.desk.demo_opening import DemoOpening
     from tui.desk.desk_follower import DeskOpener
     from tui.set_up.set_up_offer import SetUpOffer
     from tui.view.desk_port import Source
+
+
+class ParsedOnce(Stylesheet):
+    """A style sheet that is parsed again only with other colours."""
+
+    def __init__(self, *, variables: dict[str, str]) -> None:
+        super().__init__(variables=variables)
+        self._colours = variables
+        self._outdated = False
+
+    def set_variables(self, variables: dict[str, str]) -> None:
+        """Take the colours; what was parsed with the same ones counts further."""
+        if variables != self._colours:
+            self._colours, self._outdated = variables, True
+            super().set_variables(variables)
+
+    def reparse(self) -> None:
+        """Parse everything with colours that are new. Raises as Textual's own does."""
+        if self._outdated:
+            super().reparse()
+            self._outdated = False
+
 
 REFRESHES_PER_SECOND = 10
 """Streaming text comes in pieces of a tenth of a second."""
@@ -121,7 +142,7 @@ class PaperdeskApp(App[str]):
         self._cycle = cycle
         self._arrival: Arrival | None = None
         if link is not None:
-            from tui.app.arrival import Arrival
+            from tui.app.deep_link import Arrival
 
             self._arrival = Arrival(link)
         self.reopening: tuple[str, ...] | None = None

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from textual.app import SystemCommand
 
 from engine.errors import PaperdeskError
-from tui.playback.pace import SPEEDS
-from tui.playback.playback import READ
+from tui.playback.playback import READ, SPEEDS
 from tui.screens.frame import FramedScreen
 from tui.settings.keys import works
 from tui.view.snapshot import circumstances
@@ -48,7 +47,7 @@ def commands(app: App[str], desk: DeskApp) -> Iterator[SystemCommand]:
 
 async def begin_tour(app: App[str], desk: DeskApp) -> None:
     """Show the first step of the tour."""
-    from tui.app.tour import Tour
+    from tui.screens.tour import Tour
 
     desk.demo.leave()
     await Tour(app, desk.bridge).begin()

@@ -85,7 +85,7 @@ def _fit_terminal() -> bool:
 
     plain = plain_characters(os.environ, sys.stdout.encoding or "")
     if plain:
-        from tui.widgets.plain_scrollbar import use_plain_scrollbars
+        from tui.widgets.plain_filter import use_plain_scrollbars
 
         use_plain_scrollbars()
     return plain

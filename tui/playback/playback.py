@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING
 from engine.errors import MissingData, PaperdeskError
 from engine.market.trading_hours import completed_at
 from engine.messages.events import AgentAnswered, RunFinished, StepStarted
-from tui.playback.pace import Pace
 from tui.text.plain_text import one_line
-from tui.view.controls_view import controls_at
 from tui.view.desk_changes import after, at_rest, opening_state
 from tui.view.desk_port import Source
-from tui.view.market_reading import exchange_of, last_to_decide, market_view
+from tui.view.market_reading import controls_at, exchange_of, last_to_decide, market_view
 from tui.view.market_view import MarketView
 from tui.view.snapshot import Place, Snapshot
 from tui.view.state import DeskState
@@ -41,6 +39,40 @@ if TYPE_CHECKING:
     from engine.reports.documents.records import Records
     from engine.reports.documents.timeline import Point
     from tui.view.desk_port import OpenedDesk
+
+
+SPEEDS = (1, 2, 5, 10, 30, 60)
+"""Multiples of the pace at which a record is read."""
+
+
+class Pace:
+    """Play and stop. `speed` is a multiple of the usual steps a second, 0 while it stands; times are seconds of a
+    monotonic clock."""
+
+    def __init__(self) -> None:
+        self.speed = 0
+        self._since = 0.0
+
+    def start(self, now: float, speed: int) -> None:
+        """Play from `now`."""
+        self.speed, self._since = speed, now
+
+    def stop(self) -> None:
+        """Stand still."""
+        self.speed = 0
+
+    def change(self, by: int) -> None:
+        """Go over to a faster of the speeds, or a slower one."""
+        self.speed = SPEEDS[max(0, min(len(SPEEDS) - 1, SPEEDS.index(self.speed) + by))]
+
+    def due(self, now: float, usual: float = 1.0) -> int:
+        """Return the steps that are due since they were last counted, with so many `usual` ones in a second; none while
+        it stands."""
+        rate = self.speed * usual
+        steps = int((now - self._since) * rate)
+        if steps:
+            self._since += steps / rate
+        return steps
 
 
 READ = 2.5

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.widgets.clickable import clickable_keys
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import ClassVar
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -14,25 +18,194 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
+from engine.domain.text import counted
 from engine.errors import PaperdeskError
-from engine.reports.documents.runs import StoredKind
+from engine.reports import amounts
+from engine.reports.documents.runs import StoredKind, StoredRun
+from engine.reports.table import Cell, Column, count, sign_ink
 from engine.reports.tables import TRADES
-from tui.desk.twins import report_action
+from tui.desk.desk_app import report_action
+from tui.screens.ask import AskScreen
 from tui.screens.confirm import Confirmation, ConfirmScreen
-from tui.screens.frame import TALL, Layout
-from tui.screens.run_keys import COMPARED, RunKeys
+from tui.screens.frame import TALL, FramedScreen, Layout
+from tui.screens.reading import ReadingScreen
 from tui.settings.keys import BACKTEST, bindings
 from tui.view.backtest_form import arguments_of
-from tui.view.backtest_run import RUNNING, BacktestState, StartBacktest, StopBacktest
-from tui.view.recorded_run import curves, recorded, report, up_to, with_document
+from tui.view.backtest_run import (
+    DONE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    BacktestState,
+    ResumeBacktest,
+    StartBacktest,
+    StopBacktest,
+)
+from tui.view.desk_port import OpenedDesk, Source
+from tui.view.recorded_run import comparison, curves, recorded, report, up_to, with_document
 from tui.view.snapshot import Snapshot
 from tui.widgets.form_pane import FormPane
-from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
-from tui.widgets.run_results import RunProgress, columns_of, result_rows
-from tui.widgets.table import Table, rows_of
+from tui.widgets.table import Row, Table, rows_of
+from tui.widgets.text_lines import TextPane
+
+Result = TypeVar("Result")
+
+COMPARED = 3
+"""Runs that are drawn together at most."""
+
+
+class RunKeys(FramedScreen):
+    """A screen with a table of runs, of which one is chosen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._chosen = ""
+        self._part = ""
+        self._stored: dict[str, StoredRun] = {}
+        self._marked: list[str] = []
+
+    @property
+    def _runs(self) -> list[BacktestState]:
+        """All runs, the oldest first."""
+        raise NotImplementedError
+
+    @property
+    def _run(self) -> BacktestState | None:
+        """The chosen run."""
+        return next((one for one in self._runs if one.name == self._chosen), None)
+
+    def _beyond(self, what: str) -> str:
+        """The end of a title whose figures go on beyond the place in the past that is shown."""
+        place = self._view.place
+        return f", the whole {what}" if place is not None and place.number < place.count else ""
+
+    def _show_begun(self) -> None:
+        """Show a run that has just begun."""
+        raise NotImplementedError
+
+    def own_circumstances(self) -> frozenset[str]:
+        """Those of the chosen run, and runs that can be compared."""
+        run = self._run
+        found = {"runs": bool(self._compared()), "stopped": run is not None and run.status == STOPPED}
+        return super().own_circumstances() | {name for name, holds in found.items() if holds}
+
+    def has_record(self) -> bool:
+        """True where the chosen run is finished, or the desk has run."""
+        return super().has_record() or self.past_source() is not None
+
+    def has_decision(self) -> bool:
+        """True where agents decided in the chosen run, once it is finished."""
+        run = self._run
+        decided = run is not None and run.document is not None and bool(run.document.get("decisions"))
+        return decided and self.past_source() is not None
+
+    def has_row(self) -> bool:
+        """True where a run is chosen."""
+        return self._run is not None
+
+    def past_source(self) -> Source | None:
+        """The record of the chosen run, once it is finished."""
+        view, run = self.desk_app.bridge.present(), self._run
+        if run is None:
+            return None
+        stored = self._stored.get(run.spec.run)
+        own = next((source for source in view.sources if source.run == run.spec.run), None)
+        return own or (None if stored is None or run.running else Source(run.name, stored.path, stored.id))
+
+    def action_why(self) -> None:
+        """Open the trail of the decision that led to the trade under the cursor; without one of the run's latest."""
+        from engine.reports.documents.trail import decided_trade, latest_of_run
+
+        run, source = self._run, self.past_source()
+        if run is None or source is None:
+            self.notify("no run is chosen" if run is None else "known at the end of the run", timeout=3)
+            return
+        source = next((one for one in self._view.sources if one.run == source.run), source)
+        row = self.query_one("#trades", Table).cursor_key if self._part == "trades" else ""
+        trade = run.document["trades"][int(row)] if row and run.document else None
+        if trade is not None:
+            self.open_trail(partial(decided_trade, trade=trade), source)
+        else:
+            self.open_trail(partial(latest_of_run, run=run.spec.run), source)
+
+    def action_stop(self) -> None:
+        """Stop the run; what it did is kept."""
+        running = next((run.spec.run for run in self._view.backtests if run.running), "")
+        if self._send(StopBacktest(running)):
+            self.notify("stopping: what was done is kept", timeout=3)
+
+    def action_resume(self) -> None:
+        """Go on with the chosen run, which was stopped."""
+        run = self._run
+        if run is None or run.status != STOPPED:
+            self.notify("only a run that was stopped can be gone on with", timeout=3)
+        elif self._send(ResumeBacktest(run.spec.run, run.name)):
+            self._show_begun()
+            report_action(self.app, "the backtest goes on", "backtest", "--resume", run.spec.run)
+
+    def action_mark(self) -> None:
+        """Mark the chosen run to be drawn and compared with others, or take the mark away."""
+        if not self._chosen:
+            return
+        if self._chosen in self._marked:
+            self._marked.remove(self._chosen)
+        else:
+            self._marked = [*self._marked, self._chosen][-COMPARED:]
+        self.show_view(self._view)
+
+    def _compared(self) -> list[str]:
+        """The names of the runs to compare, the chosen one last; none where there is nothing beside it."""
+        names = [run.name for run in self._runs]
+        if self._chosen not in names:
+            return []
+        before = names[: names.index(self._chosen)][-1:]
+        beside = [name for name in self._marked if name != self._chosen] or before
+        return [*beside, self._chosen] if beside else []
+
+    def action_compare(self) -> None:
+        """Open the comparison of the chosen run with those that are marked, else with the run before it."""
+        compared = self._compared()
+        if not compared:
+            self.notify("choose a run, and mark another with space", timeout=3)
+            return
+        ids = {run.name: run.spec.run for run in self._runs}
+        names = {ids[name]: name for name in compared}
+
+        def shown(document: Mapping[str, Any]) -> None:
+            title = f"Comparison{self._beyond('runs')}"
+            self.app.push_screen(ReadingScreen(title, comparison(document, names)))
+
+        self._in_background(lambda opened: opened.ask.run(*names), shown)
+
+    def action_export(self) -> None:
+        """Ask for a new folder, and write the chosen run there."""
+        run = self._run
+        if run is None:
+            return
+
+        def answered(text: str | None) -> None:
+            if text:
+                folder, twin = Path(text).expanduser().absolute(), ("runs", "export", run.spec.run, "--to")
+                self._in_background(
+                    lambda _: asyncio.to_thread(self.desk_app.bridge.export, run.spec.run, folder),
+                    lambda files: report_action(self.app, f"{len(files)} files in {folder}", *twin, str(folder)),
+                )
+
+        self.app.push_screen(AskScreen("Export into a new folder", "DIR", text=f"~/{run.spec.run}"), answered)
+
+    @work(group="background", exit_on_error=False)
+    async def _in_background(
+        self, work: Callable[[OpenedDesk], Awaitable[Result]], then: Callable[[Result], None]
+    ) -> None:
+        """Ask the desk something, then do something with the answer."""
+        if self._view.opened is None:
+            self.notify("the desk is still opening", timeout=3)
+            return
+        then(await work(self._view.opened))
+
 
 DRAW = 0.5
 """Seconds between two drawings of a growing curve."""
@@ -125,11 +298,7 @@ class BacktestScreen(RunKeys):
     async def _list(self) -> None:
         """Read which runs lie on this machine."""
         assert self._view.opened is not None
-        try:
-            stored = await self._view.opened.ask.runs(StoredKind.BACKTEST)
-        except PaperdeskError as error:
-            self.notify(str(error), markup=False, severity="error", timeout=5)
-            return
+        stored = await self._view.opened.ask.runs(StoredKind.BACKTEST)
         self._stored = {run.id: run for run in reversed(stored)}
         shown = recorded(self._stored.values())
         self._recorded = {name: self._recorded.get(name, run) for name, run in shown.items()}
@@ -283,3 +452,123 @@ class BacktestScreen(RunKeys):
         self.focus_pane("curve" if self.single else "results")
         self.show_view(view)
         self.query_one("#results", Table).point_at(self._chosen)
+
+
+_STATUS_INKS = {RUNNING: "$primary", DONE: "$success", STOPPED: "$foreground 60%", FAILED: "$error-lighten-1"}
+
+
+def _metric(name: str, form: Callable[[float], str], ink: Any = "text", title: str = "", order: int = 0) -> Column:
+    return Column(title or name.upper(), lambda run: run["metrics"].get(name), form, ink, drop_order=order)
+
+
+_FIGURES: tuple[Column, ...] = (
+    _metric("total_return", partial(amounts.percent, digits=1), sign_ink, "RETURN", 1),
+    _metric("sharpe", amounts.ratio, sign_ink, "SHARPE", 2),
+    _metric("max_drawdown", lambda fall: f"{-fall:.1%}" if fall else "0.0%", "text", "MAX DD", 3),
+    _metric("volatility", "{:.1%}".format, "text", "VOL", 4),
+    _metric("sortino", amounts.ratio, sign_ink, "SORTINO", 5),
+    _metric("win_rate", "{:.1%}".format, "text", "WIN", 6),
+    _metric("excess_return", partial(amounts.percent, digits=1), sign_ink, "EXCESS", 7),
+)
+"""Figures of the house convention, the most important first."""
+
+GAP = "   "
+"""The blanks between two figures of a run's progress."""
+
+
+def progress_text(run: BacktestState | None, width: int, plain: bool) -> Content:
+    """Describe a run in two lines, as much as fits into the second, or the keys that start one."""
+    if run is None:
+        return Content.assemble(
+            ("ctrl+r", "bold $primary"),
+            " starts the backtest   ",
+            ("e", "bold $primary"),
+            " to the form",
+            ("\nit runs beside the desk, which goes on", "$foreground 50%"),
+        )
+    if run.status == FAILED:
+        return Content.assemble((f"{run.name} failed\n", "bold $error-lighten-1"), (run.error, "$warning"))
+    left = run.seconds_left
+    state = f"{amounts.minutes(left)} left" if left is not None else "" if run.running else run.status
+    name, count = f"{run.name}  ", f"  {_done(run)}  "
+    cells = max(4, min(40, width - 44, width - len(name) - len(count) - len(state)))
+    full = round(run.fraction * cells)
+    done, rest = ("#", "-") if plain else ("█", "░")
+    second = [f"equity {run.curve[-1][1]:,.0f}"] if run.curve else []
+    second += [f"trades {run.trades}", "  ".join(f"{name} {count}" for name, count in sorted(run.actions.items()))]
+    second += [f"{run.part} {run.session}" if run.session else run.label, run.costs]
+    second = [part for part in second if part]
+    ends = accumulate(len(part) + len(GAP) for part in second)
+    fitting = [part for part, end in zip(second, ends, strict=True) if end - len(GAP) <= width]
+    return Content.assemble(
+        (name, "bold"),
+        (done * full, _STATUS_INKS[run.status]),
+        (rest * (cells - full), "$foreground 25%"),
+        count,
+        (state, _STATUS_INKS[run.status]),
+        ("\n" + GAP.join(fitting), "$foreground 60%"),
+    )
+
+
+def _done(run: BacktestState) -> str:
+    if run.total:
+        return f"{run.fraction:4.0%}  {run.done}/{run.total}"
+    # Of a run that was killed nobody knows how many sessions it would have had.
+    return "starting" if run.running else counted(len(run.curve), "session") if run.curve else ""
+
+
+class RunProgress(Static):
+    """Two lines over the curve; an error has as many as it takes."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__("", markup=False, id=id)
+        self._run: BacktestState | None = None
+        self._shown = ""
+
+    def show(self, run: BacktestState | None) -> None:
+        """Show the progress of a run."""
+        self._run = run
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        """Write what fits into the width."""
+        text = progress_text(self._run, self.size.width, self.app.has_class("-plain"))
+        if text.plain != self._shown:
+            self._shown = text.plain
+            self.update(text)
+
+
+def columns_of(runs: Sequence[BacktestState]) -> tuple[Column, ...]:
+    """The columns: of the latest result the house's choice of figures, or all of a paper's convention; the last are
+    dropped first on a narrow screen."""
+    documents = [run.document for run in runs if run.document is not None]
+    figures = _FIGURES
+    if documents and "total_return" not in documents[-1]["metrics"]:
+        figures = tuple(_metric(name, amounts.ratio, order=1 + n) for n, name in enumerate(documents[-1]["metrics"]))
+    return (
+        Column("NAME", "name", max_width=26),
+        *figures,
+        Column("TRADES", "trades", count, drop_order=5),
+        Column("FINAL", "final_value", partial(amounts.money, digits=0), drop_order=3),
+        Column("STATE", "state", drop_order=4),
+    )
+
+
+def result_rows(
+    runs: Sequence[BacktestState], chosen: str, columns: Sequence[Column], marked: Collection[str] = ()
+) -> list[Row]:
+    """Build the rows, the newest run first; the baselines of the chosen run follow it, runs that are marked have a
+    star."""
+    results: list[Mapping[str, Any]] = []
+    for run in reversed(runs):
+        document = run.document or {"metrics": run.metrics, "final_value": run.final, "baselines": {}}
+        known = run.running or run.final is not None
+        trades = len(run.document["trades"]) if run.document is not None else run.trades if known else None
+        ink = "up" if run.status == DONE else "muted" if run.status == STOPPED else "warn"
+        name = Cell(f"{'* ' if run.name in marked else ''}{run.name}", "strong")
+        own = {"key": run.name, "name": name, "trades": trades, "state": Cell(run.status, ink)}
+        results.append({**document, **own})
+        for held, other in document["baselines"].items() if run.name == chosen else ():
+            named = {"name": Cell(f"  {held}", "muted"), "state": Cell("baseline", "muted")}
+            results.append({**other, **named, "key": f"{run.name}/{held}"})
+    return rows_of(columns, results, lambda one: one["key"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -9,20 +12,67 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 
+from engine.domain.order import Fill
 from engine.errors import PaperdeskError
-from engine.reports import amounts
-from engine.reports.documents.book import Book
-from engine.reports.tables import FLOWS, TRADES
+from engine.reports import amounts, tables
+from engine.reports.documents.book import Book, Position
+from engine.reports.table import Cell, Column, sign_ink
+from engine.reports.tables import FLOWS, REQUESTED, SESSION, SIDE, SYMBOL, TRADES
 from tui.desk import book_curves
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import newest_reading
 from tui.screens.order_actions import OrderActions
 from tui.settings.keys import BOOK, bindings
 from tui.view.snapshot import OPENING, Snapshot
-from tui.widgets import book_tables
 from tui.widgets.desk_tables import order_state
 from tui.widgets.plot import CurvePlot
-from tui.widgets.table import Cell, Table, rows_of
+from tui.widgets.table import Row, Table, rows_of
+
+POSITIONS = (*tables.POSITIONS, Column("TODAY", "today", amounts.gain, sign_ink, drop_order=4))
+ORDERS = (
+    SESSION,
+    SYMBOL,
+    SIDE,
+    REQUESTED,
+    Column("STATE", "state", max_width=14),
+    Column("FILLED AT", "price", amounts.price, drop_order=2),
+    Column("WHY", "why", ink="muted", drop_order=1, stretch=True, min_width=12),
+)
+
+
+def position_rows(book: Book, prices: Mapping[str, Decimal | None]) -> list[Row]:
+    """A row per position, at live prices where there are any: then today's profit is that since the close."""
+    return rows_of(POSITIONS, [_live(one, prices.get(one.symbol)) for one in book.positions], lambda one: one.symbol)
+
+
+def _live(one: Position, price: Decimal | None) -> Position:
+    return one if not price or price == one.price else replace(one, price=price, before=one.price)
+
+
+def order_rows(book: Book, states: Mapping[str, Cell]) -> Sequence[Row]:
+    """A row per order, the latest first, with the reason that it ended where it came to nothing, else that of its
+    decision; `states` by id are those of open orders as their table shows them: waiting, answered."""
+    paid: dict[str, list[Fill]] = {}
+    for fill in book.fills:
+        paid.setdefault(fill.order_id, []).append(fill)
+    listed = [
+        {
+            **{
+                name: getattr(entry.order, name) for name in ("id", "session", "symbol", "side", "notional", "quantity")
+            },
+            "state": states.get(entry.order.id) or Cell(entry.order.state.value, "muted"),
+            "price": _average(paid.get(entry.order.id, ())),
+            "why": entry.ended or entry.order.reason,
+        }
+        for entry in book.orders
+    ]
+    return rows_of(ORDERS, listed, lambda one: one["id"])
+
+
+def _average(fills: Sequence[Fill]) -> Decimal | None:
+    """The average price of an order's trades; None without one."""
+    shares = sum((one.quantity for one in fills), Decimal(0))
+    return sum((one.price * one.quantity for one in fills), Decimal(0)) / shares if shares else None
 
 
 class BookScreen(OrderActions):
@@ -48,8 +98,8 @@ class BookScreen(OrderActions):
                 yield CurvePlot(id="falls", classes="pane")
             with Vertical(id="book-tables", classes="column"):
                 for name, title, columns in (
-                    ("book-positions", "Positions", book_tables.POSITIONS),
-                    ("book-orders", "Orders", book_tables.ORDERS),
+                    ("book-positions", "Positions", POSITIONS),
+                    ("book-orders", "Orders", ORDERS),
                     ("trades", "Trades", TRADES),
                     ("flows", "Cash", FLOWS),
                 ):
@@ -95,7 +145,7 @@ class BookScreen(OrderActions):
         books = view.desk.books
         live = books is not None and books.live is not None
         for name, rows, empty in (
-            ("book-positions", book_tables.positions(book, prices if live else {}), "nothing is held"),
+            ("book-positions", position_rows(book, prices if live else {}), "nothing is held"),
             ("trades", rows_of(TRADES, book.fills), "no trade so far"),
             ("flows", rows_of(FLOWS, book.flows), "no dividend, fee or transfer so far"),
         ):
@@ -118,7 +168,7 @@ class BookScreen(OrderActions):
         states = {one.order.id: order_state(one) for one in view.controls.orders}
         if self._book is not None and states != self._listed:
             self._listed = states
-            self.query_one("#book-orders", Table).show(book_tables.orders(self._book, states), "no order so far")
+            self.query_one("#book-orders", Table).show(order_rows(self._book, states), "no order so far")
 
     def chosen_symbol(self) -> str:
         """The symbol of the position under the cursor; else the desk's first."""

@@ -48,7 +48,7 @@ class ChartImageScreen(ReadingScreen):
             shows = can_show()
             if shows:
                 yield image_widget(self._path, cast("DeskApp", self.app).pixels, id="pixels")
-            with VerticalScroll(id="reading"):
+            with VerticalScroll(id="page"):
                 yield Static(f"The picture is {self._path}", markup=False)
                 if not shows:
                     yield Static("It is shown here where textual-image is installed.", markup=False)

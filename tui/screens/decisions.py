@@ -4,7 +4,7 @@ under the cursor, where there is room; and how owners and agents did."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
+from textual.content import Content
 from textual.widget import Widget
 
 from engine.domain.decision import Action, DecisionKey
@@ -26,15 +27,15 @@ from tui.charts.chart_data import NO_CHART
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.newest_reading import READING, newest_reading
 from tui.settings.keys import DECISIONS, bindings
-from tui.text.owners_text import JUDGED
+from tui.text.owners_text import JUDGED, MEANINGS, judged
 from tui.text.plain_text import one_line
 from tui.text.run_text import reason_words
 from tui.view.desk_port import DeskPort, Source
 from tui.view.snapshot import OPENING, Snapshot, first_cycle_hint
-from tui.widgets import calibration_text
+from tui.widgets.agent_panes import MUTED
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.pane_text import TextPane
-from tui.widgets.table import Cell, Column, Row, Table
+from tui.widgets.table import Cell, Column, Row, Table, rows_of
+from tui.widgets.text_lines import TextPane
 from tui.widgets.trail_pane import TrailPane, trail_of
 
 OWNER = Column("OWNER", max_width=12)
@@ -133,7 +134,7 @@ class DecisionsScreen(FramedScreen):
 
     def on_mount(self) -> None:
         """Focus the table, and explain the columns of the other."""
-        self.query_one("#columns", TextPane).show(calibration_text.EXPLAINED)
+        self.query_one("#columns", TextPane).show(EXPLAINED)
         self.focus_pane("decisions")
 
     def has_room_for(self, pane: Widget) -> bool:
@@ -263,7 +264,7 @@ class DecisionsScreen(FramedScreen):
     async def _read_calibration(self, source: Source) -> None:
         table = self.query_one("#calibration", Table)
         try:
-            found = calibration_text.rows(await self._ask.read(source, owners_document))
+            found = judged_rows(await self._ask.read(source, owners_document))
         except PaperdeskError as error:
             table.show([], str(error))
             return
@@ -292,7 +293,7 @@ class DecisionsScreen(FramedScreen):
     def _show_bands(self, key: str) -> None:
         if key in self._calibrated:
             who, plain = one_line(key.rpartition("|")[0]), self.app.has_class("-plain")
-            shown = calibration_text.bands(who, self._calibrated[key], plain=plain)
+            shown = bands_content(who, self._calibrated[key], plain=plain)
             self.query_one("#bands", TextPane).show(shown, top=True)
 
     def past_source(self) -> Source | None:
@@ -335,3 +336,36 @@ class DecisionsScreen(FramedScreen):
     def action_why(self) -> None:
         """Open the trail of the decision under the cursor."""
         self.action_open()
+
+
+Document = Mapping[str, Any]
+Part = str | tuple[str, str]
+BAR = 20
+"""Columns of a bar that stands for certainty."""
+
+EXPLAINED = Content("\n").join(Content.assemble((f"{name:<11}", MUTED), meaning) for name, meaning in MEANINGS.items())
+"""The columns, a line each."""
+
+
+def judged_rows(document: Document) -> dict[Row, Document]:
+    """A row for each owner and agent after each horizon, with what the document has of it."""
+    found = judged(document)
+    return dict(zip(rows_of(JUDGED, found, lambda one: f"{one['who']}|{one['sessions']}"), found, strict=True))
+
+
+def bands_content(who: str, after: Document, *, plain: bool) -> Content:
+    """The stated confidence of one owner against what happened, a bar of each in every band."""
+    stated = after.get("calibration")
+    if not stated:
+        why = "states no confidence" if "calibration" in after else "reports a side, and no confidence"
+        return Content.styled(f"{who} {why}: how often it was right stands in the row.", MUTED)
+    return Content.assemble(*_bands(who, after["sessions"], stated, "#" if plain else "█"))
+
+
+def _bands(who: str, sessions: int, stated: Document, mark: str) -> Iterator[Part]:
+    yield f"{who}, {stated['n']} judged after {counted(sessions, 'session')}\n", "bold"
+    for band in stated["bands"]:
+        yield f"\n{band['low']:.1f} to {band['high']:.1f}  {band['n']} judged\n"
+        for name, share, ink in (("stated", band["confidence"], MUTED), ("right", band["hit_rate"], "$primary")):
+            yield f"  {name:<7}{share * 100:>4.0f} %  "
+            yield f"{mark * round(share * BAR)}\n", ink

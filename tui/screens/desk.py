@@ -19,7 +19,7 @@ from engine.errors import PaperdeskError
 from tui.charts.chart_data import NO_CHART
 from tui.charts.plotting import PlotData
 from tui.desk import book_curves
-from tui.desk.twins import report_action
+from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import TALL, Layout
 from tui.screens.newest_reading import READING

@@ -14,17 +14,15 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.desk.worker_failures import ShowsFailures
-from tui.screens.control_keys import ControlKeys
-from tui.screens.past_keys import PastKeys
-from tui.screens.search_keys import SearchKeys
+from tui.desk.desk_app import ShowsFailures
+from tui.screens.screen_keys import ControlKeys, PastKeys, SearchKeys
 from tui.view.desk_port import Source
 from tui.view.snapshot import Retry, Snapshot
 from tui.widgets.agent_panes import AgentPanes, DecisionSummary
 from tui.widgets.navigation_bars import Hints, Tabs, TimeBar
-from tui.widgets.pane_text import TextPane
 from tui.widgets.screen_bars import ErrorBar, StatusBar
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted
@@ -322,8 +320,7 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
         if self._view.opened is None:
             self.notify("the desk is still opening", timeout=3)
             return
-        from tui.screens.reading import ReadingScreen
-        from tui.screens.settings import settings_text
+        from tui.screens.reading import ReadingScreen, settings_text
 
         text = settings_text(self._view.opened.configuration, self.desk_app.settings)
         self.app.push_screen(ReadingScreen("Settings", text))

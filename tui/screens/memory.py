@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Any, ClassVar
@@ -13,23 +14,25 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 
 from engine.errors import PaperdeskError
 from engine.messages.commands import MemoryChange
+from engine.reports.tables import IMPORTANCE, LAYER, PINNED, RECENCY, REWARDS, SYMBOL, WRITTEN
 from tui.charts.plotting import PlotData
-from tui.desk.twins import report_action
+from tui.desk.desk_app import report_action
 from tui.screens.ask import AskScreen
 from tui.screens.frame import FramedScreen
 from tui.screens.newest_reading import newest_reading
 from tui.settings.keys import MEMORY, bindings
 from tui.text.memory_lines import DONE
-from tui.text.plain_text import one_line
+from tui.text.plain_text import one_line, printable
 from tui.view.snapshot import PAST, Snapshot
-from tui.widgets import memory_text
+from tui.widgets.agent_panes import MUTED
 from tui.widgets.border_text import set_subtitle
-from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
-from tui.widgets.table import Table
+from tui.widgets.table import Column, Row, Table, rows_of
+from tui.widgets.text_lines import TextPane
 
 Document = Mapping[str, Any]
 Moment = tuple[str | None, date | None, bool]
@@ -62,9 +65,7 @@ class MemoryScreen(FramedScreen):
     def compose_body(self) -> ComposeResult:
         """Mount the table, the curve and the text."""
         with Horizontal(id="remembered"):
-            yield Table(
-                memory_text.MEMORIES, title="Memories", empty="they are being read", id="memories", classes="pane"
-            )
+            yield Table(MEMORIES, title="Memories", empty="they are being read", id="memories", classes="pane")
             with Vertical(id="one-memory", classes="column"):
                 yield CurvePlot(id="life", classes="pane")
                 yield TextPane(title="Memory", id="recorded", classes="pane")
@@ -103,8 +104,8 @@ class MemoryScreen(FramedScreen):
             return
         table = self.query_one("#memories", Table)
         every = [*self._document["memories"], *self._document["forgotten"]]
-        table.set_columns(memory_text.columns(every))
-        table.show(memory_text.rows(every), "nothing is remembered yet")
+        table.set_columns(memory_columns(every))
+        table.show(memory_rows(every), "nothing is remembered yet")
         if self._changed:  # what is forgotten goes to the end of the list, and the cursor with it
             self._changed = False
             table.follow_cursor()
@@ -132,7 +133,7 @@ class MemoryScreen(FramedScreen):
         until = self._document.get("session") or ""
         changes = [one for one in life["changes"] if one["session"] < until or self._was(one, until)]
         self._life = {**life, "changes": changes}
-        self.query_one("#recorded", TextPane).show(memory_text.memory(life, changes), top=True)
+        self.query_one("#recorded", TextPane).show(memory_content(life, changes), top=True)
         values = [one for one in life["values"] if one["session"] <= until]
         if self._undecided and values and (row := self._listed(memory_id)) is not None and "importance" in row:
             values[-1] = {**values[-1], "importance": row["importance"]}
@@ -222,11 +223,7 @@ class MemoryScreen(FramedScreen):
 
     @work(group="change", exit_on_error=False)
     async def _change(self, memory_id: str, change: MemoryChange, reason: str = "") -> None:
-        try:
-            done = await asyncio.to_thread(self.desk_app.bridge.change_memory, memory_id, change, reason)
-        except PaperdeskError as error:
-            self.notify(str(error), severity="error", markup=False, timeout=6)
-            return
+        done = await asyncio.to_thread(self.desk_app.bridge.change_memory, memory_id, change, reason)
         text = DONE[change][0] if done["applied"] else f"{DONE[change][0]}, once the run that holds it has ended"
         why = ("--reason", reason) if reason else ()
         report_action(self.app, text, "memory", change.value, memory_id[:SHORT_ID], *why)
@@ -239,3 +236,50 @@ def _some_reason(text: str) -> None:
     """Raise ValueError for a reason that says nothing."""
     if not text.strip():
         raise ValueError("say why: the reason stays in its life-line")
+
+
+MEMORIES = (
+    WRITTEN,
+    SYMBOL,
+    Column("OWNER", "owner", ink="muted", max_width=12),
+    LAYER,
+    PINNED,
+    Column("KIND", "kind", ink="muted", max_width=14, drop_order=3),
+    IMPORTANCE,
+    RECENCY,
+    REWARDS,
+    Column("TEXT", "text", ink="muted", stretch=True, min_width=12, drop_order=5),
+)
+
+
+def memory_columns(memories: Sequence[Document]) -> Sequence[Column]:
+    """The columns of some memories: the owner's only where there are several, who may remember the same."""
+    return MEMORIES if _several(memories) else (*MEMORIES[:2], *MEMORIES[3:])
+
+
+def _several(memories: Sequence[Document]) -> bool:
+    return len({one["owner"] for one in memories}) > 1
+
+
+def memory_rows(memories: Sequence[Document]) -> list[Row]:
+    """A row per memory, alive or forgotten."""
+    made = rows_of(memory_columns(memories), memories, lambda one: str(one["id"]))
+    said = (f"{one['owner']} {one['id']} {'pinned' if one.get('pinned') else ''}" for one in memories)
+    return [replace(row, more=more) for row, more in zip(made, said, strict=True)]
+
+
+def memory_content(life: Document, changes: Sequence[Document]) -> Content:
+    """A memory whole: its text, and its changes up to the moment that is shown."""
+    parts: list[str | tuple[str, str]] = [
+        (f"{life['symbol']}  {one_line(life['kind'])} of {life['session']}  {life['id'][:8]}\n", "bold"),
+        (f"of {one_line(life['owner'])}, born into {life['born_into']} with {life['born_with']:.1f}\n", MUTED),
+    ]
+    if life["hindsight"]:
+        text = f"written in training, with sight of what followed: it can be recalled from {life['available']} on\n"
+        parts.append((text, "$warning"))
+    parts.append(f"\n{printable(life['text']).strip()}\n\n")
+    for change in changes:
+        by = f"  {one_line(change['by'])}" if change["by"] else ""
+        text = f"{change['session']}  {change['cause']}: {change['layer'] or 'gone'}, {change['importance']:.1f}{by}\n"
+        parts.append((text, MUTED))
+    return Content.assemble(*parts)

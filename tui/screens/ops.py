@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import ClassVar
 
@@ -16,9 +19,12 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from engine.errors import PaperdeskError
+from engine.reports import amounts
 from engine.reports.documents import row_json
-from engine.reports.documents.operations import DeskRun, Operations, is_decided, operations_of
+from engine.reports.documents.operations import DeskRun, ModelCalls, ModelRate, Operations, is_decided, operations_of
+from engine.reports.documents.set_up import Finding
 from engine.reports.documents.trail import latest_of_run
+from engine.reports.table import Cell, Column, count, warn_ink
 from tui.charts.plotting import PlotData
 from tui.screens.frame import TALL, FramedScreen, Layout
 from tui.screens.newest_reading import newest_reading
@@ -29,12 +35,11 @@ from tui.view.desk_changes import log_of
 from tui.view.market_reading import last_to_decide, next_run_at
 from tui.view.snapshot import Snapshot
 from tui.view.state import Line
-from tui.widgets import ops_tables
 from tui.widgets.border_text import set_subtitle
-from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
 from tui.widgets.screen_bars import model_cost
-from tui.widgets.table import Table
+from tui.widgets.table import Row, Table, rows_of
+from tui.widgets.text_lines import TextPane
 
 
 class OpsScreen(FramedScreen):
@@ -61,18 +66,18 @@ class OpsScreen(FramedScreen):
         with Horizontal(id="ops"):
             with Vertical(id="ops-left", classes="column half"):
                 yield Static("", id="schedule", markup=False)
-                yield Table(ops_tables.CHECKS, title="Checks", empty="checking", id="checks", classes="pane")
+                yield Table(CHECKS, title="Checks", empty="checking", id="checks", classes="pane")
                 yield TextPane(title="Log", id="log", classes="pane")
             with Vertical(id="ops-right", classes="column half"):
-                yield Table(ops_tables.MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
+                yield Table(MODELS, title="Models today", empty="no call yet", id="models", classes="pane")
                 yield Table(
-                    ops_tables.RATES,
+                    RATES,
                     title="Rates",
                     empty="no call today: those of the last minute count here",
                     id="rates",
                     classes="pane",
                 )
-                yield Table(ops_tables.RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
+                yield Table(RUNS, title="Runs", empty="no run yet", id="runs", classes="pane")
                 yield CurvePlot(id="durations", classes="pane", point="run")
 
     def on_mount(self) -> None:
@@ -151,7 +156,7 @@ class OpsScreen(FramedScreen):
         except PaperdeskError as error:
             table.show([], str(error))
             return
-        table.show(ops_tables.checks(findings))
+        table.show(check_rows(findings))
         failed = sum(one.state == "fail" for one in findings)
         table.entitle(f"Checks  {len(findings)}, {failed} failed")
         if notify:
@@ -182,20 +187,20 @@ class OpsScreen(FramedScreen):
     def _show_operations(self, found: Operations, view: Snapshot) -> None:
         self._operations = found
         runs = self.query_one("#runs", Table)
-        runs.show(ops_tables.runs(found))
-        runs.entitle(f"Runs  {ops_tables.last_by_cron(found)}".strip())
-        self.query_one("#rates", Table).show(ops_tables.rates(found))
+        runs.show(run_rows(found))
+        runs.entitle(f"Runs  {last_by_cron(found)}".strip())
+        self.query_one("#rates", Table).show(rate_rows(found))
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
         seconds = [length / timedelta(seconds=1) for _, length in took]
         self.query_one("#durations", CurvePlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
         models = self.query_one("#models", Table)
         shown = found.today or found.total
-        models.show(ops_tables.models(shown))
+        models.show(model_rows(shown))
         models.entitle("Models today" if found.today else "Models so far")
         limit = None if view.opened is None else view.opened.usd_per_day
         plain = self.app.has_class("-plain")
         spent = found.spent_today
-        set_subtitle(models, ops_tables.budget_meter(spent, limit, model_cost(view, spent), plain=plain))
+        set_subtitle(models, budget_meter(spent, limit, model_cost(view, spent), plain=plain))
 
 
 def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, acts: bool = True) -> str:
@@ -218,3 +223,101 @@ def schedule_text(view: Snapshot, now: datetime, runs: Sequence[DeskRun], *, act
     if view.controls.paused is not None:
         next_run = f"PAUSED {halt_words(row_json.halt(view.controls.paused) or {})}: no cycle begins before p"
     return f"session {closed} {state}; {next_run}"
+
+
+METER = 10
+"""Cells of the day's budget."""
+_STATES: Mapping[str, Cell] = {"ok": Cell("ok", "up"), "note": Cell("note", "warn"), "fail": Cell("FAIL", "down")}
+CHECKS = (
+    Column("", lambda one: _STATES[one.state], max_width=4),
+    Column("AREA", "area", ink="muted", max_width=12, drop_order=1),
+    Column("CHECK", "name", ink="strong", max_width=22),
+    Column("FOUND", "detail", stretch=True, min_width=12),
+)
+MODELS = (
+    Column("MODEL", "model", ink="strong", max_width=24),
+    Column("AGENT", "agent", max_width=24),
+    Column("CALLS", "calls", count),
+    Column("KEPT", "recorded", count, "muted", drop_order=4),
+    Column("FAILED", "failed", count, warn_ink, drop_order=2),
+    Column("SILENT", "abstained", count, warn_ink, drop_order=3),
+    Column("TOKENS", "tokens", count, drop_order=1),
+    Column("COST", lambda one: _cost(one.cost), str),
+    Column("SEC", "latency", "{:.1f}".format, "muted", drop_order=2),
+)
+RUNS = (
+    Column("STARTED", lambda one: f"{one.started:%m-%d %H:%M:%S}"),
+    Column("KIND", "kind", max_width=10, drop_order=1),
+    Column("SESSION", "session"),
+    Column("TOOK", "took", lambda took: amounts.minutes(took.total_seconds()), "muted", drop_order=2),
+    Column("ENDED", "outcome", ink=lambda outcome: "text" if outcome == "done" else "warn", max_width=12),
+    Column("EXIT", "exit_code", str, "muted", drop_order=2),
+    Column("COST", "cost", amounts.cost, "muted", drop_order=3),
+    Column("BY", "trigger", ink="muted", max_width=8, drop_order=4),
+    Column("DETAIL", "detail", ink="muted", stretch=True, min_width=10, drop_order=4),
+)
+RATES = (
+    MODELS[0],
+    Column("REQUESTS/MIN", "requests", count),
+    Column("TOKENS/MIN", "tokens", count),
+    Column("429 TODAY", "limited", count, warn_ink),
+    Column("PAID TODAY", form=str, stretch=True, min_width=10),
+)
+
+
+def check_rows(findings: Sequence[Finding]) -> list[Row]:
+    """A row per check, failures first."""
+    order = ("fail", "note", "ok")
+    ranked = sorted(findings, key=lambda one: order.index(one.state))
+    return rows_of(CHECKS, ranked, lambda one: f"{one.area}|{one.name}")
+
+
+def model_rows(calls: Sequence[ModelCalls]) -> list[Row]:
+    """A row per model and agent."""
+    return rows_of(MODELS, calls, lambda one: f"{one.model}|{one.agent}")
+
+
+def rate_rows(operations: Operations) -> list[Row]:
+    """A row per model that was asked today."""
+    paid: dict[str, list[Decimal | None]] = {}
+    for one in operations.today:
+        paid.setdefault(one.model, []).append(one.cost)
+    return [_rate(one, paid.get(one.model, [])) for one in operations.rates]
+
+
+def _rate(one: ModelRate, paid: Sequence[Decimal | None]) -> Row:
+    known = [cost for cost in paid if cost is not None]
+    cost = _cost(sum(known, Decimal(0)) if len(known) == len(paid) else None)
+    return Row(one.model, (*(column.cell(one) for column in RATES[:-1]), cost))
+
+
+def _cost(dollars: Decimal | None) -> Cell:
+    return Cell(amounts.cost(dollars), order=dollars)
+
+
+def budget_meter(spent: Decimal | None, limit: Decimal | None, figure: str, *, plain: bool) -> str:
+    """The cost of today's calls of the day's budget, `figure` in words: `$1.20, 24% of today's $5.00 ▰▰▰▱▱▱▱▱▱▱`.
+    What a narrow border cuts off is the meter."""
+    if not limit:
+        return figure
+    budget = f"${amounts.money(limit)}"
+    if spent is None:
+        return f"{figure} (today's budget: {budget})"
+    part = min(Decimal(1), spent / limit)
+    full, empty, ends = ("#", ".", "[]") if plain else ("▰", "▱", ("", ""))
+    cells = math.ceil(part * METER)
+    meter = f"{ends[0]}{full * cells}{empty * (METER - cells)}{ends[1]}"
+    return f"{figure}, {part:.0%} of today's {budget} {meter}"
+
+
+def run_rows(operations: Operations) -> list[Row]:
+    """A row per run, the latest first. A desk has one run at work at most, and that is its latest."""
+    ends = ("no end", *["killed"] * len(operations.runs))
+    ended = (replace(one, outcome=one.outcome or end) for one, end in zip(operations.runs, ends, strict=False))
+    return rows_of(RUNS, ended, lambda one: one.id)
+
+
+def last_by_cron(operations: Operations) -> str:
+    """The latest run that cron started, as `last by cron 2026-11-25 00:00 UTC, done`; empty without one."""
+    found = operations.by_cron
+    return "" if found is None else f"last by cron {found.started:%Y-%m-%d %H:%M} UTC, {found.outcome or 'no end'}"

@@ -8,18 +8,84 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import PaperdeskError
-from tui.desk.twins import report_answers
+from tui.desk.desk_app import report_action, report_answers
 from tui.screens.dialog import facts_width
-from tui.screens.own_order_keys import OwnOrderKeys
+from tui.screens.frame import FramedScreen
 from tui.text.plain_text import one_line
 from tui.view.snapshot import PAST
 from tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from engine.domain.order import Order
-    from engine.messages.commands import CancelOrder, OrderCommand, ResizeOrder
+    from engine.messages.commands import CancelOrder, OrderCommand, PlaceOrder, ResizeOrder
     from engine.reports.documents.control_state import OpenOrder
     from tui.screens.confirm import Confirmation
+
+
+class OwnOrderKeys(FramedScreen):
+    """A screen from which the operator orders, and has one symbol decided."""
+
+    def chosen_symbol(self) -> str:
+        """The symbol that an order is meant for, as far as the screen shows one."""
+        raise NotImplementedError
+
+    def action_run_symbol(self) -> None:
+        """Decide one symbol alone for the last completed session, once that is confirmed where models may cost."""
+        symbol, opened = self.chosen_symbol(), self.desk_app.bridge.present().opened
+        if self.desk_app.bridge.playback is not None:
+            self.notify(PAST, markup=False, timeout=3)
+            return
+        if opened is None or symbol not in opened.symbols:
+            refused = "the desk is still opening" if opened is None else f"the desk does not decide {symbol}"
+            self.notify(refused, markup=False, timeout=3)
+            return
+        from engine.messages.commands import RunCycle
+        from tui.screens.confirm import ConfirmScreen, cycle_confirmation
+
+        def answered(key: str | None) -> None:
+            if key and self._send(RunCycle(symbol)):
+                said = f"a cycle for {symbol} alone is asked for"
+                report_action(self.app, said, "--daily", "--symbol", symbol)
+
+        question = cycle_confirmation(symbol, opened.label, opened.usd_per_day)
+        if question is None:
+            answered("y")
+        else:
+            self.app.push_screen(ConfirmScreen(question), answered)
+
+    def action_order(self) -> None:
+        """Fill in a ticket, and give the order."""
+        if self.desk_app.bridge.playback is not None:
+            self.notify(PAST, markup=False, timeout=3)
+            return
+        from tui.screens.order_ticket import OrderTicket
+
+        def answered(wanted: PlaceOrder | None) -> None:
+            if wanted is not None and self._send(wanted):
+                self._report(wanted)
+
+        self.app.push_screen(OrderTicket(self.chosen_symbol()), answered)
+
+    def _report(self, wanted: PlaceOrder) -> None:
+        size, opened = wanted.size, self._view.opened
+        seconds = 0 if opened is None else opened.undo_seconds
+        flag = "--amount" if size.money else "--quantity"
+        number = f"{size.number:f}"
+        report_action(
+            self.app,
+            f"{wanted.description} goes in {seconds:g} seconds: u takes it back",
+            *("order", wanted.side, wanted.symbol, flag, number, "--yes"),
+        )
+
+    def action_undo(self) -> None:
+        """Take back the order that was given last, where it is not on its way."""
+        if self._view.own_orders:
+            from engine.messages.commands import TakeBackOrder
+
+            if self._send(TakeBackOrder()):
+                self.app.clear_notifications()  # that it is to be sent holds no more
+        else:
+            self.notify("nothing can be taken back: what was ordered is on its way", markup=False, timeout=3)
 
 
 class OrderActions(OwnOrderKeys):
@@ -49,8 +115,7 @@ class OrderActions(OwnOrderKeys):
         if one is None:
             return
         from engine.messages.commands import CancelOrder
-        from tui.screens.confirm import ConfirmScreen
-        from tui.screens.order_question import cancellation
+        from tui.screens.confirm import ConfirmScreen, cancellation
 
         def answered(key: str | None) -> None:
             if key:
@@ -64,7 +129,7 @@ class OrderActions(OwnOrderKeys):
             super().action_undo()
             return
         from engine.messages.commands import Undo
-        from tui.screens.order_question import undoable_order
+        from tui.screens.confirm import undoable_order
 
         one = undoable_order(self._view, self.chosen_symbol()) if self._in_present() else None
         if one is not None:
@@ -83,8 +148,7 @@ class OrderActions(OwnOrderKeys):
         if one is None:
             return
         from engine.messages.commands import Approve, Undo, Veto
-        from tui.screens.confirm import ConfirmScreen
-        from tui.screens.order_question import order_confirmation
+        from tui.screens.confirm import ConfirmScreen, order_confirmation
 
         order, counted = one.order, list(self._view.controls.waiting)
         confirmation = order_confirmation(self._view, order.id, self._facts_width, approve=approve)
@@ -123,7 +187,7 @@ class OrderActions(OwnOrderKeys):
     def _edit(self, order: Order, then: Callable[[], None]) -> None:
         from engine.messages.commands import ResizeOrder
         from tui.screens.ask import AskScreen
-        from tui.screens.order_question import size_note
+        from tui.screens.confirm import size_note
         from tui.view.order_size import SIZE_HINT, order_size
 
         def answered(text: str | None) -> None:

@@ -17,8 +17,7 @@ from engine.domain.order import Side
 from engine.errors import PaperdeskError, UsageError
 from engine.messages.commands import PlaceOrder
 from engine.reports.documents.order_effect import Ticket, effect_row
-from tui.desk.desk_app import DeskApp
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import DeskApp, ShowsFailures
 from tui.screens.dialog import Dialog, facts_width
 from tui.text.plain_text import facts, one_line
 from tui.text.run_text import effect_facts

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
 
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
+from tui.settings.app_settings import AppSettings
 from tui.settings.keys import Key, groups, pane_bindings
-from tui.text.plain_text import wrapped
+from tui.text.plain_text import one_line, wrapped
 from tui.view.state import Line
 from tui.widgets.clickable import clickable_keys
-from tui.widgets.long_text import LongText
 from tui.widgets.screen_bars import LEVEL_INKS
+from tui.widgets.text_lines import TextPane
 
 
 def log_text(lines: Sequence[Line]) -> Content:
@@ -73,15 +73,10 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
 
     def compose(self) -> ComposeResult:
         """Mount the page."""
-        with VerticalScroll() as page:
-            page.border_title = Content(self._title)
-            page.border_subtitle = clickable_keys(self.KEYS, 2)
-            yield LongText(self.text)
-
-    def write(self, text: Content) -> None:
-        """Show another text on the same page."""
-        self.text = text
-        self.query_one(LongText).show(text)
+        page = TextPane(title=self._title, id="page")
+        page.border_subtitle = clickable_keys(self.KEYS, 2)
+        page.show(self.text)
+        yield page
 
     def action_close(self) -> None:
         """Go back to the screen below."""
@@ -89,16 +84,16 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
 
     def action_scroll_lines(self, lines: int) -> None:
         """Scroll a little."""
-        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+        self.query_one("#page").scroll_relative(y=lines, animate=False)
 
     def action_page(self, pages: int) -> None:
         """Scroll a page."""
-        page = self.query_one(VerticalScroll)
+        page = self.query_one("#page")
         page.scroll_relative(y=pages * max(1, page.size.height - 2), animate=False)
 
     def action_edge(self, end: bool) -> None:
         """Scroll to the top or the end."""
-        page = self.query_one(VerticalScroll)
+        page = self.query_one("#page")
         page.scroll_to(y=page.max_scroll_y if end else 0, animate=False)
 
     def text_to_copy(self) -> str:
@@ -109,3 +104,41 @@ class ReadingScreen(ShowsFailures, Dialog[None]):
         """Copy the page."""
         self.app.copy_to_clipboard(self.text_to_copy())
         self.notify("copied", timeout=2)
+
+
+def settings_text(config: Mapping[str, Any], settings: AppSettings) -> Content:
+    """The values by section; those that are not the default are bold and name their origin."""
+    parts: list[str | tuple[str, str]] = [
+        ("The app\n", "bold $primary"),
+        f"  {'theme':<24}{settings.theme}  ({settings.theme_origin})\n",
+        f"  {'read-only':<24}{_shown(settings.read_only)}\n",
+    ]
+    for section, values in config.items():
+        rows = list(_flat(values)) if isinstance(values, Mapping) else []
+        parts.append((f"\n[{section}]\n", "bold $primary"))
+        for name, value in rows:
+            origin = settings.origins.get(f"{section}.{name}", "")
+            line = f"  {name:<24}{one_line(_shown(value))}"
+            parts.append((f"{line}  ({origin})\n", "bold") if origin else f"{line}\n")
+        if not rows:
+            parts.append(("  nothing\n", "$foreground 55%"))
+    parts.append(("\nKeys, by the ids that [bindings] takes\n", "bold $primary"))
+    parts += [f"  {key.id:<24}{key.shown}\n" for key in settings.keys]
+    parts.append(("\nThe configuration's file changes them: paperdesk doctor says where it lies.\n", "$warning"))
+    return Content.assemble(*parts)
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "not set" if value is None else "none" if value == {} else str(value)

@@ -20,8 +20,7 @@ from textual.widgets import Input, Static
 from engine.domain.market import CORRECT_SYMBOLS
 from engine.domain.text import counted
 from engine.errors import PaperdeskError
-from tui.desk.desk_app import DeskApp
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import DeskApp, ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.set_up.set_up import Question, SetUp, keys_of
 from tui.shell.subcommand import CommandFailed, run_command
@@ -169,8 +168,8 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         written: list[Path] = []
         try:
             with TemporaryDirectory(prefix="paperdesk-") as folder:
-                options = self._set_up.options(self._kept, Path(folder))
-                if options is not None:
+                if self._set_up.options is not None:
+                    options = self._set_up.options(self._kept, Path(folder))
                     await self._check(options)
                     await self._fetch(options)
             for file in self._set_up.keep(self._kept):
@@ -189,7 +188,7 @@ class SetUpScreen(ShowsFailures, Dialog[None]):
         """Reach the account and the models. Raises SetUpRefused."""
         self._say("reaching the account", "")
         found = await self._command(options, "doctor", "--connect", answers=(0, 1))
-        wrong = [one for one in found["checks"] if one["state"] == "fail" and self._set_up.concerns(one["area"])]
+        wrong = [one for one in found["checks"] if one["state"] == "fail" and self._set_up.refused_by(one["area"])]
         self._lines.pop()
         if wrong:
             first, *others = wrong

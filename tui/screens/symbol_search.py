@@ -15,12 +15,11 @@ from textual.widgets import Input, Static
 
 from engine.domain.market import KnownSymbol
 from engine.errors import PaperdeskError
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import ShowsFailures
 from tui.screens.dialog import Dialog
 from tui.settings.keys import pane_bindings
 from tui.text.plain_text import one_line
 from tui.view.snapshot import Snapshot
-from tui.view.symbol_search import matching
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.table import Cell, Column, Row, Table
 
@@ -129,3 +128,19 @@ class SymbolSearchScreen(ShowsFailures, Dialog[str]):
     def action_leave(self) -> None:
         """End without a symbol."""
         self.dismiss(None)
+
+
+def matching(symbols: Sequence[KnownSymbol], text: str) -> list[KnownSymbol]:
+    """The symbols that have a text in them, or in their company's name: first those whose symbol begins with it, then
+    those where a word of the name does, then the others; within each as given. An empty text fits all."""
+    wanted = " ".join(text.upper().split())
+    ranked = ((_rank(one, wanted), one) for one in symbols)
+    found = [(rank, one) for rank, one in ranked if rank is not None]
+    return [one for _, one in sorted(found, key=lambda pair: pair[0])]
+
+
+def _rank(one: KnownSymbol, wanted: str) -> int | None:
+    """0 for the best fit; None for none."""
+    symbol, name = one.symbol.upper(), one.name.upper()
+    fits = (symbol.startswith(wanted), f" {name}".find(f" {wanted}") >= 0, wanted in symbol or wanted in name)
+    return fits.index(True) if True in fits else None

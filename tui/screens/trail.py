@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
+from textual.widgets import Static
 
 from engine.errors import PaperdeskError
 from tui.desk.desk_app import DeskApp
@@ -18,7 +19,6 @@ from tui.settings.keys import pane_bindings
 from tui.view.desk_port import Source
 from tui.widgets.clickable import clickable_keys
 from tui.widgets.folds import Fold, FoldTitle, inked
-from tui.widgets.long_text import LongText
 from tui.widgets.trail_pane import trail_of
 
 if TYPE_CHECKING:
@@ -66,10 +66,15 @@ class TrailScreen(ReadingScreen):
 
     def compose(self) -> ComposeResult:
         """Mount the page: the first screen, and the folds once they are read."""
-        with VerticalScroll() as page:
+        with VerticalScroll(id="page") as page:
             page.border_title = Content(self._title)
             page.border_subtitle = clickable_keys(self.KEYS, 2)
-            yield LongText(self.text)
+            yield Static(self.text, markup=False)
+
+    def write(self, text: Content) -> None:
+        """Show another text on the first screen."""
+        self.text = text
+        self.query(Static).first().update(text)
 
     def on_mount(self) -> None:
         """Read the decision that is wanted."""

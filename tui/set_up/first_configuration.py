@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 
+from connectors.loopback import is_loopback
 from engine.domain.market import has_crypto_among_shares, parse_symbol
 from engine.domain.model_call import ModelKind, parse_model_spec
 from engine.errors import ConfigError, DataError
 from engine.program_files import program_text
+from engine.settings import places
+from engine.settings.keys import keep_keys, write_private
+from tui.set_up.set_up import Answers, Question, SetUp, checked_key, keys_of
 
 CRYPTO_AMONG_SHARES = "crypto among shares moves the desk's close, and with it the daily run, to midnight UTC"
 CENT, LARGEST = Decimal("0.01"), 1_000_000_000_000
+KEY_ID, SECRET, ADDRESS = "APCA_API_KEY_ID", "APCA_API_SECRET_KEY", "APCA_API_BASE_URL"
+ACCOUNT_KEYS = (
+    Question(
+        key=KEY_ID,
+        name="Alpaca key",
+        text="Key of your Alpaca PAPER account, from its page under API Keys. A live account is refused.",
+        check=checked_key,
+    ),
+    Question(key=SECRET, name="Alpaca secret", text="The secret that belongs to the key.", check=checked_key),
+)
+MODES = ("ask", "auto", "observe")
 
 
 def example() -> str:
@@ -122,3 +139,127 @@ def check_configuration(text: str) -> None:
         Config.model_validate(tomllib.loads(text, parse_float=Decimal))
     except ValidationError as error:
         raise ConfigError(complaint(Config, error)) from None
+
+
+def new_account(file: Path) -> SetUp:
+    """The set-up of a paper account where nothing is configured; `file` is the configuration that it writes."""
+    return SetUp(
+        title="Set up a paper account",
+        end=f"The account is checked and its prices are fetched; then {file} is written, and the keys beside it.",
+        done="The desk is set up.",
+        questions=questions,
+        keep=partial(_keep, file),
+        cycle=True,
+        options=_draft,
+        # All but what follows from the prices that are fetched afterwards.
+        refused_by=lambda area: area != "Data",
+        symbols=lambda answers: symbols_of(answers["desk.symbols"]),
+    )
+
+
+def _draft(answers: Answers, folder: Path) -> tuple[str, ...]:
+    draft = folder / "config.toml"
+    draft.write_text(configuration(answers), encoding="utf-8")
+    return ("--config", str(draft))
+
+
+def _keep(file: Path, answers: Answers) -> Iterator[Path]:
+    """Write the keys, and then the configuration, both for their owner alone. Raises ConfigError where there is a
+    configuration already, or one of them cannot be written."""
+    if file.exists():
+        raise ConfigError(f"{file} is there already: edit it, or move it away")
+    text = configuration(answers)
+    if keys := keys_of(answers):
+        keep_keys(keys)
+        yield places.keys_file()
+    write_private(file, text)
+    yield file
+
+
+def _symbols(text: str) -> str:
+    if not symbols_of(text):
+        raise ConfigError("name at least one symbol, such as AAPL or BTC-USD")
+    return known_symbols(text, "")
+
+
+def _mode(text: str) -> str:
+    if text not in MODES:
+        raise ConfigError(f"{text or 'nothing'} is none of {', '.join(MODES)}")
+    return text
+
+
+SYMBOLS = Question(
+    key="desk.symbols",
+    name="Symbols",
+    text="Symbols that the desk decides about, with commas. Stocks of US exchanges and coins such as BTC-USD; "
+    f"{CRYPTO_AMONG_SHARES}.",
+    proposed="AAPL,MSFT,NVDA",
+    check=_symbols,
+)
+
+
+def questions(answers: Answers, environ: Mapping[str, str] = os.environ) -> Sequence[Question]:
+    """All questions, those of keys only where the environment has none; which key a model needs follows from the
+    answers."""
+    asked = [
+        Question(
+            key="desk.name",
+            name="Desk",
+            text="Name of the desk. Its journal and its orders carry it.",
+            proposed="paper",
+            check=desk_name,
+        ),
+        *ACCOUNT_KEYS,
+        SYMBOLS,
+        Question(
+            key="models.default",
+            name="Model",
+            text="Model that answers: openai:MODEL, anthropic:MODEL, or offline for rules that cost nothing and are no "
+            "language model.",
+            proposed="offline",
+            check=model_spec,
+        ),
+    ]
+    if variable := _variable(answers.get("models.default", "")):
+        asked.append(model_key(variable))
+        asked.append(
+            Question(
+                key="budget.usd_per_day",
+                name="Budget",
+                text="Dollars that models may cost in a day. A run that reaches it ends, and goes on the next day.",
+                proposed="5",
+                check=amount,
+            )
+        )
+    asked.append(
+        Question(
+            key="broker.mode",
+            name="Orders",
+            text="ask: every order waits for your approval. auto: orders are sent. observe: nothing is sent.",
+            proposed="ask",
+            check=_mode,
+        )
+    )
+    return [one for one in asked if not (one.secret and environ.get(one.key))]
+
+
+def model_key(variable: str) -> Question:
+    """The question for the key of a model's service."""
+    return Question(key=variable, name="Model key", text=f"Key of the model's service ({variable}).", check=checked_key)
+
+
+def _variable(model: str) -> str:
+    """The environment variable of a model's key; empty where none is needed, or nothing is known of it."""
+    from connectors.wiring.models import KEYS
+
+    return KEYS.get(parse_model_spec(model).kind, "") if model else ""
+
+
+def configuration(answers: Answers) -> str:
+    """The text of config.toml for the answers; keys are not in it. Raises ConfigError."""
+    settings = {key: value for key, value in answers.items() if not key.isupper()}
+    # A broker on this machine is the sandbox, whose clock is moved by hand: the desk goes by it.
+    local = is_loopback(os.environ.get(ADDRESS, ""))
+    text = filled_in(example(), {**settings, "broker.kind": "alpaca", "broker.clock": "broker" if local else "machine"})
+    check_configuration(text)
+    return text

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from engine.errors import ConfigError
+
+Answers = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,40 +34,31 @@ class Question:
         return self.key.isupper()
 
 
-class SetUp(Protocol):
-    """A set-up: of a new account, or of the keys of a configured one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUp:
+    """A set-up: of a new account, or of the keys or symbols of a configured one. Answers are by the keys of questions.
 
-    @property
-    def title(self) -> str:
-        """The title of its dialog."""
+    title: the title of its dialog.
+    end: the steps once all is answered, with the files that are written.
+    done: the sentence once that is done.
+    questions: all questions; later ones follow from the answers so far.
+    keep: writes the answers; gives each file once it is there. Raises ConfigError.
+    cycle: True where the desk's first cycle may follow.
+    options: the global options of a command that tries the answers; files may be written into the folder. None where
+        nothing is tried. Raises ConfigError, and OSError for such a file.
+    refused_by: True where a failed check of an area of the doctor's findings refuses the answers.
+    symbols: symbols whose prices are fetched; a configured desk's next cycle fetches what it needs.
+    """
 
-    @property
-    def end(self) -> str:
-        """The steps once all is answered, with the files that are written."""
-
-    @property
-    def done(self) -> str:
-        """The sentence once that is done."""
-
-    @property
-    def cycle(self) -> bool:
-        """True where the desk's first cycle may follow."""
-
-    def questions(self, answers: Mapping[str, str]) -> Sequence[Question]:
-        """All questions; later ones follow from the answers so far."""
-
-    def options(self, answers: Mapping[str, str], folder: Path) -> tuple[str, ...] | None:
-        """The global options of a command that tries the answers, None where nothing is tried; files may be written
-        into `folder`. Raises ConfigError, and OSError for such a file."""
-
-    def concerns(self, area: str) -> bool:
-        """True where a failed check of an area of the doctor's findings refuses the answers."""
-
-    def symbols(self, answers: Mapping[str, str]) -> Sequence[str]:
-        """Symbols whose prices are fetched."""
-
-    def keep(self, answers: Mapping[str, str]) -> Iterator[Path]:
-        """Write the answers; gives each file once it is there. Raises ConfigError."""
+    title: str
+    end: str
+    done: str
+    questions: Callable[[Answers], Sequence[Question]]
+    keep: Callable[[Answers], Iterator[Path]]
+    cycle: bool
+    options: Callable[[Answers, Path], tuple[str, ...]] | None = None
+    refused_by: Callable[[str], bool] = lambda area: True
+    symbols: Callable[[Answers], Sequence[str]] = lambda answers: ()
 
 
 def checked_key(text: str) -> str:

@@ -65,18 +65,18 @@ def offered(invocation: Invocation) -> SetUpOffer:
 
 
 def _keys(invocation: Invocation) -> SetUp:
-    from tui.set_up.key_entry import key_entry
+    from tui.set_up.desk_entries import key_entry
 
     return key_entry(invocation)
 
 
 def _symbols(invocation: Invocation) -> SetUp:
-    from tui.set_up.symbol_entry import symbol_entry
+    from tui.set_up.desk_entries import symbol_entry
 
     return symbol_entry(invocation)
 
 
 def _new_account() -> SetUp:
-    from tui.set_up.first_run import NewAccount
+    from tui.set_up.first_configuration import new_account
 
-    return NewAccount(places.config_file())
+    return new_account(places.config_file())

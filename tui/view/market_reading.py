@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from engine.domain.chart import Marker
 from engine.domain.market import AROUND_THE_CLOCK, ActionKind
+from engine.domain.run import TradingMode
 from engine.market.trading_hours import session_to_decide
 from tui.charts.chart_data import ChartData, decided_as
 from tui.charts.symbol_chart import daily_chart, price_lines
 from tui.view.market_view import MarketView, Quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import date, datetime
+    from collections.abc import Iterable, Mapping
+    from datetime import date
 
     from engine.domain.decision import Decision
     from engine.domain.market import PriceHistory, Symbol
     from engine.domain.order import Fill
     from engine.market.as_of import Market
     from engine.ports import Calendar
+    from engine.reports.documents.control_state import ControlState
+    from engine.reports.documents.records import Records
     from engine.session.schedule import Schedule
 
 T = TypeVar("T")
@@ -98,3 +103,26 @@ def next_run_at(calendar: Calendar, schedule: Schedule, now: datetime) -> dateti
     from engine.session.schedule import next_run
 
     return next_run(calendar, schedule, now).at
+
+
+def controls_at(
+    records: Records,
+    *,
+    mode: TradingMode,
+    calendar: Calendar | None,
+    symbols: Sequence[Symbol],
+    now: datetime,
+    real_time: bool = False,
+) -> ControlState:
+    """The controls as records have them; `calendar` is the exchange's, None where every symbol trades around the
+    clock, `now` is UTC. Raises what JournalReader raises."""
+    from engine.execution.controls import OrderTimes
+    from engine.market.trading_hours import AroundTheClock
+    from engine.reports.documents.controls import control_state
+
+    return control_state(
+        records.reader,
+        asks=mode is TradingMode.ASK,
+        times=OrderTimes(calendar or AroundTheClock(), symbols, real_time),
+        now=now,
+    )

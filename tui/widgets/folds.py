@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import ShowsFailures
 from tui.text.plain_text import Line
 
 INKS = {

@@ -15,7 +15,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
 from engine.domain.run import RunSpec
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import ShowsFailures
 from tui.view.backtest_form import FIELDS, deciders, filled, values_of
 
 

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.charts.plotting import PlotData, equity_plot
-from tui.desk.worker_failures import ShowsFailures
+from tui.desk.desk_app import ShowsFailures
 
 
 class CurvePlot(ShowsFailures, Widget):

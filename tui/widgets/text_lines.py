@@ -7,8 +7,9 @@ changed, some with each refresh, and draws those of them that are in sight.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from textual.binding import BindingType
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
@@ -16,6 +17,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.visual import Visual
+
+from tui.settings.keys import pane_bindings
 
 PAD = 1
 """Blank columns on the left and on the right; a scrollbar takes the one on the right."""
@@ -184,3 +187,27 @@ def _same(one: Sequence[_Row], other: Sequence[_Row], number: int) -> bool:
     if number >= len(one) or number >= len(other):
         return number >= len(one) and number >= len(other)
     return one[number].text.is_same(other[number].text)
+
+
+class TextPane(TextLines):
+    """Text without markup under a title."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*pane_bindings("text")]
+
+    def __init__(self, *, title: str, id: str, classes: str = "") -> None:
+        super().__init__(id=id, classes=classes)
+        self.border_title = Content(title)
+
+    def show(self, text: Content, *, top: bool = False) -> None:
+        """Show another text, from its top where that is asked for."""
+        self.show_text(text)
+        if top:
+            self.scroll_home(animate=False)
+
+    def action_scroll_lines(self, lines: int) -> None:
+        """Scroll by lines."""
+        self.scroll_relative(y=lines, animate=False)
+
+    def action_edge(self, end: bool) -> None:
+        """Scroll to the start or the end."""
+        self.scroll_to(y=self.max_scroll_y if end else 0, animate=False)

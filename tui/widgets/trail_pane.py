@@ -10,7 +10,7 @@ from textual.content import Content
 from tui.widgets.border_text import set_subtitle, set_title
 from tui.widgets.clickable import clickable
 from tui.widgets.folds import inked
-from tui.widgets.pane_text import TextPane
+from tui.widgets.text_lines import TextPane
 
 if TYPE_CHECKING:
     from engine.domain.decision import Decision

@@ -10,11 +10,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pytest import MonkeyPatch
 
-from engine.app.desk_runner import DeskRunner, Publish
+from engine.app.desk_runner import DeskRunner
 from engine.app.models.models import Gate, Gated
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.order import OrderSize, Portfolio, Side
@@ -38,7 +40,7 @@ from engine.messages.commands import (
     Unpause,
     Veto,
 )
-from engine.messages.events import CycleFailed, Event, Noticed, RunFinished
+from engine.messages.events import CycleFailed, Event, Noticed, Publish, RunFinished
 from engine.reports.documents.order_effect import Ticket, order_effect
 
 NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
@@ -102,8 +104,9 @@ def runner(
     book: Callable[[Publish], Awaitable[object]] | None = None,
 ) -> DeskRunner:
     """A desk on which whatever a test does not name does not happen."""
-    asked = {"edit": no_edit, "place": place, "cancel": no_cancel, "book": book}
-    return DeskRunner(bus or Bus(), run, Noon(), journal, submit, undo_seconds=0, **asked)  # type: ignore[arg-type]
+    asked = {"edit": no_edit, "place": place, "cancel": no_cancel, "book": book, "books_fills": book is not None}
+    desk = SimpleNamespace(run_cycle=run, clock=Noon(), journal=journal, submit=submit, undo_seconds=0, **asked)
+    return DeskRunner(bus or Bus(), cast(Any, desk))
 
 
 async def _heard(bus: Bus, wanted: int) -> list[Event]:

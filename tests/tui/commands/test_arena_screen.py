@@ -27,7 +27,7 @@ from tests.tui.conftest import Running, cells, opened, shown, until
 from tui.screens.arena import DEMO, ArenaScreen
 from tui.view.arena_day import ArenaDay
 from tui.widgets.navigation_bars import Hints, TimeBar
-from tui.widgets.pane_text import TextPane
+from tui.widgets.text_lines import TextPane
 
 
 def day(pilot: Pilot[Any]) -> ArenaDay:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -16,14 +15,14 @@ from engine.reports.stored import stored_document
 from engine.reports.summary import drawdowns
 from tests.tui.commands.conftest import BACKTEST, Run
 from tests.tui.conftest import arrived, opened, shown, until
+from tui.screens.backtest import RunProgress
 from tui.screens.reading import ReadingScreen
 from tui.view.backtest_run import STOPPED
 from tui.view.snapshot import PAST
 from tui.widgets.navigation_bars import Hints
-from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
-from tui.widgets.run_results import RunProgress
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 
 def results(pilot: Pilot[Any]) -> dict[str, list[str]]:
@@ -93,9 +92,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         await pilot.press("c")
         await until(
             pilot,
-            lambda: any(
-                page.border_title == "Comparison, the whole runs" for page in pilot.app.screen.query(VerticalScroll)
-            ),
+            lambda: any(page.border_title == "Comparison, the whole runs" for page in pilot.app.screen.query("#page")),
         )
         await pilot.press("escape", "backslash", "v")
         chosen = pilot.app.bridge.present().backtests[0].spec.run  # type: ignore[attr-defined]

@@ -32,8 +32,8 @@ from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
 from tui.settings.invocation import Invocation
 from tui.widgets.candle_chart import CandleChart
-from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
+from tui.widgets.text_lines import TextPane
 
 
 def candles(pilot: Pilot[Any]) -> ChartData:

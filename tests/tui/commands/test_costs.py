@@ -26,7 +26,7 @@ from tests.servers.fake_llm_server import Fail, Say, Turn, fake_llm_server
 from tests.tui.commands.conftest import OpenBroker, Run
 from tests.tui.commands.test_model_outages import SYMBOLS, Service
 from tests.tui.conftest import opened, shown, until
-from tui.widgets.run_results import RunProgress
+from tui.screens.backtest import RunProgress
 from tui.widgets.screen_bars import Item, StatusBar, items
 from tui.widgets.table import Table
 

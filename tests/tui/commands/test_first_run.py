@@ -30,8 +30,7 @@ from tests.tui.conftest import Running, opened, until
 from tui.app.app import PaperdeskApp
 from tui.commands.app import open_desk, run
 from tui.screens.set_up import SetUpScreen
-from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES
-from tui.set_up.first_run import NewAccount
+from tui.set_up.first_configuration import CRYPTO_AMONG_SHARES, new_account
 from tui.set_up.set_up_offer import offered
 from tui.settings.app_settings import AppSettings
 from tui.settings.invocation import Invocation
@@ -297,7 +296,7 @@ async def test_what_was_written_is_said_where_the_configuration_cannot_be(
         monkeypatch.setattr(SetUpScreen, step, passes)
     (fresh / "taken").write_text("a file, where a folder is wanted")
     async with running() as pilot:
-        pilot.app.push_screen(SetUpScreen(NewAccount(fresh / "taken" / "config.toml")))
+        pilot.app.push_screen(SetUpScreen(new_account(fresh / "taken" / "config.toml")))
         await until(pilot, lambda: bool(pilot.app.screen.query("#answer")))
         for text in ("first", "key", "secret", "AAA", "offline", ""):
             await answer(pilot, text)
@@ -322,7 +321,7 @@ async def test_answers_are_kept_on_the_way_back_and_refused_with_what_is_wrong_w
     monkeypatch.setattr("tui.screens.set_up.run_command", command)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     async with running() as pilot:
-        pilot.app.push_screen(SetUpScreen(NewAccount(fresh / "config.toml")))
+        pilot.app.push_screen(SetUpScreen(new_account(fresh / "config.toml")))
         await until(pilot, lambda: bool(pilot.app.screen.query("#answer")))
         for text, complaint in (
             ("first", ""),

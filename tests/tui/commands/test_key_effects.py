@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
@@ -186,7 +185,7 @@ async def test_a_key_of_a_pane_changes_it(desk: Path, kind: str) -> None:
             if kind == "trail" and int((re.findall(r"fold\((\d+)\)", row[1]) or ["0"])[0]) > len(pane.query(Fold)):
                 continue  # the trail of this decision has fewer parts than there are keys
             if kind == "page":  # one that is not laid out yet has no end to go to
-                await until(pilot, lambda frame=frame: frame.query_one(VerticalScroll).max_scroll_y > 0)  # type: ignore[misc]
+                await until(pilot, lambda frame=frame: frame.query_one("#page").max_scroll_y > 0)  # type: ignore[misc]
             if undo := FIRST.get(row[1]):
                 action, _, argument = undo.rstrip(")").partition("(")
                 getattr(pane, action)(*([eval(argument)] if argument else []))

@@ -15,8 +15,8 @@ from engine.app.open_desk import OpenDesk
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import SESSIONS, Run
 from tests.tui.conftest import arrived, cells, drawn, opened, pane_text, until
+from tui.screens.memory import memory_columns, memory_rows
 from tui.text.memory_lines import DECIDED
-from tui.widgets import memory_text
 
 
 async def test_a_memory_without_a_session_names_none(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ async def test_memories_as_of_the_moment_that_is_shown(run: Run, fresh: Path) ->
 def test_owners_are_named_where_several_remember() -> None:
     one = {"id": "1", "session": "2025-03-11", "symbol": "ORVL", "kind": "note", "text": "it rose"}
     ours, theirs = {**one, "owner": "value"}, {**one, "id": "2", "owner": "trend"}
-    assert "OWNER" not in [column.title for column in memory_text.columns([ours])]
-    titles = [column.title for column in memory_text.columns([ours, theirs])]
-    shown = [row.cells[titles.index("OWNER")].text for row in memory_text.rows([ours, theirs])]
-    assert shown == ["value", "trend"] and {len(row.cells) for row in memory_text.rows([ours, theirs])} == {len(titles)}
+    assert "OWNER" not in [column.title for column in memory_columns([ours])]
+    titles = [column.title for column in memory_columns([ours, theirs])]
+    shown = [row.cells[titles.index("OWNER")].text for row in memory_rows([ours, theirs])]
+    assert shown == ["value", "trend"] and {len(row.cells) for row in memory_rows([ours, theirs])} == {len(titles)}

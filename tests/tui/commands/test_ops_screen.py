@@ -20,13 +20,12 @@ from engine.reports import amounts
 from engine.settings import places
 from tests.tui.commands.conftest import FEW_AGENTS, SESSIONS, Run
 from tests.tui.conftest import arrived, cells, drawn, opened, until
-from tui.screens.ops import schedule_text
+from tui.screens.ops import budget_meter, schedule_text
 from tui.screens.reading import ReadingScreen
 from tui.view.market_view import MarketView
 from tui.view.snapshot import Snapshot
-from tui.widgets.ops_tables import budget_meter
-from tui.widgets.pane_text import TextPane
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 
 def reading(pilot: Pilot[Any]) -> str:

@@ -36,6 +36,7 @@ from tests.tui.commands.conftest import BACKTEST, FEW_AGENTS, SESSIONS, Run
 from tests.tui.conftest import arrived, cells, opened, until
 from tui.desk import book_curves
 from tui.desk.readings import Readings
+from tui.screens.backtest import RunProgress, columns_of, result_rows
 from tui.screens.book import BookScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import Layout
@@ -46,7 +47,6 @@ from tui.view.snapshot import Snapshot
 from tui.widgets.candle_chart import CandleChart
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.plot import CurvePlot
-from tui.widgets.run_results import RunProgress, columns_of, result_rows
 from tui.widgets.screen_bars import StatusBar
 from tui.widgets.table import Table
 

@@ -25,9 +25,9 @@ from tui.app.app import PaperdeskApp
 from tui.screens.chart_image import ChartImageScreen
 from tui.settings.keys import SCREENS
 from tui.widgets.folds import Fold
-from tui.widgets.pane_text import TextPane
 from tui.widgets.plot import CurvePlot
 from tui.widgets.table import Table
+from tui.widgets.text_lines import TextPane
 
 NOW = datetime(2025, 7, 1, 12, tzinfo=UTC)
 """The moment at which everything was run."""

@@ -11,8 +11,7 @@ from fake_desk import FakeDesk
 from textual.pilot import Pilot
 
 from tests.tui.conftest import Running, opened, until
-from tui.desk.tour_steps import STEPS
-from tui.screens.tour import TourScreen
+from tui.screens.tour import STEPS, TourScreen
 from tui.screens.trail import TrailScreen
 from tui.widgets.navigation_bars import TimeBar
 from tui.widgets.screen_bars import EventLog

@@ -1,0 +1,265 @@
+"""The keys by which every screen runs, pauses and halts the desk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.screen import Screen
+
+from engine.domain.text import counted
+from engine.errors import PaperdeskError
+from tui.desk.desk_app import report_action
+from tui.settings.keys import CHART
+from tui.view.desk_port import Source
+from tui.view.snapshot import Snapshot, circumstances
+from tui.view.watchlist import present_group
+from tui.widgets.agent_panes import OFFLINE
+from tui.widgets.navigation_bars import TimeBar
+from tui.widgets.table import Table
+
+if TYPE_CHECKING:
+    from engine.messages.commands import Command
+    from tui.desk.desk_app import DeskApp
+    from tui.playback.playback import Playback
+
+
+class SnapshotScreen(Screen[None]):
+    """A screen that knows its app, and shows snapshots."""
+
+    @property
+    def desk_app(self) -> DeskApp:
+        """The app, with its bridge."""
+        return cast("DeskApp", self.app)
+
+    def show_view(self, view: Snapshot) -> None:
+        """Show a snapshot."""
+        raise NotImplementedError
+
+
+STOP_REASON = "from the app"
+
+
+class ControlKeys(SnapshotScreen):
+    """A screen that passes commands on to the desk, and says why one is refused."""
+
+    _view: Snapshot
+    """The snapshot that is shown."""
+
+    def action_run_cycle(self) -> None:
+        """Decide for the last completed session."""
+        from engine.messages.commands import RunCycle
+
+        opened = self.desk_app.bridge.present().opened
+        if not self._send(RunCycle()):
+            return
+        self.show_view(self.desk_app.snapshot())
+        asked = "a cycle is asked for"
+        if opened is not None and opened.label != OFFLINE:
+            from tui.screens.confirm import cost_limit
+
+            about = f"{opened.label} is asked about {counted(len(opened.symbols), 'symbol')}"
+            asked = f"{about}. {cost_limit(opened.usd_per_day)}"
+        report_action(self.app, asked, "--daily")
+
+    def action_next_session(self) -> None:
+        """Have the desk decide what is due, else go on to its next session and decide for it."""
+
+        def answered(key: str | None) -> None:
+            if key and (refused := self.desk_app.bridge.next_session()):
+                self.notify(refused, markup=False, timeout=6)
+            elif key:
+                self.show_view(self.desk_app.snapshot())
+                report_action(self.app, "the next session is run", "next")
+
+        present = self.desk_app.bridge.present()
+        if not present.controls.waiting or "demo" not in circumstances(present):
+            answered("y")
+            return
+        from tui.screens.confirm import ConfirmScreen, next_session_confirmation
+
+        self.app.push_screen(ConfirmScreen(next_session_confirmation(present.controls)), answered)
+
+    def action_pause(self) -> None:
+        """Pause the desk, or end its pause."""
+        from engine.messages.commands import Pause, Unpause
+
+        pauses = self._view.controls.paused is None
+        if self._send(Pause(STOP_REASON) if pauses else Unpause()):
+            twin = ("pause", "--reason", STOP_REASON) if pauses else ("resume", "--only", "pause")
+            report_action(self.app, "the desk is paused" if pauses else "the pause is over", *twin)
+
+    def action_kill_switch(self) -> None:
+        """Halt the desk, or resume it, once that is confirmed."""
+        from engine.messages.commands import Halt, Resume
+        from tui.screens.confirm import ConfirmScreen, halt_confirmation
+
+        controls = self.desk_app.bridge.present().controls
+        halts = controls.halted is None
+
+        def answered(key: str | None) -> None:
+            if key and self._send(Halt(STOP_REASON) if halts else Resume()):
+                twin = ("halt", "--reason", STOP_REASON) if halts else ("resume", "--only", "halt")
+                report_action(self.app, "the desk is halted" if halts else "the desk goes on", *twin)
+
+        self.app.push_screen(ConfirmScreen(halt_confirmation(controls)), answered)
+
+    def _send(self, command: Command) -> bool:
+        """Pass a command on; False where it is refused, which is said."""
+        refused = self.desk_app.bridge.send(command)
+        if refused:
+            self.notify(refused, markup=False, timeout=3)
+        return not refused
+
+
+class PastKeys(SnapshotScreen):
+    """A screen that shows the past of a record, and goes back to the present."""
+
+    def _in_past(self) -> Playback | None:
+        """The playback, which begins here where the present was shown, or another record than this screen's that does
+        not play; None where there is no history yet."""
+        bridge, source = self.desk_app.bridge, self.past_source()
+        if (bridge.playback is None or self._is_other(bridge.playback, source)) and (refused := bridge.to_past(source)):
+            self.notify(refused, markup=False, timeout=3)
+            return None
+        return bridge.playback
+
+    @staticmethod
+    def _is_other(playback: Playback, source: Source | None) -> bool:
+        return source is not None and playback.source.journal != source.journal and not playback.place.speed
+
+    def past_source(self) -> Source | None:
+        """The record that goes with this screen; None for the desk's."""
+        return None
+
+    def action_past_step(self, by: int) -> None:
+        """Go by one event; while it plays, faster or slower."""
+        if playback := self._in_past():
+            playback.step(by)
+
+    def action_past_session(self, by: int) -> None:
+        """Go by one session."""
+        if playback := self._in_past():
+            playback.step_session(by)
+
+    def action_past_play(self) -> None:
+        """Play the record, or stop."""
+        if playback := self._in_past():
+            playback.play()
+
+    def action_past_date(self) -> None:
+        """Ask for a session, and go to it."""
+        from tui.screens.ask import AskScreen, session_of
+
+        def answered(text: str | None) -> None:
+            if text and (playback := self._in_past()):
+                playback.jump_to(session_of(text))
+
+        self.app.push_screen(AskScreen("Go to a session", "YYYY-MM-DD", check=session_of), answered)
+
+    def action_present(self) -> None:
+        """Go back to the present."""
+        self.desk_app.bridge.to_present()
+        self.show_view(self.desk_app.snapshot())
+
+    @on(TimeBar.Chosen)
+    def _track_clicked(self, event: TimeBar.Chosen) -> None:
+        self.jump_to_part(event.part)
+
+    def jump_to_part(self, part: float) -> None:
+        """Go to a part of the record that is shown, between 0 and 1."""
+        if playback := self.desk_app.bridge.playback:
+            playback.jump(part)
+
+
+class TableKeys(Screen[None]):
+    """A screen with tables; the keys are for the one that has the focus, else for the screen's main table."""
+
+    TABLE: ClassVar[str] = ""
+    """Id of the main table; empty where there is none."""
+
+    def _table(self) -> Table | None:
+        """The table that the keys are for; where there is none the user is told."""
+        table = self.focused if isinstance(self.focused, Table) else None
+        if table is None and self.TABLE:
+            table = self.query_one(f"#{self.TABLE}", Table)
+        if table is None:
+            self.notify("there is no table here", timeout=2)
+        return table
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        if table := self._table():
+            self.notify(f"sorted {table.sort_next()}", markup=False, timeout=2)
+
+    def action_filter(self) -> None:
+        """Ask for a filter; an empty one shows all rows again."""
+        table = self._table()
+        if table is None:
+            return
+        from tui.screens.ask import AskScreen
+
+        def answered(text: str | None) -> None:
+            if text is not None:
+                table.set_filter(text)
+
+        hint = table.filter_example
+        fields = f"words and {', '.join(table.fields)}; a minus negates, an empty line shows all"
+        self.app.push_screen(
+            AskScreen(
+                f"Filter {table.title}", hint, text=table.filter_text, check=table.filter_of, note=lambda text: fields
+            ),
+            answered,
+        )
+
+    def unfilter(self) -> bool:
+        """Show all rows of the table that has the focus, else of the main one; False where all are shown."""
+        here = [self.focused, *(self.query(f"#{self.TABLE}") if self.TABLE else ())]
+        table = next((one for one in here if isinstance(one, Table) and one.filter_text), None)
+        if table is not None:
+            table.set_filter("")
+        return table is not None
+
+
+class SearchKeys(TableKeys, SnapshotScreen):
+    """A screen from which a symbol is searched; it is shown here where any symbol can be, else on the Chart screen."""
+
+    SHOWS_ANY_SYMBOL = False
+    """True where `show_symbol` takes symbols that the desk does not trade."""
+
+    def show_symbol(self, symbol: str) -> None:
+        """Show a symbol, on a screen that shows one at a time."""
+
+    def action_search(self) -> None:
+        """Search a symbol, and show it."""
+        from tui.screens.symbol_search import SymbolSearchScreen
+
+        app = self.desk_app
+        bridge = app.bridge
+        try:
+            group = present_group(bridge.groups())
+        except PaperdeskError as error:
+            self.notify(str(error), markup=False, severity="error", timeout=6)
+            return
+
+        def add(symbol: str) -> str:
+            try:
+                bridge.change_group(group, [symbol], [])
+            except PaperdeskError as error:
+                return str(error)
+            report_action(self.app, f"watchlist {group} is changed", "watchlist", "add", group, symbol)
+            self.group_changed(group)
+            return ""
+
+        async def answered(symbol: str | None) -> None:
+            if not symbol:
+                return
+            if not self.SHOWS_ANY_SYMBOL:
+                await self.app.switch_mode(CHART)
+            cast("SearchKeys", self.app.screen_stack[0]).show_symbol(symbol)
+
+        screen = SymbolSearchScreen(bridge.present, group=group, add=None if app.settings.read_only else add)
+        self.app.push_screen(screen, answered)
+
+    def group_changed(self, name: str) -> None:
+        """Show what is new in a group of the watchlist, on a screen that shows one."""

@@ -1,0 +1,131 @@
+"""What a configured desk lacks, asked for in the app: its keys, tried and kept in the file that its owner alone can
+read, or its symbols, written into its configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.domain.market import is_crypto
+from engine.errors import ConfigError
+from engine.settings import places
+from engine.settings.keys import keep_keys, stored_keys, write_private
+from tui.set_up.first_configuration import (
+    ACCOUNT_KEYS,
+    SYMBOLS,
+    check_configuration,
+    filled_in,
+    known_symbols,
+    model_key,
+    symbols_of,
+)
+from tui.set_up.set_up import Answers, Question, SetUp, checked_key, keys_of
+
+if TYPE_CHECKING:
+    from tui.settings.invocation import Invocation
+
+PROPOSED = 4
+"""Symbols of a data folder that are proposed."""
+
+
+def key_entry(invocation: Invocation) -> SetUp:
+    """Ask for every key that the configuration needs and the environment does not give. Raises ConfigError where there
+    is none."""
+    from engine.app.models.models import agent_models
+    from engine.app.upkeep.doctor import needed_keys
+
+    services = invocation.services_of(invocation.load().config)
+    needed, kept = needed_keys(services, agent_models(services, services.models.prices())), stored_keys()
+    own = {name for name in needed if os.environ.get(name, kept.get(name)) == kept.get(name)}
+    if not own:
+        given = f"its keys are given by the environment: {', '.join(needed)}"
+        raise ConfigError(given if needed else "this configuration needs no key")
+    account = {one.key: one for one in ACCOUNT_KEYS}
+    questions = (account.get(name) or model_key(name) for name in needed if name in own)
+    requested = tuple(_keeping(one, kept.get(one.key, "")) for one in questions)
+    return SetUp(
+        title="API keys of this desk",
+        end="The account and the models are asked for an answer; then the keys are written, for you alone.",
+        done="The keys are kept.",
+        questions=lambda answers: requested,
+        keep=_keep_keys,
+        cycle=False,
+        options=lambda answers, folder: invocation.options,
+        refused_by=lambda area: area in ("Keys", "Broker", "Models", "Services"),
+    )
+
+
+def _keep_keys(answers: Answers) -> Iterator[Path]:
+    """Write the keys, and use them from now on: this process had others from the file, which its own inherit."""
+    keys = keys_of(answers)
+    keep_keys(keys)
+    os.environ.update(keys)
+    yield places.keys_file()
+
+
+def _keeping(question: Question, kept: str) -> Question:
+    """Have enter alone keep the key that is there."""
+    if not kept:
+        return question
+    return replace(
+        question,
+        text=f"{question.text} Enter alone keeps the one that is there.",
+        check=lambda text: checked_key(text or kept),
+    )
+
+
+def symbol_entry(invocation: Invocation) -> SetUp:
+    """Ask for the symbols of a desk, from its data folder where it has one. Raises ConfigError."""
+    folder = invocation.load().config.data.folder
+    file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
+    asked = SYMBOLS
+    if folder is not None:
+        there = sorted(path.stem for path in (Path(folder).expanduser() / "prices").glob("*.csv"))
+        shares = [symbol for symbol in there if not is_crypto(symbol)]  # among which crypto would move the close
+        asked = replace(
+            asked, proposed=",".join((shares or there)[:PROPOSED]), check=partial(known_symbols, folder=folder)
+        )
+
+    def checked(text: str) -> str:
+        answer = asked.check(text)
+        _with_symbols(file, answer)
+        return answer
+
+    def keep(answers: Answers) -> Iterator[Path]:
+        write_private(file, _with_symbols(file, answers["desk.symbols"]))
+        yield file
+
+    return SetUp(
+        title="Symbols of this desk",
+        end=f"The symbols are written into {file}; the rest of it stays.",
+        done="The desk has its symbols.",
+        questions=lambda answers: (replace(asked, check=checked),),
+        keep=keep,
+        cycle=True,
+    )
+
+
+def _with_symbols(file: Path, answer: str) -> str:
+    """The configuration with symbols in the place of none. Raises ConfigError where that place is not found, and for
+    symbols that cannot be in one portfolio."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    changed = filled_in(text, {"desk.symbols": answer})
+    try:
+        if "symbols" not in tomllib.loads(changed).get("desk", {}):
+            section, line = "[desk]\n", f"symbols = {json.dumps(symbols_of(answer))}\n"
+            changed = (
+                changed.replace(section, section + line, 1) if section in changed else f"{changed}\n{section}{line}"
+            )
+        written = tomllib.loads(changed)["desk"]["symbols"]
+    except tomllib.TOMLDecodeError:
+        written = None
+    if written != symbols_of(answer):
+        raise ConfigError(f"{file} has its symbols in a form that is not changed from here: write desk.symbols there")
+    check_configuration(changed)
+    return changed
