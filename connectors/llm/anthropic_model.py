@@ -16,6 +16,9 @@ from engine.errors import ConfigError
 
 _TIERS = {"auto": "auto", "default": "standard_only", "priority": "auto"}
 """The vendor's names of tiers: what was bought in advance is used under `auto` alone."""
+_MARKED_FROM = 2_048
+"""Characters from which the system part is marked: below a model's own minimum, 512 tokens at least, the vendor skips
+the mark."""
 _LEAST_THINKING = 1024
 """Tokens of thinking that the vendor takes at least."""
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
@@ -52,7 +55,7 @@ class AnthropicModel(RemoteModel):
         parameters: dict[str, Any] = {
             "model": self.model,
             "max_tokens": self.output_limit(request),
-            "system": request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}",
+            "system": _marked(request.system if enforced else f"{request.system}\n\n{as_instruction(request.schema)}"),
             "messages": self._turns(request, images),
         }
         self._set_options(request, parameters, notes)
@@ -97,6 +100,12 @@ class AnthropicModel(RemoteModel):
                 got.add_text(text_of(body["content"]))
                 got.add_end(body, body.get("usage"))
         return got.reply()
+
+
+def _marked(system: str) -> list[dict[str, Any]]:
+    """The system part, whose end is marked for the vendor's cache where it is long enough for any model's."""
+    mark = {"cache_control": {"type": "ephemeral"}} if len(system) >= _MARKED_FROM else {}
+    return [{"type": "text", "text": system, **mark}]
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from connectors.llm.gate import CallFailed, Gate
 from connectors.llm.service_reply import ErrorReply, exhausted_for, one_line
 from connectors.llm.slots import Slots
+from connectors.llm.warm_prefixes import WarmPrefixes
 from engine.domain.model_call import FailureKind, ModelFailure
 from engine.errors import ConfigError, CredentialsRefused, PaperdeskError
 from engine.settings import places
@@ -146,7 +147,7 @@ class Endpoint:
     key_variable: the environment variable of the key; empty where none is needed.
     api_key: as it is in the environment.
     base_url: None: the vendor's own variable, else its own address.
-    limiter, gate: shared by everything that asks this endpoint.
+    limiter, gate, prefixes: shared by everything that asks this endpoint.
     max_output_tokens: most tokens of an answer; None: as the request says.
     thinking_tokens: added to the limit of an answer, as thinking counts against it.
     """
@@ -157,6 +158,7 @@ class Endpoint:
     base_url: str | None = None
     limiter: RateLimiter = field(default_factory=RateLimiter)
     gate: Gate = field(default_factory=Gate)
+    prefixes: WarmPrefixes = field(default_factory=WarmPrefixes)
     max_output_tokens: int | None = None
     thinking_tokens: int = 0
 

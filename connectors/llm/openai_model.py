@@ -11,6 +11,7 @@ from connectors.llm.answer_json import as_instruction, openai_strict
 from connectors.llm.endpoint import names_parameter, refuses_schema
 from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
+from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.model_call import ModelRequest
 from engine.errors import ConfigError
 
@@ -68,6 +69,7 @@ class OpenAIModel(RemoteModel):
             "messages": [{"role": "system", "content": system}, *self._turns(request, images)],
             self._limit_name: self.output_limit(request),
             **self._option_parameters(request),
+            **self._cache_parameters(request),
         }
         if request.settings.temperature is not None:
             if self._takes_temperature:
@@ -92,6 +94,11 @@ class OpenAIModel(RemoteModel):
             raise ConfigError(f"{self.spec} has no setting thinking: set its effort")
         values = {parameter: getattr(request.options, name) for name, parameter in self.OPTIONS.items()}
         return {parameter: value for parameter, value in values.items() if value is not None}
+
+    def _cache_parameters(self, request: ModelRequest) -> dict[str, Any]:
+        """The key by which questions with the same beginning go to the machine that has it in its cache."""
+        key = prefix_key(request.system) if self._at_vendor else None
+        return {} if key is None else {"prompt_cache_key": key}
 
     async def _complete(self, parameters: dict[str, Any], timeout: float) -> Reply:
         return await self._received(parameters, timeout, lambda text: None)

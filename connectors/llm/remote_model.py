@@ -21,6 +21,7 @@ from connectors.llm.endpoint import Endpoint, has_no_capacity, names_parameter, 
 from connectors.llm.gate import CallFailed
 from connectors.llm.paid_results import request_hash
 from connectors.llm.service_reply import ErrorReply, StreamCut, one_line
+from connectors.llm.warm_prefixes import prefix_key
 from engine.domain.chart import ChartSpec
 from engine.domain.model_call import (
     TIERS,
@@ -191,7 +192,8 @@ class RemoteModel(ABC):
             return without_images(self.spec, digest)
         call = _Call(request, {}, self.estimated_tokens(request), on_delta, allowance)
         call.images = await self._paint(request, call.notes)
-        async with self._endpoint.limiter.slot(call.requested):
+        prefix = prefix_key(f"{self.model}\n{request.system}")
+        async with self._endpoint.prefixes.after_the_first(prefix), self._endpoint.limiter.slot(call.requested):
             started = time.perf_counter()
             try:
                 reply = await self._endpoint.gate.call(partial(self._call, call), deadline(request))

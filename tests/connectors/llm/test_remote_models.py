@@ -124,7 +124,7 @@ async def test_a_schema_with_an_open_object_is_not_narrowed(make_model, server: 
         assert (form["strict"], form["schema"]) == (False, schema)
     else:
         assert "output_config" not in server.requests[0]
-        assert "additionalProperties" in server.requests[0]["system"]
+        assert "additionalProperties" in server.requests[0]["system"][0]["text"]
 
 
 @pytest.mark.parametrize(
@@ -362,3 +362,27 @@ async def test_a_flex_tier_without_capacity_is_left_for_the_standard_one(
     result = await make_model().answer(question(options={"tier": "flex"}), on_delta)
     assert [one["service_tier"] for one in server.requests] == ["flex", "default"]
     assert result.tier == "default" and [note for note in result.notes if "standard tier" in note]
+
+
+async def test_a_long_beginning_is_marked_for_the_vendors_cache(make_model, server: FakeLLMServer, vendor) -> None:
+    rules = "Hold what rises. " * 300
+    for system in (rules, "You run a paper desk."):
+        await make_model().answer(question(system=system))
+        sent = server.requests[-1]
+        marked = "prompt_cache_key" in sent if vendor == "openai" else "cache_control" in sent["system"][-1]
+        assert marked is (system is rules)
+
+
+async def test_the_first_question_with_a_new_beginning_goes_alone(make_model, server: FakeLLMServer) -> None:
+    model, rules = make_model(limiter=RateLimiter(16)), "Hold what rises. " * 300
+    answered = list[int]()
+    seen_before_the_first_answer = list[int]()
+
+    async def ask(number: int) -> None:
+        await model.answer(question(system=rules, sample=number))
+        if not answered:
+            seen_before_the_first_answer.append(len(server.requests))
+        answered.append(number)
+
+    await asyncio.gather(*map(ask, range(6)))
+    assert seen_before_the_first_answer == [1] and len(answered) == 6
