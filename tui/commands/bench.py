@@ -339,18 +339,16 @@ def _study_memory(services: Services, flags: RunFlags, presets: Sequence[str], *
     """Play all arms of the presets and print what came of them."""
     from engine.app.bench.memory import jobs_of, run_memory_bench, studied_specs
     from engine.app.records.spending import within_day
-    from engine.reports.documents.memory_worth import memory_document
     from tui.text.memory_worth_text import lines
 
     specs = studied_specs(services, flags.spec(services), tuple(presets))
     with work_line() as report:
         agree_to_jobs(services, jobs_of(specs), yes, report)
         with within_day(services) as within, interruptible() as stop:
-            study = run_memory_bench(within, specs, report, stop)
-    document = memory_document(study)
+            document = run_memory_bench(within, specs, report, stop)
     show_document(document, lambda: lines(document, standard_output().width))
-    if study.interrupted:
-        raise Interrupted(study.interrupted)
+    if document["interrupted"]:
+        raise Interrupted(document["interrupted"])
 
 
 def _measure_recall(services: Services, folder: str | None, symbols: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ with false memories; every arm is paired with another over the same sessions."""
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from engine.app.records.look_index import check_look_index, count_result
 from engine.app.research.backtest import AgentRun, Stop
 from engine.app.research.run_spec import check_spec, new_run_id, settled
 from engine.conventions.catalog import convention
+from engine.domain.decision import Action
 from engine.domain.model_call import AnswerRecord
 from engine.domain.run import LookKind, Result, RunSpec
 from engine.errors import UsageError
@@ -22,13 +24,15 @@ from engine.lab.backtest import desk_calendar_of, run_agents, windows
 from engine.lab.memory_arms import WITHOUT, Arm, Citations, StudiedMemory, arms, changed, poison_of, unresolved
 from engine.market.as_of import Market
 from engine.ports import Calendar
-from engine.reports.documents.memory_worth import ArmRow, MemoryStudy, PresetStudy
+from engine.reports.documents import row_json
+from engine.reports.documents.row_json import Row
 from engine.reports.performance import Measure
 from engine.services import Services
 from engine.session.cost_meter import CostMeter
 from memory.in_memory_store import InMemoryStore
 from memory.recall import LayeredMemory
 
+SCHEMA = 1
 SHARE = 0.2
 """The share of the news beside which a false memory is written, in the first half of the window."""
 
@@ -68,20 +72,31 @@ def jobs_of(specs: Sequence[RunSpec]) -> Sequence[Job]:
 
 def run_memory_bench(
     services: Services, specs: Sequence[RunSpec], report: Report = lambda text: None, stop: Stop = lambda: False
-) -> MemoryStudy:
-    """Play all arms of every preset. After `stop` the presets that are done stay. Raises what a run raises."""
-    done: list[PresetStudy] = []
+) -> Row:
+    """Play all arms of every preset; the document of what came of them. After `stop` the presets that are done stay.
+    Raises what a run raises."""
+    done: list[Row] = []
     market = job_market(services, Job(specs[0], None, "memory"))
     for spec in specs:
         played = _study(services, spec, market, report, stop)
         if played is None:
             break
         done.append(played)
-    interrupted = f"interrupted: {len(done)} of {len(specs)} presets are done" if len(done) < len(specs) else ""
-    return MemoryStudy(spec=specs[0], presets=tuple(done), interrupted=interrupted)
+    spec = specs[0]
+    return {
+        "schema": SCHEMA,
+        "bench": "memory",
+        "symbols": list(spec.symbols),
+        "first_session": spec.first.isoformat(),
+        "last_session": spec.last.isoformat(),
+        "warm_up_from": None if spec.warm_up_from is None else spec.warm_up_from.isoformat(),
+        "seed": spec.seed,
+        "presets": done,
+        "interrupted": f"interrupted: {len(done)} of {len(specs)} presets are done" if len(done) < len(specs) else "",
+    }
 
 
-def _study(services: Services, spec: RunSpec, market: Market, report: Report, stop: Stop) -> PresetStudy | None:
+def _study(services: Services, spec: RunSpec, market: Market, report: Report, stop: Stop) -> Row | None:
     calendar = desk_calendar_of(market, spec.symbols)
     _, sessions = windows(spec, calendar)
     first = calendar.number(sessions[0]) - 1
@@ -157,44 +172,51 @@ async def _played(run: AgentRun, arm: Arm) -> _Played:
 
 def _studied(
     services: Services, spec: RunSpec, played: dict[str, _Played], calendar: Calendar, meter: CostMeter
-) -> PresetStudy:
+) -> Row:
+    """One preset: its arms in the order in which they were played, the memories that were paid for in the run with
+    recall, the course of false memories, citations of memories that were not given, figures that the inputs do not
+    hold, and recollections that stem from after their decision."""
     exchange = services.config.exchanges.of_portfolio(spec.symbols)
     measure = Measure(convention("desk"), spec.symbols, exchange, services.config.metrics.risk_free)
-    recall, poisoned = played["recall"], played["poisoned"]
+    recall, poisoned, use = played["recall"], played["poisoned"], meter.use
     assert recall.memory is not None and poisoned.memory is not None
-    pivotal = played["oracle"].arm.pivotal or {}
+    poison = poison_of(poisoned.memory, poisoned.result.test, recall.result.test, calendar)
     quoted, voiced = unresolved(recall.result.test.opinions)
-    return PresetStudy(
-        preset=spec.preset or "",
-        model=meter.use,
-        sessions=len(recall.result.test.equity),
-        arms=tuple(_row(one, played, measure) for one in played.values()),
-        pivotal=len(pivotal),
-        poison=poison_of(poisoned.memory, poisoned.result.test, recall.result.test, calendar),
-        cited=recall.citations.cited,
-        not_held=recall.citations.not_held,
-        opinions=voiced,
-        unresolved=quoted,
-        recalled=recall.memory.recalled,
-        later=sum(one.memory.later for one in played.values() if one.memory is not None),
-    )
+    later = sum(one.memory.later for one in played.values() if one.memory is not None)
+    cited = {"cited": recall.citations.cited, "not_held": recall.citations.not_held}
+    return {
+        "preset": spec.preset or "",
+        "sessions": len(recall.result.test.equity),
+        "pivotal": len(played["oracle"].arm.pivotal or {}),
+        "model": use.spec,
+        **row_json.fields(use, "calls", "abstentions", "refusals"),
+        **row_json.fields(use.usage, "input_tokens", "output_tokens"),
+        "cost": None if use.cost is None else str(use.cost),
+        "arms": [_arm(one, played, measure) for one in played.values()],
+        "poison": row_json.fields(poison),
+        "confabulation": {**cited, "opinions": voiced, "unresolved": quoted},
+        "point_in_time": {"recalled": recall.memory.recalled, "later": later},
+    }
 
 
-def _row(one: _Played, played: dict[str, _Played], measure: Measure) -> ArmRow:
+def _arm(one: _Played, played: dict[str, _Played], measure: Measure) -> Row:
+    """One arm: figures of its book over the test, the difference of its total return to that of the arm that it is
+    paired with (95 % interval over the same sessions), the actions that were advised, before limits, the opinions that
+    differ between the two, and the mean number of memories that an analysis was given."""
     other = played.get(one.arm.against)
     test = one.result.test
     figures = measure.of_run(test, None if other is None else other.result.test)
-    differ = 0 if other is None else changed(test, other.result.test)[0]
     given = () if one.memory is None else tuple(one.memory.given.values())
-    return ArmRow(
-        name=one.arm.name,
-        against=one.arm.against,
-        total_return=figures["total_return"],
-        sharpe=figures["sharpe"],
-        difference=figures["excess_return"],
-        low=figures["excess_low"],
-        high=figures["excess_high"],
-        opinions=tuple(opinion.action for opinion in test.opinions),
-        changed=differ,
-        memories=sum(map(len, given)) / len(given) if given else 0.0,
-    )
+    counted = Counter(opinion.action for opinion in test.opinions)
+    return {
+        "name": one.arm.name,
+        "against": one.arm.against,
+        "total_return": figures["total_return"],
+        "sharpe": figures["sharpe"],
+        "difference": figures["excess_return"],
+        "low": figures["excess_low"],
+        "high": figures["excess_high"],
+        "opinions": {action.value: counted[action] for action in Action},
+        "changed": 0 if other is None else changed(test, other.result.test)[0],
+        "memories": sum(map(len, given)) / len(given) if given else 0.0,
+    }
