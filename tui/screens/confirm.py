@@ -19,7 +19,7 @@ from engine.domain.text import counted
 from engine.reports import amounts
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import ControlState, OpenOrder, Waiting
-from engine.reports.documents.order_effect import effect_row, order_effect
+from engine.reports.documents.order_effect import order_effect
 from tui.screens.dialog import Dialog
 from tui.text.plain_text import cut, facts, one_line
 from tui.text.run_text import effect_facts, halt_words, terms
@@ -262,6 +262,4 @@ def _effect(view: Snapshot, order: Order) -> list[tuple[str, str]]:
         fills_at=next((one.fills_at for one in view.controls.orders if one.order.id == order.id), None),
     )
     days = 0 if view.now is None else (view.now.date() - quote.session).days
-    return effect_facts(
-        effect_row(effect), f"the close of {quote.session}" + (f", {days} days ago" if days > 1 else "")
-    )
+    return effect_facts(effect, f"the close of {quote.session}" + (f", {days} days ago" if days > 1 else ""))

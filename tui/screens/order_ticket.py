@@ -16,7 +16,7 @@ from engine.domain.market import parse_symbol
 from engine.domain.order import Side
 from engine.errors import PaperdeskError, UsageError
 from engine.messages.commands import PlaceOrder
-from engine.reports.documents.order_effect import Ticket, effect_row
+from engine.reports.documents.order_effect import Ticket
 from tui.desk.desk_app import DeskApp, ShowsFailures
 from tui.screens.dialog import Dialog, facts_width
 from tui.text.plain_text import facts, one_line
@@ -160,6 +160,6 @@ class OrderTicket(ShowsFailures, Dialog[PlaceOrder]):
 
 def _text(ticket: Ticket, width: int) -> str:
     """The effect of an order, and what the limits say of it."""
-    lines = list(facts(effect_facts(effect_row(ticket.effect)), width, label=8))
+    lines = list(facts(effect_facts(ticket.effect), width, label=8))
     limits = f"NOT TAKEN: {ticket.refused}" if ticket.refused else "within the cash floor and the shares that are free"
     return "\n".join([*lines, "", limits])

@@ -31,7 +31,7 @@ from engine.messages.commands import Approve, Edit, OrderCommand, Undo, Veto
 from engine.preset import load_preset
 from engine.reports.documents.control_state import AnsweredOrder, ControlState, OpenOrder, Waiting
 from engine.reports.documents.controls import control_state, waiting_document
-from engine.reports.documents.order_effect import OrderEffect, order_effect
+from engine.reports.documents.order_effect import order_effect
 from engine.reports.documents.records import Records, records_in
 from engine.reports.documents.row_json import Row, minute
 from engine.services import Services
@@ -70,7 +70,7 @@ class ApprovalDesk:
     times: OrderTimes
     now: datetime | None
     edit: Callable[[str, OrderSize], Edit]
-    effects: Callable[[Iterable[Order]], Mapping[str, OrderEffect]]
+    effects: Callable[[Iterable[Order]], Mapping[str, Row]]
     submit: Callable[[], Awaitable[object]]
 
     def state(self) -> ControlState:
@@ -271,7 +271,7 @@ def order_times(services: Services) -> OrderTimes:
     return OrderTimes(services.desk_calendar(services.symbols), services.symbols, services.broker is not None)
 
 
-def order_effects(services: Services, now: datetime | None, orders: Iterable[Order]) -> Mapping[str, OrderEffect]:
+def order_effects(services: Services, now: datetime | None, orders: Iterable[Order]) -> Mapping[str, Row]:
     """The effects of open orders on the portfolio by order id, at the prices that the desk decided on, if they are sent
     at a moment (UTC; None: not known); an order whose symbol has no price is left out. Raises what the journal
     raises."""

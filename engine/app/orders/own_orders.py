@@ -32,8 +32,9 @@ from engine.market.trading_hours import decision_time
 from engine.messages.commands import PlaceOrder
 from engine.messages.events import Event, Noticed, OrderFilled, Publish, RunFinished
 from engine.preset import Preset, load_preset
-from engine.reports.documents.order_effect import OrderEffect, Ticket, order_effect
+from engine.reports.documents.order_effect import Ticket, order_effect
 from engine.reports.documents.records import records_in
+from engine.reports.documents.row_json import Row
 from engine.services import Services
 from engine.session.outcomes import publish_settled
 from engine.session.owner_books import has_books
@@ -216,7 +217,7 @@ class _Placing:
         refused = refused or own_refusal(order, power, price(symbol), floor=floor)
         return order, refused or refused_by_venue(order, terms, power, price(symbol))
 
-    def _effect(self, order: Order, venue: Venue, price: Price, time: datetime | None) -> OrderEffect:
+    def _effect(self, order: Order, venue: Venue, price: Price, time: datetime | None) -> Row:
         portfolio = venue.portfolio
         value = portfolio.value({symbol: price(symbol) for symbol in portfolio.positions})
         others = [entry.order for entry in self.traded.reader.orders(open_only=True)]

@@ -14,7 +14,6 @@ from engine.journal.reader import JournalReader
 from engine.messages.commands import in_force
 from engine.reports.documents import row_json
 from engine.reports.documents.control_state import AnsweredOrder, ControlState, OpenOrder, Waiting
-from engine.reports.documents.order_effect import OrderEffect, effect_row
 from engine.reports.documents.row_json import Row
 
 SCHEMA = 1
@@ -99,16 +98,14 @@ def resume_document(desk: str, journal: Path, halt: Halted | None, pause: Paused
     }
 
 
-def waiting_document(
-    desk: str, state: ControlState, listed: Iterable[OpenOrder], effects: Mapping[str, OrderEffect]
-) -> Row:
+def waiting_document(desk: str, state: ControlState, listed: Iterable[OpenOrder], effects: Mapping[str, Row]) -> Row:
     """The orders that are `listed` for an answer, how long each stays, and what it would do: its effect by order id."""
     rows = [
         {
             **row_json.order(one.order, one.decided),
             "reason": one.order.reason,
             "stays_until": None if one.until is None else one.until.isoformat(),
-            "effect": effect_row(effects.get(one.order.id)),
+            "effect": effects.get(one.order.id),
         }
         for one in listed
     ]

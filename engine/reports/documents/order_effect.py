@@ -9,39 +9,10 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from engine.domain.order import Order, Portfolio, Side
+from engine.domain.text import money
 from engine.execution.limits import Price, buying_power, shares_of
 from engine.reports.documents import row_json
 from engine.reports.documents.row_json import Row
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderEffect:
-    """An order as if it filled at the last price, without what trading costs.
-
-    price: in the quote currency, of one share.
-    session: of the close that the price is; None for a price of now.
-    time: of a price of now, UTC; None for a close.
-    shares: that it buys or sells; of an order for an amount by the price.
-    value: of these shares, in the quote currency.
-    amount: that is spent, in the quote currency, whatever the shares cost when it fills; None for an order of shares.
-    before, after: the worth of the position as a fraction of the portfolio's, now and after this order alone; None for
-        a portfolio without value.
-    cash_after: in the quote currency, less what the open orders may take; what they sell brings nothing yet.
-    open_orders: the number of those beside it.
-    fills_at: the open at which it fills if it is sent now, UTC; None where it fills at once, or that is not known.
-    """
-
-    price: Decimal
-    session: date | None
-    time: datetime | None
-    shares: Decimal
-    value: Decimal
-    amount: Decimal | None
-    before: float | None
-    after: float | None
-    cash_after: Decimal
-    open_orders: int
-    fills_at: datetime | None = None
 
 
 def order_effect(
@@ -54,44 +25,29 @@ def order_effect(
     others: Iterable[Order] = (),
     time: datetime | None = None,
     fills_at: datetime | None = None,
-) -> OrderEffect:
-    """The effect of an order at the close of a session, or at a price of the moment `time`, on a portfolio of that
-    value beside `others` that are open. Raises what `price` raises for a symbol without one."""
+) -> Row:
+    """The effect of an order at the close of a session, or at a price of the moment `time` (UTC), on a portfolio of
+    that value beside `others` that are open, without what trading costs: its shares and their value in the quote
+    currency (`amount` is what is spent in any case, null for an order of shares), the position's part of the portfolio
+    `before` and `after` (null for one without value), and the cash less what open orders may take; what they sell
+    brings nothing yet. Raises what `price` raises for a symbol without one."""
     beside = [one for one in others if one.id != order.id]
     power, last = buying_power(portfolio, beside, price), price(order.symbol)
     shares, held = shares_of(order, last), portfolio.quantity(order.symbol)
-    parts = [float(number * last / value) if value > 0 else None for number in (held, held + _signed(order, last))]
-    return OrderEffect(
-        price=last,
-        session=session if time is None else None,
-        time=time,
-        shares=shares,
-        value=shares * last,
-        amount=order.notional,
-        before=parts[0],
-        after=parts[1],
-        cash_after=power.cash - power.reserved - _signed(order, last) * last,
-        open_orders=len(beside),
-        fills_at=fills_at,
-    )
-
-
-def _signed(order: Order, price: Decimal) -> Decimal:
-    """The shares that an order adds to a position, negative for a sale."""
-    return shares_of(order, price) if order.side is Side.BUY else -shares_of(order, price)
-
-
-def effect_row(effect: OrderEffect | None) -> Row | None:
-    """An effect as JSON; None where there is no price. Shares have four decimals, money two."""
-    if effect is None:
-        return None
-    money = {name: str(round(getattr(effect, name), 2)) for name in ("value", "cash_after")}
+    added = shares if order.side is Side.BUY else -shares
+    before, after = (float(number * last / value) if value > 0 else None for number in (held, held + added))
     return {
-        **row_json.fields(effect, "price", "session", "time"),
-        "shares": str(round(effect.shares, 4)),
-        **money,
-        **row_json.fields(effect, "amount"),
-        **row_json.fields(effect, "before", "after", "open_orders", "fills_at"),
+        "price": money(last),
+        "session": None if session is None or time is not None else session.isoformat(),
+        "time": None if time is None else time.isoformat(),
+        "shares": str(round(shares, 4)),
+        "value": str(round(shares * last, 2)),
+        "amount": None if order.notional is None else money(order.notional),
+        "before": before,
+        "after": after,
+        "cash_after": str(round(power.cash - power.reserved - added * last, 2)),
+        "open_orders": len(beside),
+        "fills_at": None if fills_at is None else fills_at.isoformat(),
     }
 
 
@@ -109,7 +65,7 @@ class Ticket:
     """
 
     order: Order
-    effect: OrderEffect
+    effect: Row
     refused: str = ""
     detail: str = ""
 
@@ -123,5 +79,5 @@ def ticket_document(desk: str, ticket: Ticket, *, taken: bool) -> Row:
         "refused": ticket.refused or None,
         "order": row_json.order(ticket.order),
         "detail": ticket.detail or None,
-        "effect": effect_row(ticket.effect),
+        "effect": ticket.effect,
     }
