@@ -65,22 +65,9 @@ def an_answer() -> Callable[..., AnswerRecord]:
         said = None if failed else {"summary": "it rises " * 30, "figures": [1.5, None]}
         failure = ModelFailure(FailureKind.REFUSED, "no") if failed else None
         result = ModelResult(model="m", answer=said, failure=failure, text="it rises " * 40)
-        kept = None if failed else said
         outcome = "abstained" if failed else "answered"
-        return AnswerRecord(
-            key=key,
-            time=NOW,
-            agent="news",
-            attempt=1,
-            prompt_hash="h",
-            system="s",
-            messages=(asked,),
-            result=result,
-            outcome=outcome,
-            reason="",
-            answer=kept,
-            charts=(chart,),
-        )
+        more = {"messages": (asked,), "result": result, "outcome": outcome, "answer": said, "charts": (chart,)}
+        return full_journal.answer(key=key, time=NOW, **more)
 
     return build
 
