@@ -377,6 +377,7 @@ def test_a_weighty_item_stands_deeper_and_a_filing_stays_in_the_layer_of_its_bir
         Layer.DEEP,
         Layer.DEEP,
     ]
+    assert [desk.record(name).importance for name in names[:3]] == [50, 71, 80]
     for n in range(20):
         desk.reinforce(names[2:], -1, 1 + n, f"cost {n}")
     layers = {s.record.text: s.layer for s in desk.scored_records(22)}

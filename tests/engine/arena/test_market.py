@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.arena.book import cents
 from engine.arena.market import Market
 from engine.arena.rules import ArenaRules, load_rules, preset_names
 from engine.arena.values import FlowKind, Order, Refusal
@@ -90,6 +91,8 @@ def flow_of_orders(variant: dict[str, Any], actions: Sequence[Action]) -> None:
     for trade in market.trades:
         assert trade.buyer != trade.seller and trade.quantity > 0
         assert trade.excess == 0 or market.rules.settle == "impact"
+        cost = cents(trade.price * trade.quantity * market.rules.cost_rate)
+        assert (trade.cost_buyer, trade.cost_seller) == (cost, cost)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda one: ",".join(one) or "plain")

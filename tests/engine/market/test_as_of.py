@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.domain.market import CorporateAction, Filing, NewsItem, PriceHistory
+from engine.domain.market import CorporateAction, Filing, FundHolding, NewsItem, PriceHistory
 from engine.errors import MissingData
 from engine.market.as_of import Market, MarketAsOf
 from tests.engine.desks import bars, dividend, market_of, split, weekdays
@@ -124,6 +124,8 @@ def test_splits_compound_and_a_dividend_moves_no_price() -> None:
 
     closes = {n: [b.close for b in market.at(CALENDAR.closes_at(DAYS[n])).bars("AAA", 9)] for n in (1, 3, 5)}
     assert closes == {1: [40, 40], 3: [20, 20, 20, 20], 5: [200, 200, 200, 200, 200, 210]}
+    # A dividend of 5 on a close of 20 leaves three quarters of the prices before it.
+    assert [b.close for b in market.at(CALENDAR.closes_at(DAYS[3])).adjusted("AAA", 9)] == [15, 15, 15, 20]
 
 
 def test_what_is_not_there_is_missing_data() -> None:
@@ -154,7 +156,7 @@ ACTIONS = st.lists(
 def everything(seen: MarketAsOf, count: int) -> object:
     """All that the access shows."""
     long_ago = datetime(2000, 1, 1, tzinfo=UTC)
-    shown: dict[str, object] = {}
+    shown: dict[str, object] = {"commentary": list(seen.commentary(long_ago)), "fund": seen.fund_trade("fund", "AAA")}
     for symbol in seen.symbols:
         shown[symbol] = (seen.count(symbol), list(seen.news(symbol, long_ago)), list(seen.filings(symbol, long_ago)))
         if seen.count(symbol):
@@ -175,9 +177,13 @@ def test_a_view_of_the_whole_market_is_that_of_the_market_cut_then(
         {"AAA": filings("AAA", moments)},
         CALENDAR,
     )
+    holdings = [FundHolding(day, "AAA", Decimal(n), Decimal(1)) for n, day in enumerate(EVERY_DAY)]
+    whole = replace(whole, commentary=news("ALL", moments), holdings={"fund": holdings})
     cut = whole.cut(now)
 
     assert everything(whole.at(now), count) == everything(cut.at(now), count)
+    traded = whole.at(now).fund_trade("fund", "AAA")
+    assert traded is None or traded.session < now.date()
     # The cut leaves nothing later behind the access either.
     for symbol, history in cut.histories.items():
         assert all(cut.calendars[symbol].closes_at(b.session) <= now for b in history)
