@@ -12,9 +12,8 @@ from typing import Any, cast
 import pytest
 
 from engine.clock import BacktestClock
-from engine.domain.execution import TradingMode
-from engine.domain.order import Order, OrderState, OrderUpdate, Side
-from engine.domain.portfolio import Portfolio
+from engine.domain.order import Order, OrderState, OrderUpdate, Portfolio, Side
+from engine.domain.run import TradingMode
 from engine.errors import NetworkError, TryAgainLater
 from engine.execution import controls
 from engine.execution.submission import Submission
