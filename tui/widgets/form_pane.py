@@ -23,8 +23,8 @@ class MarkedInput(Input):
     """A field that shows its beginning, and ends with a mark where its text goes on, while nobody types in it."""
 
     def on_blur(self) -> None:
-        """Go back to the beginning, unless the whole terminal is left for a while."""
-        if self.app.app_focus:
+        """Go back to the beginning, unless the whole terminal is left: for a while, or as the app ends."""
+        if self.app.app_focus and self.app.is_running:
             self.cursor_position = 0
 
     def render_line(self, y: int) -> Strip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import UTC, date, datetime, timedelta
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
@@ -254,7 +255,7 @@ async def test_a_session_that_was_left_midway_is_the_one_that_the_desk_opens_at(
     left = OpenDesk(services(load_config(None).config))
     assert left.next_session() == ""
     with pytest.raises(asyncio.CancelledError):
-        await left.run_cycle(lambda event: None, AsyncMock(side_effect=[None, asyncio.CancelledError]))
+        await left.run_cycle(lambda event: None, AsyncMock(side_effect=chain([None], repeat(asyncio.CancelledError))))
     assert [session for session, outcome in decided() if outcome is not RunOutcome.DONE] == [SESSIONS[0]]
     async with opened() as pilot:
         await until(pilot, lambda: view(pilot).market is not None and bool(view(pilot).desk.panes))
