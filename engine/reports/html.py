@@ -35,13 +35,6 @@ COSTS = (
     Column("Fees", 3, amounts.money),
     Column("Slippage, about", 4, amounts.money),
 )
-AGENTS = (
-    Column("Agent", "agent"),
-    Column("Calls", "calls", count),
-    Column("Tokens in", "input_tokens", count),
-    Column("Tokens out", "output_tokens", count),
-    Column("USD", "cost", str),
-)
 ACTIONS = texts("", *(action.value for action in Action), "Cut by the limits")
 DECISIONS = (
     SESSION,
@@ -78,8 +71,7 @@ def html(document: Mapping[str, Any]) -> str:
         charts=[(chart, Markup(chart.drawing)) for chart in charts(document)],
         costs=list(symbol_costs(document)),
         settings=list(flat_settings(run_settings(document))),
-        agents=[{"agent": name, **used} for name, used in (document["model"] or {}).get("agents", {}).items()],
-        **{"COSTS": COSTS, "AGENTS": AGENTS, "ACTIONS": ACTIONS, "TRADES": TRADES, "FLOWS": FLOWS},
+        **{"COSTS": COSTS, "ACTIONS": ACTIONS, "TRADES": TRADES, "FLOWS": FLOWS},
     )
 
 

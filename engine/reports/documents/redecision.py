@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.journal.entries import Recalled, Trail
-from engine.lab.decision_changes import AnswerChange, Change, Comparison, Field, Redecided, decision_fields
+from engine.lab.decision_changes import AnswerChange, Comparison, Field, Redecided, decision_fields
 from engine.lab.recorded_turn import Parity
 from engine.market.as_of import MarketAsOf
 from engine.reports.documents import row_json
@@ -35,17 +35,12 @@ def _comparison(one: Comparison, market: MarketAsOf | None) -> Row:
     return {
         **row_json.fields(one, "same", "same_throughout"),
         "differs": [change.what for change in one.decision],
-        "changes": [change_row(change) for change in one.decision],
+        "changes": [row_json.fields(change) for change in one.decision],
         "agents": [_agent(change, one) for change in one.answers],
         "memories": [{"then": _place(change.then), "now": _place(change.now)} for change in one.memories],
         "then": _side(one.then, market),
         "now": _side(one.now, market),
     }
-
-
-def change_row(change: Change) -> Row:
-    """A field that differs, on both sides: a text, or a list of its entries."""
-    return {"what": change.what, "then": _plain(change.then), "now": _plain(change.now)}
 
 
 def _agent(change: AnswerChange, one: Comparison) -> Row:
@@ -59,7 +54,7 @@ def _agent(change: AnswerChange, one: Comparison) -> Row:
         "then": change.then and change.then.answer,
         "now": now and now.answer,
         "fields": [field.what for field in change.fields],
-        "changes": [change_row(field) for field in change.fields],
+        "changes": [row_json.fields(field) for field in change.fields],
         "decides": now in last,
         "asked": [side for side, answer in (("then", change.then), ("now", now)) if answer is not None],
         "reason": "" if now is None else f"{now.outcome}: {now.reason}",
@@ -73,12 +68,10 @@ def _place(one: Recalled | None) -> Row | None:
 def _side(trail: Trail | None, market: MarketAsOf | None) -> Row | None:
     if trail is None:
         return None
-    fields = {name: _plain(value) for name, value in decision_fields(trail.decision).items()}
+    fields = {
+        name: value if isinstance(value, str) else [*value] for name, value in decision_fields(trail.decision).items()
+    }
     return trail_row(trail, market) | {"model": row_json.model_use(use_of(trail.answers)), "words": fields}
-
-
-def _plain(field: Field) -> str | list[str]:
-    return field if isinstance(field, str) else list(field)
 
 
 def parity_document(records: Records, parity: Parity) -> Row:
