@@ -28,8 +28,6 @@ LEFT = 20
 FEW = 4
 """Symbols of a data folder that a desk trades where none are configured."""
 _AFTER_CLOSE = timedelta(minutes=5)
-_REST = timedelta(days=14)
-"""Within so many days a market opens again, whatever the holidays."""
 
 
 def loader(data: DataSpec) -> Load:
@@ -117,12 +115,6 @@ def ready(symbols: Sequence[Symbol], session: date) -> datetime:
 def ready_by(symbols: Sequence[Symbol], now: datetime) -> datetime:
     """The time at which the session that was the last to close by a moment is ready; the moment itself, where it is."""
     return max(now, ready(symbols, _exchange().last_closed(now)))
-
-
-def next_ready(symbols: Sequence[Symbol], now: datetime) -> datetime:
-    """The time at which the next session is ready that is not by a moment."""
-    days = _exchange().sessions(now.date() - timedelta(days=1), now.date() + _REST)
-    return next(moment for moment in (ready(symbols, day) for day in days) if moment > now)
 
 
 def sessions_before(symbols: Sequence[Symbol], count: int, now: datetime) -> datetime:

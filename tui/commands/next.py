@@ -42,20 +42,21 @@ def next_command(invocation: Invocation, count: int) -> None:
     sessions: list[Row] = []
     try:
         for number in range(count):
-            document, error = _next(services)
+            document, error = decide_next(services)
             sessions.append(document)
             if not as_json():
                 show("\n".join([*([""] if number else []), *daily.lines(document)]))
             if error is not None:
                 raise error
-            if document["halted"] or document["paused"] or document["waiting"]:
+            if held_back(document):
                 break
     finally:
         if as_json() and sessions:
             show_json({"schema": 1, "desk": services.desk, "sessions": sessions})
 
 
-def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
+def decide_next(services: Services) -> tuple[Row, PaperdeskError | None]:
+    """Decide the session that is due, or the next one: its document, and the error that its run ended with."""
     from engine.app.desk.context import Finished
     from engine.app.desk.notification import run_next
 
@@ -64,3 +65,8 @@ def _next(services: Services) -> tuple[Row, PaperdeskError | None]:
         assert journal.reader is not None  # the run is in it
         outcome = daily.NOTHING_TO_DO if isinstance(done, Finished) else done.outcome
         return session_document(journal.reader, services.desk, done.run, outcome), done.error
+
+
+def held_back(document: Row) -> bool:
+    """True for a desk that goes no further by itself: halted, paused, or with orders that wait for approval."""
+    return bool(document["halted"] or document["paused"] or document["waiting"])

@@ -58,9 +58,9 @@ def sandbox_command(
     something go wrong, GET /sandbox/state shows everything. The account begins with desk.cash. With --state the books
     outlive the process, and --start counts for new books only.
 
-    With --sessions it does not wait: it moves its clock from session to session, has the configured desk run for each
-    as cron would, and compares both books to the cent; on the demo market up to the last completed session. Its books
-    are kept (--state names another file), and the next call goes on.
+    With --sessions it does not wait: it moves its clock from session to session, has the configured desk decide each
+    as `paperdesk next` does, and compares both books to the cent; on the demo market up to the last completed session.
+    Its books are kept (--state names another file), and the next call goes on.
 
     \b
     Examples:
@@ -83,11 +83,11 @@ def sandbox_command(
 
         refuse_simulated(config.desk.name)
         books = state or places.sandbox_books()
-        begin = _first_session(config, sessions) if live else asyncio.run(start_of(spec, start))
+        begin = _first_session(config, sessions, None if live else asyncio.run(start_of(spec, start)))
         places.make_folder(books.parent)
         with build_sandbox(spec, settings(start=begin, state=books)) as server:
             environment = desk_environment(server, config, spec)
-            code = play(invocation, server, environment, sessions)
+            code = play(invocation, environment, sessions)
         if not code and not as_json():
             show(f"\n{_next_steps(environment, state, folder)}")
         return code
@@ -100,13 +100,14 @@ def sandbox_command(
     return None
 
 
-def _first_session(config: Config, sessions: int) -> datetime:
-    """The time at which the first of so many sessions of the demo market is ready."""
+def _first_session(config: Config, sessions: int, start: datetime | None) -> datetime:
+    """The time at which the session of a start is ready; without one the first of so many of the demo market."""
     from connectors.demo.market import DEFAULT_WATCHLIST
-    from connectors.wiring.sandbox import sessions_before
+    from connectors.wiring.sandbox import ready_by, sessions_before
     from engine.clock import LiveClock
 
-    return sessions_before(config.desk.symbols or DEFAULT_WATCHLIST, sessions, LiveClock().now())
+    symbols = config.desk.symbols or DEFAULT_WATCHLIST
+    return sessions_before(symbols, sessions, LiveClock().now()) if start is None else ready_by(symbols, start)
 
 
 async def _serve(server: SandboxServer, environment: Callable[[], Mapping[str, str]]) -> None:
