@@ -1,4 +1,4 @@
-"""Rows of files that others wrote (CSV, JSON, JSONL, Parquet) under our names of columns
+"""Rows of files that others wrote (CSV, JSON, JSONL, Parquet, a saved page) under our names of columns
 (import_files.toml)."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from connectors.text import without_markup
 from engine.errors import MalformedData, MissingData, UsageError
 
 _BLANK = ("None", "nan", "NaN", "NaT", "null")
-_TABLES = (".csv", ".tsv", ".txt")
+_TABLES = (".csv", ".tsv", ".txt", ".htm", ".html")
 _JSON = (".json", ".jsonl", ".ndjson")
 _PARQUET = (".parquet", ".pq")
 _DEEP = re.compile(r"_(symbol|ticker)s?$")

@@ -1,4 +1,4 @@
-"""Tables in text files that others wrote, CSV with any delimiter, with what stands around them."""
+"""Tables in text files that others wrote: CSV with any delimiter, and pages of HTML, with what stands around them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
@@ -29,6 +30,8 @@ _QUOTED = 160
 """Characters of a file that is no table that are told."""
 _PAGE = re.compile(r"\s*<(!doctype html|html|head|body|table|\?xml)", re.IGNORECASE)
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_PAID = re.compile(r"([\d.]+)\s+Dividend|([\d.]+\s*[:/]\s*[\d.]+)\s+Stock Splits?", re.IGNORECASE)
+"""A row without prices among those of a page of Yahoo."""
 _TICKERS = {"ticker", "price"}
 """First cells of the two lines by which yfinance names columns."""
 _CHINESE = re.compile(rb"(?:[\xb0-\xf7][\xa1-\xfe]){2}")
@@ -84,9 +87,7 @@ def table(path: Path, text: str, names: Names, *, header: bool) -> Foreign:
     found = Foreign()
     if not text.strip():
         raise malformed(path, 1, "the file is empty; its first line has to name the columns")
-    if is_page(text):
-        raise malformed(path, 1, f"this is a page and no table of data: {plain(text)[:_QUOTED]!r}")
-    lines, separator = _of_text(path, text, names)
+    lines, separator = (_of_page(text, names), "") if is_page(text) else _of_text(path, text, names)
     found.semicolons = separator == ";"
     pairs = pairwise(cells for _, cells in lines[:_LOOKED_AT])
     by_ticker = next((at for at, pair in enumerate(pairs) if {cells[0].lower() for cells in pair} == _TICKERS), None)
@@ -157,6 +158,8 @@ def _is_data(cells: Sequence[str]) -> bool:
 
 
 def _no_table(path: Path, text: str, lines: Lines, names: Names) -> MalformedData:
+    if is_page(text):
+        return malformed(path, 1, f"this is a page and no table of data: {plain(text)[:_QUOTED]!r}")
     cells = lines[0][1] if lines else []
     if len(cells) > 2 and _is_data(cells):
         return NoHeader(
@@ -184,6 +187,8 @@ def _fill(path: Path, found: Foreign, rows: Lines, names: Names) -> None:
         blank = not any(map(str.strip, cells))
         if at >= ends or blank or (of_numbers and not any(map(_FIGURE.search, cells))):
             passed.append("a blank row" if blank else " ".join(filter(None, cells)))
+        elif len(cells) == 2 and (paid := _PAID.fullmatch(cells[1])):
+            found.records.append((line, {header[0]: cells[0], "Dividends": paid[1], "Stock Splits": paid[2]}))
         elif len(cells) < len(header) or any(map(str.strip, cells[len(header) :])):
             found.bad.append(malformed(path, line, f"{len(cells)} cells where the header has {len(header)}"))
         else:
@@ -221,3 +226,37 @@ def _by_ticker(rows: Lines) -> list[tuple[int, Mapping[str, object]]]:
             if len(cells) == len(tickers) and cells[0].lower() != "date" and any(cells[n] for n in places)
         ]
     return found
+
+
+def _of_page(text: str, names: Names) -> Lines:
+    """The rows of the table of a page that has most of the names."""
+    page = _Page()
+    page.feed(text)
+    page.close()
+    numbered = [list(enumerate(rows, 1)) for rows in page.tables]
+    return max(numbered, key=lambda rows: max((_score(cells, names) for _, cells in rows), default=0), default=[])
+
+
+class _Page(HTMLParser):
+    """The tables of a page, as rows of the texts of their cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: list[list[Cells]] = []
+        self._open = False
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "table" or (tag == "tr" and not self.tables):
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th") and self.tables and self.tables[-1]:
+            self.tables[-1][-1].append("")
+        self._open = tag in ("td", "th") or (self._open and tag not in ("table", "tr"))
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open = self._open and tag not in ("td", "th", "tr", "table")
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self.tables and self.tables[-1] and self.tables[-1][-1]:
+            self.tables[-1][-1][-1] = " ".join((self.tables[-1][-1][-1] + " " + data).split())

@@ -444,6 +444,19 @@ def test_a_different_row_of_a_date_is_refused(bring: Bring) -> None:
     assert "stands twice" in str(refused(bring, f"{TABLE}2025-01-03,188.5,190,187,188,41000\n", "AAPL"))
 
 
+def test_a_saved_page_is_read_by_its_table_and_its_dividends(bring: Bring, tmp_path: Path) -> None:
+    cells = "".join(f"<td>{one}</td>" for one in ("Jan 6, 2025", "188", "190", "187", "189", "188.9", "41,000,000"))
+    head = "".join(f"<th>{one}</th>" for one in ("Date", "Open", "High", "Low", "Close*", "Adj Close**", "Volume"))
+    rest = "<tr><td>Jan 3, 2025</td><td colspan=6><strong>0.25</strong> <span>Dividend</span></td></tr>"
+    tables = f"<table><tr><td>menu</td></tr></table><table><tr>{head}</tr><tr>{cells}</tr>{rest}</table>"
+    page = f"<!DOCTYPE html><html>{tables}</html>"
+    done = bring(page, "AAPL", name="page.html")
+    assert rows(tmp_path) == ["2025-01-06,188,190,187,189,188.9,41000000"]
+    assert any("Dividends" in note for note in done.notes)
+    bring(page, "AAPL", name="page.html", kinds="actions")
+    assert rows(tmp_path, "actions") == ["2025-01-03,dividend,0.25"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
@@ -462,7 +475,7 @@ def test_a_different_row_of_a_date_is_refused(bring: Bring) -> None:
         ("a.json", {"s": "no_data"}, "no_data"),
         ("a.json", ["Error: over your limit"], "over your limit"),
         ("a.json", "Too Many Requests", "Too Many Requests"),
-        ("a.csv", "<html><title>Sign in</title><body><h1>Please sign in</h1></body></html>", "Please sign in"),
+        ("a.html", "<html><title>Sign in</title><body><h1>Please sign in</h1></body></html>", "Please sign in"),
         ("a.csv", "<!DOCTYPE html><html><body>Access denied</body></html>", "Access denied"),
     ],
 )
