@@ -21,9 +21,9 @@ def main(events: int, report: Path) -> None:
     from backtest_targets import short
     from fake_desk import FakeDesk
 
-    from engine.app.desk_runner import Gate, Publish
+    from engine.app.models.models import Gate
     from engine.journal.writer import JournalWriter
-    from engine.messages.events import Event
+    from engine.messages.events import Event, Publish
     from tui.app.app import PaperdeskApp
 
     class Busy(FakeDesk):

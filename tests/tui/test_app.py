@@ -18,11 +18,12 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from engine.app.desk_runner import Gate, Publish
+from engine.app.models.models import Gate
 from engine.app.open_desk import OpenDesk
 from engine.domain.order import OrderSize
 from engine.errors import ConfigError
 from engine.messages.commands import ResizeOrder
+from engine.messages.events import Publish
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
 from tui.screens.frame import FramedScreen, Layout

@@ -22,7 +22,7 @@ from tui.app.app import PaperdeskApp
 from tui.screens.ask import AskScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.screens.desk import DeskScreen
-from tui.screens.jump import JumpScreen
+from tui.screens.frame import JumpScreen
 from tui.screens.order_ticket import SideChoice
 from tui.set_up.first_configuration import new_account
 from tui.set_up.set_up_offer import SetUpOffer

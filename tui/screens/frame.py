@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -15,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui.desk.desk_app import ShowsFailures
+from tui.screens.dialog import Dialog
 from tui.screens.screen_keys import ControlKeys, PastKeys, SearchKeys
 from tui.view.desk_port import Source
 from tui.view.snapshot import Retry, Snapshot
@@ -26,6 +28,43 @@ from tui.widgets.text_lines import TextPane
 
 if TYPE_CHECKING:
     from tui.screens.trail import Wanted
+
+
+LETTERS = ascii_lowercase
+
+
+class JumpScreen(Dialog[str]):
+    """Letters over another screen. Ends with the name of the pane that was chosen, with an empty text by any other key
+    or a click beside the panes."""
+
+    AUTO_FOCUS: ClassVar[str] = ""
+
+    def __init__(self, panes: Mapping[str, Region]) -> None:
+        """`panes` are places on the screen by the names of panes: one row each, which the label covers."""
+        super().__init__()
+        self._panes = dict(zip(LETTERS, panes.items(), strict=False))
+
+    def compose(self) -> ComposeResult:
+        """Mount a label in the corner of every pane."""
+        for letter, (name, place) in self._panes.items():
+            label = Static(f" {letter} {name} ", name=name, classes="jump", markup=False)
+            label.styles.offset = place.offset
+            label.styles.width = max(len(name) + 4, place.width)
+            yield label
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the pane whose label is clicked, or that is clicked itself; leave by a click beside them."""
+        label, _ = self.get_widget_at(*event.screen_offset)
+        under, _ = self.app.screen_stack[-2].get_widget_at(*event.screen_offset)
+        clicked = {node.id for node in under.ancestors_with_self}
+        self.dismiss(label.name or next((name for name, _ in self._panes.values() if name in clicked), ""))
+
+    def on_key(self, event: events.Key) -> None:
+        """Choose a pane, or leave."""
+        event.stop()
+        name, _ = self._panes.get(event.character or "", ("", None))
+        self.dismiss(name)
+
 
 LEAST_COLUMNS, LEAST_ROWS = 40, 10
 """The smallest terminal that has room for a pane."""
@@ -300,7 +339,6 @@ class FramedScreen(ShowsFailures, ControlKeys, PastKeys, SearchKeys):
 
     def action_jump(self) -> None:
         """Show a letter over every pane, and focus the one that is chosen."""
-        from tui.screens.jump import JumpScreen
 
         panes = [self.query_one(f"#{name}") for name in self.PANES]
         shown = [pane for pane in panes if self.single or (pane.display and _focusable(pane) is not None)]

@@ -29,11 +29,17 @@ class OwnOrderKeys(FramedScreen):
         """The symbol that an order is meant for, as far as the screen shows one."""
         raise NotImplementedError
 
+    def _in_present(self) -> bool:
+        """False in the past, where nothing can be done, which is said."""
+        past = self.desk_app.bridge.playback is not None
+        if past:
+            self.notify(PAST, markup=False, timeout=3)
+        return not past
+
     def action_run_symbol(self) -> None:
         """Decide one symbol alone for the last completed session, once that is confirmed where models may cost."""
         symbol, opened = self.chosen_symbol(), self.desk_app.bridge.present().opened
-        if self.desk_app.bridge.playback is not None:
-            self.notify(PAST, markup=False, timeout=3)
+        if not self._in_present():
             return
         if opened is None or symbol not in opened.symbols:
             refused = "the desk is still opening" if opened is None else f"the desk does not decide {symbol}"
@@ -55,8 +61,7 @@ class OwnOrderKeys(FramedScreen):
 
     def action_order(self) -> None:
         """Fill in a ticket, and give the order."""
-        if self.desk_app.bridge.playback is not None:
-            self.notify(PAST, markup=False, timeout=3)
+        if not self._in_present():
             return
         from tui.screens.order_ticket import OrderTicket
 
@@ -131,18 +136,17 @@ class OrderActions(OwnOrderKeys):
         from engine.messages.commands import Undo
         from tui.screens.confirm import undoable_order
 
-        one = undoable_order(self._view, self.chosen_symbol()) if self._in_present() else None
+        if not self._in_present():
+            return
+        one = undoable_order(self._view, self.chosen_symbol())
         if one is not None:
             self._give(Undo(one.order.id))
-        elif self._in_present():
+        else:
             self.notify("nothing can be taken back: what was answered is sent, or ended", markup=False, timeout=3)
 
     @property
     def _facts_width(self) -> int:
         return facts_width(self.app.size.width)
-
-    def _in_present(self) -> bool:
-        return self.desk_app.bridge.playback is None
 
     def _ask(self, one: OpenOrder | None, *, approve: bool) -> None:
         if one is None:
@@ -231,7 +235,6 @@ class OrderActions(OwnOrderKeys):
         """The one of some orders that is under the cursor of the table; from another pane that of the symbol, or the
         first. Where there is `none`, and in the past, the user is told."""
         if not self._in_present():
-            self.notify(PAST, markup=False, timeout=3)
             return None
         if self._view.opened is None:
             self.notify("the desk is still opening", timeout=3)

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from engine.app.desk import booking_queue
-from engine.app.desk_runner import DeskRunner, Publish
+from engine.app.desk_runner import DeskRunner
 from engine.app.records.desk_journal import desk_lock
 from engine.domain.live import Delivery, FeedMessage, FeedState, OrderHint
 from engine.errors import DeskHalted, NetworkError, TryAgainLater
 from engine.messages.bus import Bus
 from engine.messages.commands import RunCycle, Shutdown
-from engine.messages.events import Noticed
+from engine.messages.events import Noticed, Publish
 from tests.engine.app.test_desk_runner import NOON, Cycles, runner
 
 FILL = OrderHint("desk-1", "fill", NOON)
