@@ -47,7 +47,7 @@ from engine.domain.market import (
 from engine.errors import MissingData
 from engine.market.price_faults import Comparison, PriceFault, compare
 from engine.market.trading_hours import session_after
-from engine.ports import BarSource, Calendar, FilingSource, NewsSource
+from engine.ports import BarSource, Calendar, MarketSource
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,22 +157,20 @@ def last_opened(calendar: Calendar, now: datetime) -> date:
 
 async def load_market(
     bars: BarSource,
-    news: NewsSource | None,
-    filings: FilingSource | None,
+    texts: MarketSource | None,
     symbols: Sequence[Symbol],
     calendar_of: Callable[[Symbol], Calendar],
     *,
     macro: Mapping[str, MacroSeries] | None = None,
-    commentary: NewsBatch | None = None,
     holdings: Mapping[str, Sequence[FundHolding]] | None = None,
 ) -> Market:
-    """Read the sources' data on symbols, those that there are; `macro`, `commentary` and `holdings` are loaded already.
-    Raises the sources' errors."""
+    """Read the data on symbols: bars, and the news, filings and commentary of `texts`, none without one; `macro` and
+    `holdings` are loaded already. Raises the sources' errors."""
     histories: dict[Symbol, PriceHistory] = {}
     actions: dict[Symbol, Sequence[CorporateAction] | None] = {}
     items: dict[Symbol, Sequence[NewsItem]] = {}
     reports: dict[Symbol, Sequence[Filing]] = {}
-    said = commentary or NewsBatch()
+    said = NewsBatch() if texts is None else await texts.commentary()
     dropped = [*said.dropped]
     compared: dict[Symbol, Comparison] = {}
     faults: list[PriceFault] = []
@@ -182,8 +180,8 @@ async def load_market(
         compared[symbol] = compare(histories[symbol], on_file)
         faults += compared[symbol].faults
         actions[symbol] = in_effect(on_file)
-        batch = NewsBatch() if news is None else await news.news(symbol)
-        reported = FilingBatch() if filings is None else await filings.filings(symbol)
+        batch = NewsBatch() if texts is None else await texts.news(symbol)
+        reported = FilingBatch() if texts is None else await texts.filings(symbol)
         items[symbol], reports[symbol] = batch.items, reported.items
         dropped += [*batch.dropped, *reported.dropped]
     calendars = {symbol: calendar_of(symbol) for symbol in symbols}

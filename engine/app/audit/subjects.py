@@ -347,11 +347,9 @@ async def _load_copy(services: Services, spec: RunSpec, funds: Sequence[str]) ->
     return await load_market(
         _Begun(source),
         source,
-        source,
         spec.symbols,
         services.calendar_for,
         macro=macro,
-        commentary=await source.commentary(),
         holdings={fund: rows for fund, rows in holdings.items() if fund in funds},
     )
 

@@ -213,9 +213,7 @@ async def present_data(services: Services, symbols: Sequence[Symbol], portfolio:
     source = services.open_source(services.data, session)
     macro = await load_macro(services, services.data, session)
     together = tuple(dict.fromkeys((*symbols, *portfolio.positions)))
-    market = await load_market(
-        source, source, source, together, services.calendar_for, macro=macro, commentary=await source.commentary()
-    )
+    market = await load_market(source, source, together, services.calendar_for, macro=macro)
     for symbol in symbols:
         history = market.histories[symbol]
         if not len(history) or history.session(-1) < session:

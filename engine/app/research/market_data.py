@@ -57,8 +57,7 @@ async def load_window(
     """All data of some symbols, with macro series that are loaded already. Raises MalformedData where bars and actions
     contradict each other by `last`, StaleData where the data of a symbol ends before it, unless the symbol itself has
     stopped trading, which is no fault of the data."""
-    commentary = await source.commentary()
-    market = await load_market(source, source, source, symbols, calendar_for, macro=macro, commentary=commentary)
+    market = await load_market(source, source, symbols, calendar_for, macro=macro)
     refuse_faults(market.faults, last)
     for symbol, history in market.histories.items():
         covered = check_coverage(history, market.calendars[symbol], first, last)
@@ -83,7 +82,6 @@ async def load_desk(
     nothing was traded. With `prices_only` without news, filings and macro series, which take most of the time. Raises
     MissingData and MalformedData where no symbol of the desk, or none of one that it holds, has bars."""
     bars = _SoundBars(services.open_source(services.data, session))
-    source = bars.source
     symbols = []
     for one in dict.fromkeys((*services.symbols, *held)):
         readable = len(await bars.history(one)) > 0
@@ -91,11 +89,9 @@ async def load_desk(
             symbols.append(one)
         elif one not in late and (one not in services.symbols or len(bars.unread) == len(services.symbols)):
             raise bars.unread[one]
-    if prices_only:
-        market = await load_market(bars, None, None, symbols, services.calendar_for)
-    else:
-        macro, said = await load_macro(services, services.data, session), await source.commentary()
-        market = await load_market(bars, source, source, symbols, services.calendar_for, macro=macro, commentary=said)
+    macro = {} if prices_only else await load_macro(services, services.data, session)
+    texts = None if prices_only else bars.source
+    market = await load_market(bars, texts, symbols, services.calendar_for, macro=macro)
     unread = (PriceFault(one, session, str(error)) for one, error in bars.unread.items() if one not in late)
     return replace(market, faults=(*market.faults, *unread, *_day_faults(services, market, session, late)))
 

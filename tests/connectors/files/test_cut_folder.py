@@ -62,8 +62,7 @@ async def loaded(folder: Path) -> Market:
 
     source.history = begun  # type: ignore[method-assign]
     macro = {name: await series.series(name) for name in await series.names()}
-    said = await source.commentary()
-    return await load_market(source, source, source, SYMBOLS, calendar_for, macro=macro, commentary=said)
+    return await load_market(source, source, SYMBOLS, calendar_for, macro=macro)
 
 
 def test_a_copy_shows_what_a_cut_of_the_whole_shows(folder: Path, tmp_path: Path) -> None:
