@@ -104,7 +104,7 @@ async def run_within(desk: DeskRun, quotes: Quotes) -> DeskRunResult:
         # A killed cycle: the same questions have the same answers, which are paid already.
         context, moment = _on_recorded_inputs(context, moment, inputs)
     done = await run_session(context, moment, desk_state(desk.reader))
-    await book_fills(desk.venue, desk.pause, desk.session, done.submitted.orders)
+    await book_sent(desk.venue, desk.pause, desk.session, done.submitted.orders)
     fills = desk.reader.fills(run=desk.run)
     for fill in fills:
         desk.publish(OrderFilled(desk.run, desk.clock.now(), fill))
@@ -197,7 +197,7 @@ def _begin(desk: DeskRun, ended: Iterable[OrderMoved]) -> None:
         desk.publish(event)
 
 
-async def book_fills(venue: Venue, wait: Pause, session: date, orders: Sequence[Order]) -> None:
+async def book_sent(venue: Venue, wait: Pause, session: date, orders: Sequence[Order]) -> None:
     """Book what has filled by now, so that the journal has the desk's present positions; the rest is the next run's."""
     if any(order.state in TAKEN for order in orders):
         await wait(FILLS_WITHIN)

@@ -32,7 +32,7 @@ def cancel_command(invocation: Invocation, order_ids: tuple[str, ...]) -> int:
       paperdesk cancel AAPL
       paperdesk cancel growth-20250314-1-AAPL-B-1 --json
     """
-    from engine.app.orders.order_cancellation import cancel_orders, open_sent_orders
+    from engine.app.orders.own_orders import cancel_orders, open_sent_orders
 
     invocation.begun_desk()
     services = invocation.services()

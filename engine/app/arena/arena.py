@@ -14,10 +14,9 @@ The seats of an arena's table taken: rules, personas, presets of the cycle and s
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field, replace
@@ -48,19 +47,19 @@ from engine.app.bench.forecast import (
     embedder_spec,
     one_call,
 )
-from engine.app.bench.jobs import begin_worker, stop_requested
+from engine.app.bench.jobs import in_workers, stop_requested
 from engine.app.memory.memory import run_memory
-from engine.app.models.briefings import desk_preset
 from engine.app.models.models import (
     OnUnanswered,
     Preflight,
     chosen_models,
+    desk_preset,
     insisted_agents,
     known_of,
     models_of_agents,
     open_model,
 )
-from engine.app.research.backtest import end_session, guard_of
+from engine.app.research.backtest import Stop, end_session, guard_of
 from engine.arena.agents import ANALYSIS, CHAT, ORDERS, REFLECTION
 from engine.arena.decided_player import CycleDecider, DecidedPlayer, StrategyDecider, unfed
 from engine.arena.play import Table, play
@@ -97,7 +96,7 @@ def run_arena(
     replay: bool = False,
     budget: Decimal | None = None,
     on_day: OnDay = lambda table: None,
-    stop: Callable[[], bool] = lambda: False,
+    stop: Stop = lambda: False,
 ) -> Row:
     """Play an arena and keep its record; `replay` asks no model beyond recorded answers, `budget` bounds the dollars of
     this call, `stop` is asked after each day. Returns the document.
@@ -127,7 +126,7 @@ class _Limits:
     replay: bool
     budget: Decimal | None
     on_day: OnDay
-    stop: Callable[[], bool]
+    stop: Stop
 
 
 async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating: Seating, limits: _Limits) -> Row:
@@ -175,11 +174,6 @@ async def _play(services: Services, spec: ArenaSpec, rules: ArenaRules, seating:
             baseline=[seat.name for seat in seating.agents if seat.baseline],
         )
     )
-
-
-Stop = Callable[[], bool]
-_PATIENCE = 0.2
-"""Seconds between two checks whether to stop."""
 
 
 def run_repeats(
@@ -243,42 +237,28 @@ def _done(run: str) -> Mapping[str, Any] | None:
 def _play_repeats(
     services: Services, specs: Sequence[ArenaSpec], jobs: int, limits: tuple[bool, Decimal | None], stop: Stop
 ) -> Sequence[Row]:
+    documents: list[Row] = []
+
+    def ended(number: int, future: Future[Row]) -> None:
+        if not future.cancelled():
+            documents.append(future.result())
+
     if jobs > 1 and len(specs) > 1:
-        return _side_by_side(services, specs, min(jobs, len(specs)), limits, stop)
-    played = []
+        try:
+            in_workers(partial(_play_there, services, limits), specs, jobs, stop, ended)
+        except BrokenProcessPool:
+            raise TryAgainLater("a process of the arena ended without a result: try again with fewer --jobs") from None
+        return documents
     for spec in specs:
         if stop():
             break
-        played.append(run_arena(services, spec, replay=limits[0], budget=limits[1], stop=stop))
-    return played
+        documents.append(run_arena(services, spec, replay=limits[0], budget=limits[1], stop=stop))
+    return documents
 
 
-def _side_by_side(
-    services: Services, specs: Sequence[ArenaSpec], jobs: int, limits: tuple[bool, Decimal | None], stop: Stop
-) -> Sequence[Row]:
-    context = multiprocessing.get_context("spawn")
-    stopping = context.Event()
-    pool = ProcessPoolExecutor(jobs, context, begin_worker, (stopping,))
-    try:
-        futures = [pool.submit(run_there, services, spec, *limits) for spec in specs]
-        while (state := wait(futures, _PATIENCE, FIRST_EXCEPTION)).not_done:
-            if any(not one.cancelled() and one.exception() for one in state.done):
-                break
-            if stop() and not stopping.is_set():
-                stopping.set()
-                for one in futures:
-                    one.cancel()
-        return [one.result() for one in futures if not one.cancelled()]
-    except BrokenProcessPool:
-        raise TryAgainLater("a process of the arena ended without a result: try again with fewer --jobs") from None
-    finally:
-        stopping.set()
-        pool.shutdown(cancel_futures=True)
-
-
-def run_there(services: Services, spec: ArenaSpec, replay: bool, budget: Decimal | None) -> Row:
+def _play_there(services: Services, limits: tuple[bool, Decimal | None], spec: ArenaSpec) -> Row:
     """Play one repeat in a process of the pool."""
-    return run_arena(services, spec, replay=replay, budget=budget, stop=stop_requested)
+    return run_arena(services, spec, replay=limits[0], budget=limits[1], stop=stop_requested)
 
 
 REHEARSED_DAYS = 2

@@ -10,8 +10,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.app.models.models import build_models
 from engine.app.records.look_index import count_result
@@ -30,6 +31,8 @@ from engine.settings import places
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
 
+T = TypeVar("T")
+R = TypeVar("R")
 _PATIENCE = 0.2
 """Seconds between two checks whether to stop."""
 
@@ -63,8 +66,6 @@ OnDone = Callable[[Job, int], None]
 """A listener to each job that has ended, with the number that have by then."""
 Keep = Callable[[int, Played], None]
 """A receiver of the outcome of each job that has ended, with the job's number."""
-_OnEnded = Callable[[int, Played, int], None]
-"""Both: a job's number, its outcome, and the number of jobs that have ended by then."""
 
 
 def run_jobs(
@@ -80,13 +81,26 @@ def run_jobs(
     After `stop` no job begins, and those that are running end with their session; after a KeyboardInterrupt they end at
     once. Raises what a run raises, except for data that is missing or stale, which is its result."""
 
-    def ended(number: int, played: Played, count: int) -> None:
-        keep(number, played)
-        on_done(jobs[number], count)
+    ended: dict[int, Played] = {}
 
-    if workers <= 1 or len(jobs) <= 1:
-        return _one_by_one(services, jobs, stop, ended)
-    return _side_by_side(services, jobs, min(workers, len(jobs)), stop, ended)
+    def end(number: int, played: Played) -> None:
+        if played.ended:
+            ended[number] = played
+            keep(number, played)
+            on_done(jobs[number], len(ended))
+
+    try:
+        if workers > 1 and len(jobs) > 1:
+            work = partial(_play_there, services)
+            in_workers(work, jobs, workers, stop, lambda number, future: end(number, _outcome(future)))
+            return ended
+        for number, job in enumerate(jobs):
+            if stop():
+                break
+            end(number, play_job(services, job, stop))
+    except KeyboardInterrupt:
+        pass  # what has come to its end counts
+    return ended
 
 
 def play_job(services: Services, job: Job, stop: Stop) -> Played:
@@ -152,52 +166,36 @@ def job_market(services: Services, job: Job) -> Market:
     return market if job.table is None else adjusted_market(job.table, job.spec.symbols[0], market)
 
 
-def _one_by_one(services: Services, jobs: Sequence[Job], stop: Stop, on_ended: _OnEnded) -> Mapping[int, Played]:
-    ended: dict[int, Played] = {}
-    try:
-        for number, job in enumerate(jobs):
-            if stop():
-                break
-            played = play_job(services, job, stop)
-            if played.ended:
-                ended[number] = played
-                on_ended(number, played, len(ended))
-    except KeyboardInterrupt:
-        pass
-    return ended
-
-
-def _side_by_side(
-    services: Services, jobs: Sequence[Job], workers: int, stop: Stop, on_ended: _OnEnded
-) -> Mapping[int, Played]:
+def in_workers(
+    work: Callable[[T], R], items: Sequence[T], workers: int, stop: Stop, on_ended: Callable[[int, Future[R]], None]
+) -> None:
+    """Have items worked on in processes of a pool, `workers` at a time, each told to `on_ended` by its number as soon
+    as it is done. After `stop` none begins, and what runs sees `stop_requested`; a KeyboardInterrupt ends all at
+    once. Raises what `on_ended` raises."""
     context = multiprocessing.get_context("spawn")
     stopping = context.Event()
-    pool = ProcessPoolExecutor(workers, context, begin_worker, (stopping,))
-    ended: dict[int, Played] = {}
+    pool = ProcessPoolExecutor(min(workers, len(items)), context, _begin_worker, (stopping,))
     try:
-        numbers = {pool.submit(_play_there, services, job): number for number, job in enumerate(jobs)}
+        numbers = {pool.submit(work, item): number for number, item in enumerate(items)}
         open_ones = set(numbers)
         while open_ones:
             done, open_ones = wait(open_ones, _PATIENCE, FIRST_COMPLETED)
             for future in done:
-                played = _outcome(future)
-                if played.ended:
-                    ended[numbers[future]] = played
-                    on_ended(numbers[future], played, len(ended))
+                on_ended(numbers[future], future)
             if stop() and not stopping.is_set():
                 stopping.set()
                 open_ones = {future for future in open_ones if not future.cancel()}
     except KeyboardInterrupt:
-        # The pool has no way to end what runs; a bench has no other children.
+        # The pool has no way to end what runs; whoever plays side by side has no other children.
         for process in multiprocessing.active_children():
             process.terminate()
         # One that was ended while it wrote a result has left half of it, and the pool would wait for the rest for as
         # long as anybody, this process too, can write to that pipe.
         pool._result_queue._writer.close()  # type: ignore[attr-defined]
+        raise
     finally:
         stopping.set()
         pool.shutdown(cancel_futures=True)
-    return ended
 
 
 def _outcome(future: Future[Played]) -> Played:
@@ -210,10 +208,10 @@ def _outcome(future: Future[Played]) -> Played:
 
 
 _stopping: Event | None = None
-"""In a process of the pool: set once the bench is to stop."""
+"""In a process of a pool: set once its work is to stop."""
 
 
-def begin_worker(stopping: Event) -> None:
+def _begin_worker(stopping: Event) -> None:
     """Begin a process of a pool. Ctrl-C reaches every process of the terminal; it is the parent's to answer."""
     global _stopping  # noqa: PLW0603 - how a pool's process is given what cannot be sent with a job
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -20,8 +20,7 @@ from sys import maxsize
 from typing import Any, TypeVar
 
 from engine.app.bench.jobs import Job, Played
-from engine.app.models.briefings import configured_guidance
-from engine.app.models.models import ModelSet, build_models
+from engine.app.models.models import ModelSet, build_models, configured_guidance
 from engine.app.records.desk_journal import one_process
 from engine.conventions.catalog import convention
 from engine.domain.json_text import from_json, to_json

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.app.desk.settings import prompt_versions
-from engine.app.models.briefings import desk_preset
-from engine.app.models.models import chosen_models
+from engine.app.models.models import chosen_models, desk_preset
 from engine.domain.run import TradingMode
 from engine.errors import ConfigError, MalformedData
 from engine.preset import Preset

@@ -22,8 +22,17 @@ from engine.app.desk.demo_history import DemoTime, by_desk_time, empty_beginning
 from engine.app.desk.market import DeskMarket, desk_market, load_market, refuse_frozen
 from engine.app.desk.settings import effective_settings, keep_settings
 from engine.app.memory.memory import MemoryBinding, desk_memory, remembers
-from engine.app.models.briefings import configured_briefing, keep_briefing
-from engine.app.models.models import Gated, ModelSet, Through, build_models, known_of, label_after, price_notes
+from engine.app.models.models import (
+    Gated,
+    ModelSet,
+    Through,
+    build_models,
+    configured_briefing,
+    keep_briefing,
+    known_of,
+    label_after,
+    price_notes,
+)
 from engine.app.records.desk_journal import DeskJournal, use_journal
 from engine.app.records.spending import day_limit
 from engine.cycle.cycle import INDICATOR_ROWS, Cycle

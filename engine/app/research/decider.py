@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from engine.app.memory.memory import memory_errors, memory_of_run, remembers, run_memory
-from engine.app.models.briefings import recorded_briefing
-from engine.app.models.models import ModelSet, build_models
+from engine.app.models.models import ModelSet, build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.research.market_data import load_macro, load_run
 from engine.app.research.run_spec import preset_of, with_costs

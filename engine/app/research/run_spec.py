@@ -11,8 +11,7 @@ from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 
-from engine.app.models.briefings import configured_briefing
-from engine.app.models.models import chosen_models
+from engine.app.models.models import chosen_models, configured_briefing
 from engine.conventions.catalog import convention
 from engine.domain.model_call import ModelKind
 from engine.domain.order import ZERO

@@ -20,8 +20,7 @@ from engine.app.desk.broker_check import broker_checks
 from engine.app.desk.certificate import refusal, trades_account
 from engine.app.desk.demo_history import by_desk_time
 from engine.app.memory.memory import memory_of_desk
-from engine.app.models.briefings import desk_preset
-from engine.app.models.models import agent_models, probe_models, stale_words
+from engine.app.models.models import agent_models, desk_preset, probe_models, stale_words
 from engine.app.orders.memory_control import check_desk_memory
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.records.look_index import check_look_index

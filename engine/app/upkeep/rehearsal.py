@@ -12,7 +12,7 @@ from engine.app.arena.record import REHEARSED, ArenaSpec
 from engine.app.bench.forecast import Estimate, Forecast, paid_forecast
 from engine.app.bench.jobs import Job
 from engine.app.desk.certificate import keep_certificate, subject_of
-from engine.app.models.briefings import desk_preset
+from engine.app.models.models import desk_preset
 from engine.app.research.backtest import Stop, run_backtest
 from engine.app.research.run_spec import new_run_id
 from engine.conventions.catalog import convention

@@ -12,7 +12,7 @@ import pytest
 
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
-from engine.app.models.briefings import configured_briefing, recorded_briefing
+from engine.app.models.models import configured_briefing, recorded_briefing
 from engine.app.redecision.redecision import redecide
 from engine.app.research.backtest import run_backtest
 from engine.app.research.run_spec import preset_of, settled

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from connectors.sandbox import SandboxServer
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
-from engine.app.orders.order_cancellation import cancel_orders
+from engine.app.orders.own_orders import cancel_orders
 from engine.app.records.desk_journal import desk_lock
 from engine.journal.reader import JournalReader
 from engine.services import Services
@@ -61,7 +61,7 @@ def test_an_order_of_the_simulated_market_is_canceled_until_its_session_opens(
     run: Run, shares: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As with a data folder, by whose clock sessions open; the demo's stands before that.
-    monkeypatch.setattr("engine.app.orders.order_cancellation.by_desk_time", lambda services: services)
+    monkeypatch.setattr("engine.app.orders.own_orders.by_desk_time", lambda services: services)
     asyncio.run(run_daily(at(21), SESSION, through=Buys))
     sent = [order["id"] for order in run("cancel", "--json").json["sent"]]
     assert len(sent) >= 3 and f"{sent[0]}  BUY " in run("cancel").out

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from engine.app.desk.notification import run_and_notify
 from engine.app.desk.reconciliation import Reconciled, adopt_account, rebuild_account, reconcile
 from engine.app.desk.watch import DeskWatch
-from engine.app.orders.order_cancellation import Canceled, cancel_orders
+from engine.app.orders.own_orders import Canceled, cancel_orders
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import ALL, fetch
 from engine.app.upkeep.drill.fault_table import Step
