@@ -1,17 +1,19 @@
-"""Charts of a result's document for its page: value, drawdown, exposure, prices with trades; and
-the series that they draw."""
+"""Charts of a result's document for its page: value, drawdown, exposure, rolling figures, prices with trades;
+and the series that they draw."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain, cycle
+from statistics import fmean, stdev
 from typing import Any
 
 from engine.domain.decision import HORIZON_TYPES, RetrievalType
 from engine.domain.text import counted, cut_between_words
-from engine.reports.documents.backtest import growth_of, sessions_of
+from engine.reports.documents.backtest import growth_of, returns_of, sessions_of
 from engine.reports.performance import BENCHMARK
 from engine.reports.summary import drawdowns, name_of
 from engine.reports.svg_charts import Cloud, Curve, Mark, scatter, svg
@@ -35,7 +37,7 @@ class Chart:
 
 def charts(document: Document) -> list[Chart]:
     """Every chart that there are sessions for."""
-    made = (*_values(document), _exposure(document), *_prices(document))
+    made = (*_values(document), _exposure(document), *_rolling(document), *_prices(document))
     return [chart for chart in made if chart.drawing]
 
 
@@ -106,6 +108,44 @@ def _exposure(document: Document) -> Chart:
     curve = Curve("exposure", exposures(document), "share")
     drawing = svg([curve], sessions_of(document), 140, "exposure by session", percent=True)
     return Chart("Exposure: share of the portfolio that is not cash", drawing, ())
+
+
+def _rolling(document: Document) -> Iterator[Chart]:
+    sessions = sessions_of(document)
+    window = rolling_window(len(sessions))
+    if not window:
+        return
+    sharpes, volatilities = rolling(document, window)
+    for title, values, percent in (("Sharpe ratio", sharpes, False), ("Volatility a year", volatilities, True)):
+        drawing = svg([Curve(title, values, "own")], sessions, 140, f"rolling {title}", percent=percent)
+        yield Chart(f"{title} over the last {window} sessions", drawing, ())
+
+
+WINDOW = 60
+"""Sessions of a rolling figure; a third of the run where that is less."""
+FEWEST = 10
+"""Sessions that a rolling figure takes at least."""
+
+
+def rolling_window(count: int) -> int:
+    """The number of sessions that rolling figures of a run of `count` sessions are over, 0 where it is too short."""
+    window = min(WINDOW, count // 3)
+    return window if window >= FEWEST else 0
+
+
+def rolling(document: Document, window: int) -> tuple[Series, Series]:
+    """Sharpe ratio without a risk-free rate and volatility, both a year, over the last `window` sessions at each close;
+    None before that, and a Sharpe ratio of what did not move."""
+    # A backtest has it among its settings.
+    returns, periods = returns_of(document), {**document["settings"], **document}["periods_per_year"]
+    sharpes: Series = [None] * len(returns)
+    volatilities: Series = [None] * len(returns)
+    for last in range(window, len(returns) + 1):
+        part = returns[last - window : last]
+        spread = stdev(part)
+        volatilities[last - 1] = spread * math.sqrt(periods)
+        sharpes[last - 1] = fmean(part) / spread * math.sqrt(periods) if spread > 1e-12 else None
+    return sharpes, volatilities
 
 
 def _prices(document: Document) -> Iterator[Chart]:

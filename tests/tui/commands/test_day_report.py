@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from decimal import Decimal
 from functools import cache
 from html import unescape
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 from xml.etree import ElementTree
 
@@ -172,7 +174,7 @@ def test_every_symbol_has_a_chart_with_its_trades(reported: tuple[dict[str, Any]
         assert values_of(chart) == pytest.approx(closes, abs=(max(closes) - min(closes)) / 80)
 
 
-def test_value_and_exposure_are_drawn(reported: tuple[dict[str, Any], str]) -> None:
+def test_value_exposure_and_rolling_figures_are_drawn(reported: tuple[dict[str, Any], str]) -> None:
     document, page = reported
     charts = charts_of(page)
     points = document["equity"]
@@ -182,6 +184,14 @@ def test_value_and_exposure_are_drawn(reported: tuple[dict[str, Any], str]) -> N
     assert values_of(charts["value by session"]) == pytest.approx(values, abs=spread)
     exposed = [1 - float(point["cash"]) / float(point["value"]) for point in points]
     assert values_of(charts["exposure by session"]) == pytest.approx(exposed, abs=0.01)
+    returns = [b / a - 1 for a, b in zip([float(document["initial_value"]), *values], values, strict=False)]
+    window = len(returns) // 3
+    assert f"Sharpe ratio over the last {window} sessions" in page
+    parts = [returns[end - window : end] for end in range(window, len(returns) + 1)]
+    moved = [stdev(part) * math.sqrt(252) for part in parts]
+    assert values_of(charts["rolling Volatility a year"]) == pytest.approx(moved, abs=(max(moved) - min(moved)) / 40)
+    sharpes = [fmean(part) / stdev(part) * math.sqrt(252) for part in parts]
+    assert values_of(charts["rolling Sharpe ratio"]) == pytest.approx(sharpes, abs=(max(sharpes) - min(sharpes)) / 40)
 
 
 def test_costs_every_setting_and_the_way_into_the_app_are_told(reported: tuple[dict[str, Any], str]) -> None:
