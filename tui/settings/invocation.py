@@ -166,6 +166,8 @@ COMMON = (
     _common("--debug", callback=None, is_flag=True, help="Show tracebacks."),
 )
 """Options that stand before a command's name, or after it."""
+UNWANTED_RUN = _common("--run", hidden=True)
+"""Taken by a command that concerns the whole desk, to say so."""
 
 
 class OptionOf(click.Option):
@@ -204,8 +206,9 @@ class WithCommonOptions(click.Command):
 
     def __init__(self, *args: Any, without: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._common = [option for option in COMMON if option.opts[0] not in without]
         self._whole_desk = "--run" in without
+        self._common = [option for option in COMMON if option.opts[0] not in without]
+        self._common += [UNWANTED_RUN] * self._whole_desk
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Its own options, the common ones, and --help."""
