@@ -154,8 +154,15 @@ def _ask_for_json(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.meta[JSON] = True
 
 
+class _CommonOption(click.Option):
+    """An option that the program's help explains, and that of a command only names."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        return super().get_help_record(ctx) if ctx.parent is None else None
+
+
 def _common(*names: str, callback: Callable[..., None] | None = _remember, **attributes: Any) -> click.Option:
-    return click.Option(names, expose_value=False, callback=callback, **attributes)
+    return _CommonOption(names, expose_value=False, callback=callback, **attributes)
 
 
 COMMON = (
@@ -214,6 +221,14 @@ class WithCommonOptions(click.Command):
         """Its own options, the common ones, and --help."""
         found, own = super().get_params(ctx), len(self.params)
         return [*found[:own], *self._common, *found[own:]]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Explain its own options, and name the others."""
+        super().format_options(ctx, formatter)
+        if ctx.parent is not None:
+            shown = (f"{one.opts[0]} {one.metavar or ''}".strip() for one in self._common if not one.hidden)
+            formatter.write_paragraph()
+            formatter.write_text(f"Also {', '.join(shown)}; `paperdesk --help` explains them.")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command with the invocation beside the values of its own options. Raises UsageError for an option
