@@ -21,7 +21,7 @@ from textual.widgets import Static
 from engine.errors import PaperdeskError
 from engine.reports import amounts
 from engine.reports.documents import row_json
-from engine.reports.documents.operations import DeskRun, ModelCalls, ModelRate, Operations, is_decided, operations_of
+from engine.reports.documents.operations import DeskRun, ModelCalls, Operations, is_decided, operations_of
 from engine.reports.documents.set_up import Finding
 from engine.reports.documents.trail import latest_of_run
 from engine.reports.table import Cell, Column, count, warn_ink
@@ -189,7 +189,7 @@ class OpsScreen(FramedScreen):
         runs = self.query_one("#runs", Table)
         runs.show(run_rows(found))
         runs.entitle(f"Runs  {last_by_cron(found)}".strip())
-        self.query_one("#rates", Table).show(rate_rows(found))
+        self.query_one("#rates", Table).show(rows_of(RATES, found.rates, lambda one: one.model))
         took = [(str(one.session or one.started.date()), one.took) for one in found.runs[::-1] if one.took is not None]
         seconds = [length / timedelta(seconds=1) for _, length in took]
         self.query_one("#durations", CurvePlot).show(PlotData({"seconds": seconds}, [label for label, _ in took]))
@@ -261,7 +261,7 @@ RATES = (
     Column("REQUESTS/MIN", "requests", count),
     Column("TOKENS/MIN", "tokens", count),
     Column("429 TODAY", "limited", count, warn_ink),
-    Column("PAID TODAY", form=str, stretch=True, min_width=10),
+    Column("PAID TODAY", lambda one: _cost(one.paid), str, stretch=True, min_width=10),
 )
 
 
@@ -275,20 +275,6 @@ def check_rows(findings: Sequence[Finding]) -> list[Row]:
 def model_rows(calls: Sequence[ModelCalls]) -> list[Row]:
     """A row per model and agent."""
     return rows_of(MODELS, calls, lambda one: f"{one.model}|{one.agent}")
-
-
-def rate_rows(operations: Operations) -> list[Row]:
-    """A row per model that was asked today."""
-    paid: dict[str, list[Decimal | None]] = {}
-    for one in operations.today:
-        paid.setdefault(one.model, []).append(one.cost)
-    return [_rate(one, paid.get(one.model, [])) for one in operations.rates]
-
-
-def _rate(one: ModelRate, paid: Sequence[Decimal | None]) -> Row:
-    known = [cost for cost in paid if cost is not None]
-    cost = _cost(sum(known, Decimal(0)) if len(known) == len(paid) else None)
-    return Row(one.model, (*(column.cell(one) for column in RATES[:-1]), cost))
 
 
 def _cost(dollars: Decimal | None) -> Cell:

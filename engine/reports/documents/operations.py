@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -83,12 +83,14 @@ class ModelRate:
     requests: those that ended within the last minute.
     tokens: theirs, in and out.
     limited: requests of today that were refused for their rate (HTTP 429).
+    paid: for today's, USD; None where a price is not known.
     """
 
     model: str
     requests: int
     tokens: int
     limited: int
+    paid: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +113,7 @@ class Operations:
     @property
     def spent_today(self) -> Decimal | None:
         """USD; None where a price is not known."""
-        costs = [one.cost for one in self.today]
-        return None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0))
+        return _total(one.cost for one in self.today)
 
 
 def is_decided(session: date, runs: Sequence[DeskRun]) -> bool:
@@ -167,7 +168,7 @@ def operation_rows(reader: JournalReader, world: str | None, now: datetime) -> R
     runs = reader.runs()
     ends = outcomes(runs)
     return {
-        "rates": [row_json.fields(one) for one in _rates(today, minute)],
+        "rates": [row_json.fields(one, "model", "requests", "tokens", "limited") for one in _rates(today, minute)],
         "runs": [
             {
                 **row_json.fields(one, "id", "kind", "session"),
@@ -211,6 +212,7 @@ def _rates(today: Sequence[CallCost], minute: Sequence[CallCost]) -> list[ModelR
             requests=sum(call.model == model for call in asked),
             tokens=sum(call.usage.total for call in asked if call.model == model),
             limited=sum(call.model == model and call.kind == FailureKind.RATE_LIMITED for call in today),
+            paid=_total(call.cost for call in today if call.model == model and not call.cached),
         )
         for model in dict.fromkeys(call.model for call in today)
     ]
@@ -244,7 +246,6 @@ def _by_agent(calls: Sequence[CallCost]) -> list[ModelCalls]:
 
 def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
     asked = [call for call in calls if not call.cached]
-    costs = [call.cost for call in asked]
     return ModelCalls(
         model=model,
         agent=agent,
@@ -253,6 +254,12 @@ def _summed(model: str, agent: str, calls: Sequence[CallCost]) -> ModelCalls:
         failed=sum(call.kind not in ("", PREFLIGHT) for call in asked),
         abstained=sum(call.abstained for call in asked),
         tokens=sum(call.usage.total for call in asked),
-        cost=None if None in costs else sum((cost for cost in costs if cost is not None), Decimal(0)),
+        cost=_total(call.cost for call in asked),
         latency=sum(call.latency for call in asked) / len(asked) if asked else 0.0,
     )
+
+
+def _total(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """The sum of some costs; None as soon as one of them is not known."""
+    known = list(costs)
+    return None if None in known else sum((cost for cost in known if cost is not None), Decimal(0))
