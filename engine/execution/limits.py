@@ -19,6 +19,7 @@ from datetime import date
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 from functools import partial
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from engine.domain.decision import Action, Cut, Proposal, SizingRule
 from engine.domain.market import Symbol
@@ -27,7 +28,9 @@ from engine.domain.text import plain
 from engine.errors import UsageError
 from engine.execution.venue import BuyingPower, OrderTerms
 from engine.messages.commands import Edit, PlaceOrder
-from engine.settings.values import Band, Sizing
+
+if TYPE_CHECKING:
+    from engine.settings.values import Band, Sizing
 
 SMALLEST_ORDER = Decimal(1)
 """Brokers take no order under a dollar."""

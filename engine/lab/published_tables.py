@@ -301,16 +301,16 @@ def run_rule(
     symbol: Symbol,
     strategy: str,
     market: Market,
-    found: Mapping[str, str] = MappingProxyType({}),
+    params: Mapping[str, str] = MappingProxyType({}),
 ) -> Result:
     """A rule's run on one symbol over a table's window, by the table's convention, with the parameters that its authors
-    tuned or those that were `found` in their place. Raises what `run_strategy` raises."""
+    tuned, or others in their place. Raises what `run_strategy` raises."""
     spec = RunSpec(
         symbols=(symbol,),
         first=table.first,
         last=table.last,
         strategy=strategy,
-        params=tuple({**tuned_params(strategy, symbol), **found}.items()),
+        params=tuple({**tuned_params(strategy, symbol), **params}.items()),
         convention=table.convention,
     )
     return run_strategy(spec, adjusted_market(table, symbol, market))

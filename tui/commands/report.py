@@ -169,7 +169,7 @@ def _session(invocation: Invocation, session: date | str | None, chosen: str | N
 
 
 def _noted(document: Mapping[str, Any]) -> Iterator[str]:
-    """How a run of the desk ended, its settings, and what was noticed, which a run that is watched has said already."""
+    """Outcome, settings and notices of a run of the desk, which a run that is watched has printed already."""
     from engine.reports.settings_text import changed_text, costs_text, version_text
     from engine.reports.summary import by_agent, figures_text
     from tui.commands.daily import difference_lines

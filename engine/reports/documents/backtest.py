@@ -55,8 +55,8 @@ def document(report: Report) -> Document:
 def performance(
     stretch: Stretch, measure: Measure, use: ModelUse | None, baselines: Mapping[str, Stretch] = MappingProxyType({})
 ) -> Document:
-    """What a stretch came to, of a backtest or a desk: figures, books, decisions, and the use of models (None: nobody
-    was asked)."""
+    """Figures, books and decisions of a stretch, of a backtest or a desk, and the use of models (None: nobody was
+    asked)."""
     held, symbols, equity = baselines.get(BENCHMARK), measure.symbols, stretch.equity
     unresolved = row_json.unresolved_by_agent(stretch.decisions, use)
     return {
