@@ -134,7 +134,7 @@ class ControlApi:
     @route("GET", "/sandbox/faults")
     def faults(self, request: Request) -> list[dict[str, Any]]:
         """Active rules."""
-        return [rule.json() for rule in self._exchange.faults.rules]
+        return [rule.document() for rule in self._exchange.faults.rules]
 
     @route("POST", "/sandbox/faults")
     def add_fault(self, request: Request) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class ControlApi:
         if rule.kind == "halted":
             self._streams.halted(rule.symbol, halted=True)
         self.save_faults()
-        return rule.json()
+        return rule.document()
 
     @route("DELETE", "/sandbox/faults", "/sandbox/faults/{fault}", status=204)
     def remove_faults(self, request: Request) -> None:
@@ -172,7 +172,7 @@ class ControlApi:
     def save_faults(self) -> None:
         """Write the rules with their remaining uses, and apply renamings to the market."""
         exchange = self._exchange
-        rules: list[dict[str, Any]] = [rule.json() for rule in exchange.faults.rules]
+        rules: list[dict[str, Any]] = [rule.document() for rule in exchange.faults.rules]
         exchange.market.renamed = exchange.faults.renamed()
         exchange.book.facts |= {"faults": rules, "next_fault": exchange.faults.next_id}
         exchange.book.commit()

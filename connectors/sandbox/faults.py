@@ -30,35 +30,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from hashlib import blake2b
-from math import isfinite
-from typing import Any
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import BaseModel, Field, FiniteFloat, StrictBool, ValidationError, create_model, model_validator
 
 from connectors.sandbox.protocol import invalid
 from engine.domain.market import Symbol
-from engine.domain.order import ZERO
+from engine.settings.values import Frozen, complaint
 
-ANSWERS = (
-    "too_many_requests",
-    "server_error",
-    "gateway_timeout",
-    "html",
-    "hang",
-    "reset",
-    "wrong_key",
-    "redirect",
-    "body",
-)
-CHANGED = ("cut", "drip", "edit", "list")
-ORDERS = ("partial_fill", "reject", "refuse")
-STREAMS = ("lost_event", "duplicate_event", "disconnect")
-WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed", "bar", "account", "asset")
-KINDS = ANSWERS + CHANGED + ORDERS + STREAMS + WORLD
-THEN = ("fill", "cancel", "expire")
+M = TypeVar("M", bound=BaseModel)
+
 _STATUS = {
     "too_many_requests": 429,
     "server_error": 500,
@@ -67,22 +52,35 @@ _STATUS = {
     "redirect": 302,
     "body": 200,
 }
+ANSWERS = (*_STATUS, "hang", "reset", "wrong_key")
+CHANGED = ("cut", "drip", "edit", "list")
+ORDERS = ("partial_fill", "reject", "refuse")
+STREAMS = ("lost_event", "duplicate_event", "disconnect")
+WORLD = ("account_blocked", "trading_blocked", "halted", "untradable", "renamed", "bar", "account", "asset")
+KINDS = ANSWERS + CHANGED + ORDERS + STREAMS + WORLD
+THEN = ("fill", "cancel", "expire")
 LISTS = ("double", "reverse", "repeat", "without")
-_CHANGES: Mapping[str, Mapping[str, Any]] = {
-    "bar": dict.fromkeys(("o", "h", "l", "c", "v", "n", "vw"), ZERO),
-    "asset": dict.fromkeys(("min_trade_increment", "min_order_size", "price_increment"), ZERO)
-    | dict.fromkeys(("fractionable", "shortable", "easy_to_borrow"), True),
-    "account": {"buying_power": ZERO, "non_marginable_buying_power": ZERO, "shorting_enabled": True},
+_AMOUNT: Any = (Annotated[Decimal, Field(ge=0)] | None, None)
+_FLAG: Any = (StrictBool | None, None)
+_CHANGES: Mapping[str, type[BaseModel]] = {
+    "bar": create_model("bar", __base__=Frozen, **dict.fromkeys("ohlcvn", _AMOUNT), vw=_AMOUNT),
+    "asset": create_model(
+        "asset",
+        **dict.fromkeys(("min_trade_increment", "min_order_size", "price_increment"), _AMOUNT),
+        **dict.fromkeys(("fractionable", "shortable", "easy_to_borrow"), _FLAG),
+    ),
+    "account": create_model(
+        "account", buying_power=_AMOUNT, non_marginable_buying_power=_AMOUNT, shorting_enabled=_FLAG
+    ),
 }
-"""Fields of `change` to which bars and orders are held, each with a value of its type; a bar has no others."""
+"""Fields of `change` to which bars and orders are held; a bar has no others. A null is a value that a broker may
+send."""
 _LONG = 3600.0
-_HALF = Decimal("0.5")
-_OWN = ("id", "since", "matched", "used")
 _NAME = re.compile(r"[A-Z][A-Z0-9.]{0,9}")
+Count = Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class Fault(Frozen):
     """One rule.
 
     id: its number.
@@ -108,20 +106,40 @@ class Fault:
     symbol: str = "*"
     side: str = "*"
     event: str = "*"
-    count: int = 1
-    skip: int = 0
-    probability: float = 1.0
-    seed: int = 0
-    status: int = 0
-    seconds: float = 1.0
-    after: bool = False
-    fraction: Decimal = _HALF
+    count: Count = 1
+    skip: Count = 0
+    probability: Annotated[float, Field(ge=0, le=1)] = 1.0
+    seed: Count = 0
+    status: Count = 0
+    seconds: Annotated[FiniteFloat, Field(ge=0)] = 1.0
+    after: StrictBool = False
+    fraction: Annotated[Decimal, Field(ge=0)] = Decimal("0.5")
     then: str = "fill"
     message: str = ""
-    change: dict[str, Any] = field(default_factory=dict)
+    change: dict[str, Any] = {}
     since: str = ""
     matched: int = 0
     used: int = 0
+
+    @model_validator(mode="after")
+    def _means_something(self) -> Self:
+        kind, then = self.kind, self.then
+        refusals = {
+            f"there are {', '.join(KINDS)}": kind not in KINDS,
+            "a status goes from 200 to 599": self.status not in (0, *range(200, 600)),
+            f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}": (
+                kind == "partial_fill" and (then not in THEN or not 0 < self.fraction < 1)
+            ),
+            f"{kind} needs a symbol": (
+                kind in ("halted", "untradable", "renamed", "bar", "asset") and self.symbol in ("", "*")
+            ),
+            f"list needs then, one of {', '.join(LISTS)}": kind == "list" and then not in LISTS,
+            "renamed needs the new name under then": kind == "renamed" and not _NAME.fullmatch(then),
+        }
+        for refusal, is_so in refusals.items():
+            if is_so:
+                raise ValueError(refusal)
+        return self
 
     def matches(self, values: Mapping[str, str]) -> bool:
         """True where each value fits the pattern of its name; methods and sides in any case."""
@@ -131,9 +149,9 @@ class Fault:
         }
         return all(fnmatchcase(value, patterns[name]) for name, value in values.items())
 
-    def json(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The rule as stored and shown."""
-        return asdict(self) | {"fraction": str(self.fraction)}
+        return self.model_dump() | {"fraction": str(self.fraction)}
 
 
 class Faults:
@@ -141,21 +159,22 @@ class Faults:
 
     def __init__(self, stored: list[dict[str, Any]], next_id: int = 1) -> None:
         """Continue with stored rules."""
-        self.rules = [Fault(**one | {"fraction": Decimal(one["fraction"])}) for one in stored]
+        self.rules = [Fault(**one) for one in stored]
         self.next_id = next_id
 
     def add(self, document: dict[str, Any], now: datetime) -> Fault:
         """Add a rule. Raises ApiError for one without a meaning."""
-        values = _checked(document)
-        kind = values["kind"]
-        if kind in WORLD:
-            values["count"] = 0
-        if kind == "bar":
-            values.setdefault("fraction", Decimal(1))
-        values.setdefault("after", kind == "gateway_timeout")
-        values.setdefault("status", _STATUS.get(kind, 0))
-        values.setdefault("seconds", _LONG if kind == "hang" else 1.0)
-        rule = Fault(**values | {"id": self.next_id, "since": now.isoformat()})
+        kind = document.get("kind")
+        usual = {
+            "after": kind == "gateway_timeout",
+            "status": _STATUS.get(str(kind), 0),
+            "seconds": _LONG if kind == "hang" else 1.0,
+            "fraction": "1" if kind == "bar" else "0.5",
+        }
+        own = {"id": self.next_id, "since": now.isoformat(), "matched": 0, "used": 0}
+        rule = _valid(Fault, usual | document | own | ({"count": 0} if kind in WORLD else {}))
+        if rule.kind in _CHANGES:
+            _valid(_CHANGES[rule.kind], rule.change)
         self.next_id += 1
         self.rules.append(rule)
         return rule
@@ -203,65 +222,18 @@ class Faults:
                 continue
             number = rule.matched + 1
             hit = number > rule.skip and _draw(rule.seed, rule.id, number) < rule.probability
-            self.rules[n] = replace(rule, matched=number, used=rule.used + hit)
+            self.rules[n] = rule.model_copy(update={"matched": number, "used": rule.used + hit})
             if hit:
                 return self.rules[n]
         return None
 
 
-def _checked(document: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a rule. Raises ApiError for a rule without a meaning."""
-    allowed = {name: getattr(Fault(kind="x"), name) for name in Fault.__slots__ if name not in _OWN}
-    for name in document:
-        if name not in allowed:
-            raise invalid(f"a fault has no {name[:40]!r}; it has {', '.join(sorted(allowed))}")
-    kind = document.get("kind")
-    if kind not in KINDS:
-        raise invalid(f"no fault {str(kind)[:40]!r}; there are {', '.join(KINDS)}")
-    values = {name: _like(name, value, allowed[name]) for name, value in document.items()}
-    _check_change(kind, values.get("change", {}))
-    then = values.get("then", "fill")
-    refusals = {
-        "a fault's status goes from 200 to 599, and its probability from 0 to 1": (
-            values.get("status", 200) not in range(200, 600) or values.get("probability", 0) > 1
-        ),
-        f"partial_fill needs a fraction between 0 and 1 and then one of {', '.join(THEN)}": (
-            kind == "partial_fill" and (then not in THEN or not 0 < values.get("fraction", _HALF) < 1)
-        ),
-        f"{kind} needs a symbol": (
-            kind in ("halted", "untradable", "renamed", "bar", "asset") and not values.get("symbol")
-        ),
-        f"list needs then, one of {', '.join(LISTS)}": kind == "list" and then not in LISTS,
-        "renamed needs the new name under then": kind == "renamed" and not _NAME.fullmatch(then),
-    }
-    for refusal, is_so in refusals.items():
-        if is_so:
-            raise invalid(refusal)
-    return values
-
-
-def _check_change(kind: str, change: Mapping[str, Any]) -> None:
-    known = _CHANGES.get(kind, {})
-    for name, value in change.items():
-        if name in known and value is not None:  # null is a value that a broker may send
-            _like(name, value, known[name])
-        elif name not in known and kind == "bar":
-            raise invalid(f"a bar has no {name[:40]!r}; it has {', '.join(known)}")
-
-
-def _like(name: str, value: Any, default: Any) -> Any:
-    """A value converted to the type of its field. Raises ApiError."""
+def _valid(model: type[M], values: dict[str, Any]) -> M:
+    """Values as a model. Raises ApiError."""
     try:
-        if isinstance(default, Decimal | float) and not isinstance(value, bool):
-            value = type(default)(str(value))
-            fits = isfinite(value)
-        else:
-            fits = type(value) is type(default)
-    except (ValueError, InvalidOperation):
-        fits = False
-    if not fits or (isinstance(value, int | float | Decimal) and value < 0):
-        raise invalid(f"invalid {name}: {str(value)[:40]!r}")
-    return value
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise invalid(f"invalid fault: {complaint(model, error)}") from None
 
 
 def _draw(seed: int, rule: int, number: int) -> float:

@@ -299,7 +299,7 @@ def test_rules_go_on_after_a_restart_where_they_were() -> None:
     seen = []
     for n in range(60):
         if n % 7 == 0:
-            halves = Faults(json.loads(json.dumps([one.json() for one in halves.rules])), halves.next_id)
+            halves = Faults(json.loads(json.dumps([one.document() for one in halves.rules])), halves.next_id)
         seen.append(halves.for_answer("GET", "/") is not None)
     assert seen == expected and not any(expected[:2])
 

@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.demo import price_path
-from connectors.demo.economy import SERIES
 from connectors.demo.listings import Company, load_listings, profile_of
-from connectors.demo.market import DEFAULT_WATCHLIST, EPOCH, DemoMarket
+from connectors.demo.market import DEFAULT_WATCHLIST, EPOCH, SERIES, DemoMarket
 from connectors.demo.price_path import EARNINGS, SPLIT, PricePath, Slot, draw_path, factor_moves
 from engine.domain.macro import end_of_vintage
 from engine.domain.market import NANO, ActionKind, PriceHistory
