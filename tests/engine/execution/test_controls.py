@@ -144,10 +144,10 @@ def test_only_orders_that_were_never_handed_over_wait(journal: Path) -> None:
 def test_an_answer_on_an_order_that_was_sent_is_not_taken(journal: Path) -> None:
     with JournalWriter(journal) as writer:
         writer.order_intended(order("o1"))
-        assert controls.carry_out(journal, Approve("o1"), NOW) == "approved: BUY AAA"
+        assert "BUY AAA" in controls.carry_out(journal, Approve("o1"), NOW)
         writer.order_moved(order("o1").order.moved(OrderState.SUBMITTING), NOW)
     for command in (Veto("o1", "late"), Approve("o1")):
-        assert controls.carry_out(journal, command, NOW) == "BUY AAA is submitting already"
+        assert "submitting" in controls.carry_out(journal, command, NOW)
     with JournalReader(journal) as reader:
         assert controls.approvals(reader) == {"o1": controls.Approval(True, NOW)}
 
