@@ -57,6 +57,6 @@ CHART = Agent(
     name="chart",
     view=ChartView,
     answer=ChartReading,
-    rule="engine.offline.chart:read",
+    rule="engine.offline.moves:read_chart",
     reads=MARKET_ALONE,
 )

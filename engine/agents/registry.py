@@ -12,9 +12,8 @@ from engine.agents.agent import DECIDING, Agent, Inputs, Reads, Report
 from engine.agents.chart import CHART
 from engine.agents.debate import COMMENT, RECONSIDER
 from engine.agents.decision import DECISION, EVIDENCE_DECISION, WHOLE_DECISION
-from engine.agents.filing_summary import FILING_SUMMARY
 from engine.agents.immediate import IMMEDIATE
-from engine.agents.intelligence import INTELLIGENCE
+from engine.agents.intelligence import FILING_SUMMARY, INTELLIGENCE
 from engine.agents.news import NEWS
 from engine.agents.past import PAST
 from engine.agents.portfolio import PORTFOLIO_ANALYSIS, PORTFOLIO_DECISION, PORTFOLIO_REFLECTION

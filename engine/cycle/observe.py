@@ -11,8 +11,16 @@ from typing import Any
 from engine.agents.agent import Agent, Answer, Inputs, Reads, Report, plain
 from engine.agents.character import describe
 from engine.agents.chart import CHART, ChartReading, ChartView
-from engine.agents.filing_summary import FILING_SUMMARY, REPORT_LIMIT, FilingSummary, FilingView
-from engine.agents.intelligence import INTELLIGENCE, IntelligenceView, ItemJudgement, MarketIntelligence
+from engine.agents.intelligence import (
+    FILING_SUMMARY,
+    INTELLIGENCE,
+    REPORT_LIMIT,
+    FilingSummary,
+    FilingView,
+    IntelligenceView,
+    ItemJudgement,
+    MarketIntelligence,
+)
 from engine.agents.news import NEWS, NewsDigest, NewsView
 from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import Agents, cut, waits_for

@@ -16,9 +16,8 @@ from engine.agents.agent import A, Agent, Answer, Report, V
 from engine.agents.ask import Asker, Reply
 from engine.agents.character import fixed_nature, profile_of
 from engine.agents.chart import ChartReading
-from engine.agents.filing_summary import FilingSummary
 from engine.agents.immediate import ImmediateReflection, MarketFacts
-from engine.agents.intelligence import IntelligenceItem, ItemJudgement, MarketIntelligence
+from engine.agents.intelligence import FilingSummary, IntelligenceItem, ItemJudgement, MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.past import PastSummary
 from engine.agents.tools import Rule, ToolSignal

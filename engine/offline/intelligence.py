@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
-from engine.agents.filing_summary import SUMMARY_WORDS, FilingView
-from engine.agents.intelligence import IntelligenceItem, IntelligenceView, ItemKind
+from engine.agents.intelligence import SUMMARY_WORDS, FilingView, IntelligenceItem, IntelligenceView, ItemKind
 from engine.agents.rendering import signed_percent
 from engine.domain.decision import RetrievalType
 from engine.domain.text import counted

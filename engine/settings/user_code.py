@@ -26,7 +26,7 @@ from engine.program_files import PACKAGES, PROGRAM
 from engine.settings import places
 
 _PREFIX = "user_code_"
-_HOOKS = (__name__, "engine.lab.opened_files")
+_HOOKS = (__name__, "engine.app.audit.subjects")
 """Modules whose audit hooks stand on the stack of whoever opens a file."""
 OPENING = ("open", "sqlite3.connect")
 COMMANDS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from engine.app.audit.legs_process import begin
-from engine.app.audit.subjects import CopiedLeg, LegsTask, open_subject
+from engine.app.audit.subjects import CopiedLeg, LegsTask, files_outside, open_subject, opened_files
 from engine.app.models.models import build_models
 from engine.app.records.look_index import check_look_index, count_looks, spec_hash, spec_look
 from engine.app.research.backtest import recorded_spec
@@ -29,7 +29,6 @@ from engine.errors import InvariantBroken, UsageError
 from engine.lab.audit import OnStep, Trace, audit, foretold
 from engine.lab.backtest import comparison_notes, windows
 from engine.lab.certificate import Bound, Certificate
-from engine.lab.opened_files import files_outside, opened_files
 from engine.market.as_of import Market, data_fingerprint
 from engine.market.trading_hours import decision_time
 from engine.preset import Preset

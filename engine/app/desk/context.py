@@ -27,6 +27,9 @@ from engine.ports import Broker, Calendar, Clock
 from engine.services import Services
 from engine.session.context import run_error, run_id
 
+ANY_SHARE = "AAPL"
+"""A share that every broker of shares has, for questions of a desk that names none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finished:

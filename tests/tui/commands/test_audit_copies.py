@@ -15,7 +15,7 @@ import pandas
 import pytest
 
 from engine.app.audit import audit as audit_copies
-from engine.lab.opened_files import opened_files
+from engine.app.audit.subjects import opened_files
 from engine.market.trading_hours import calendar_for
 from tests.tui.commands import audit_leaks
 from tests.tui.commands.conftest import Run, Said

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import date, datetime, timedelta
 
-from engine.app.desk.broker_check import ANY_SHARE
-from engine.app.desk.context import agreed_clock, check_calendar
+from engine.app.desk.context import ANY_SHARE, agreed_clock, check_calendar
 from engine.app.upkeep.drill.drill import OnResult
 from engine.app.upkeep.drill.results import keep_result
 from engine.domain.brokerage import Activity, ActivityKind
