@@ -13,7 +13,7 @@ from engine.conventions.catalog import convention
 from engine.domain.decision import Action
 from engine.domain.order import ZERO
 from engine.domain.text import counted
-from engine.reports.amounts import quantity
+from engine.reports.amounts import money, number, percent, portion, quantity, ratio
 from engine.reports.documents.row_json import cutoff_words, spent_words, use_words
 from engine.reports.settings_text import costs_text, version_text
 
@@ -161,11 +161,9 @@ def figure(named: str, name: str, value: float | None) -> str:
     if named == "desk":
         if name == "excess_return":
             return f"{100 * value:+.2f} points"
-        if name in _SHARES:
-            return f"{100 * value:+.2f} %" if name in _SIGNED else f"{100 * value:.2f} %"
-        return f"{value:.2f}"
+        return percent(value) if name in _SIGNED else portion(value) if name in _SHARES else ratio(value)
     if name in convention(named).percent:
-        return f"{value:.2f} %"
+        return portion(value / 100)
     return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
 
 
@@ -178,13 +176,13 @@ def _interval(named: str, name: str, low: float | None, high: float | None) -> s
 
 def amount(text: str) -> str:
     """A decimal string as money for a person: cents, thousands set apart."""
-    return f"{Decimal(text):,.2f}"
+    return money(number(text))
 
 
 def change(document: Mapping[str, Any]) -> str:
     """The change of the value, in percent of the initial one."""
     initial, final = Decimal(document["initial_value"]), Decimal(document["final_value"])
-    return f"{100 * (final / initial - 1):+.2f} %" if initial else NOTHING
+    return percent(final / initial - 1) if initial else NOTHING
 
 
 def _counts(decisions: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -120,7 +120,7 @@ def test_the_page_stands_alone_and_takes_no_markup_from_a_model() -> None:
         "Not investment advice",
         "1 abstained",
         "dropped 3 of news",
-        "+10.00 %",
+        "+10.00%",
     ):
         assert said in text
 
@@ -166,12 +166,12 @@ def test_other_tables() -> None:
 @pytest.mark.parametrize(
     ("named", "name", "value", "shown"),
     [
-        ("desk", "total_return", 0.12345, "+12.35 %"),
-        ("desk", "max_drawdown", 0.05, "5.00 %"),
+        ("desk", "total_return", 0.12345, "+12.35%"),
+        ("desk", "max_drawdown", 0.05, "5.00%"),
         ("desk", "sharpe", -1.2345, "-1.23"),
         ("desk", "excess_return", -0.031, "-3.10 points"),
         ("desk", "sharpe", None, "–"),
-        ("finagent", "ARR", 41.256, "41.26 %"),
+        ("finagent", "ARR", 41.256, "41.26%"),
         ("finagent", "VOL", 0.01234, "0.0123"),
         ("investorbench", "SR", 1.2345, "1.234"),
     ],
@@ -184,7 +184,7 @@ def test_an_interval_stands_beside_its_metric_and_not_as_a_row() -> None:
     rows = {row.name: row for row in metric_rows(a_document())}
     assert rows["sharpe"].interval == "-0.25 to 3.00"
     assert "sharpe_low" not in rows
-    assert rows["total_return"].beside == ("-2.00 %", "+10.00 %")
+    assert rows["total_return"].beside == ("-2.00%", "+10.00%")
 
 
 @given(st.lists(st.floats(-1e7, 1e7), min_size=2, max_size=2000))

@@ -89,7 +89,7 @@ def test_a_summary_fits_what_shows_it(console: Console) -> None:
         "interrupted": True,
     }
     text = summary_text(made, "/journal.db", console)
-    assert "-10.00 %" in text
+    assert "-10.00%" in text
     assert "macd" in text
     assert ("\x1b[" in text) == console.colour
     if console.ascii_only:

@@ -154,7 +154,7 @@ def test_two_runs_are_held_against_each_other(run: Run, runs: Path) -> None:
     assert "params.fast: 12, then 6" in text and "distinguishable" in text and "idle beside slow" in text
     rows = {name: values for name, *values in (re.split(r"  +", line) for line in text.splitlines())}
     assert rows["Final value"][:2] == [f"{float(one['final_value']):,.2f}" for one in (slow, fast)]
-    assert rows["Total return"][:2] == [f"{100 * one['metrics']['total_return']:+.2f} %" for one in (slow, fast)]
+    assert rows["Total return"][:2] == [f"{100 * one['metrics']['total_return']:+.2f}%" for one in (slow, fast)]
     assert rows["Over buy and hold, lower bound"][0] == f"{100 * slow['metrics']['excess_low']:+.2f} points"
     bought = slow["trades"][0]
     assert f"BUY {bought['quantity']} ORVL at {bought['price']}: slow" in text, "two may differ in the last digit alone"
