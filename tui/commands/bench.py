@@ -231,7 +231,8 @@ def bench_command(
         )
         _study_memory(services, flags, presets or STUDIED, yes=yes)
     elif resume is not None:
-        _refuse({str(one.name) for one in click.get_current_context().command.params} - STAYS, "--resume goes on")
+        changing = {str(one.name) for one in click.get_current_context().command.params} - STAYS
+        _refuse(changing, "--resume goes on with a bench as it was begun")
         prepared = resumed(services, resume, jobs)
         if prepared.request.name != name:
             raise click.UsageError(f"--resume {resume} is a bench of {prepared.request.name}")
