@@ -42,11 +42,11 @@ def runs_command(
 ) -> None:
     """Lists, compares, exports or removes runs: backtests, arenas and the runs of desks.
 
-    list shows every run of this machine with its window, metrics, cost and size. compare holds two runs or more against
-    the first of them: settings, metrics, the paired difference of daily returns with a 95 % interval, decisions and
-    trades that differ. export writes a run as a folder with its document, tables, reports and journal. prune removes
-    runs by name, or those beyond --keep, once it has said which and asked; the count of looks at windows, the journals
-    of desks and runs that are being played stay.
+    list shows every run of this machine with its window, metrics, cost and size. compare holds two backtests or more
+    against the first of them: settings, metrics, the paired difference of daily returns with a 95 % interval, decisions
+    and trades that differ. export writes a run as a folder with its document, tables, reports and journal. prune
+    removes runs by name, or those beyond --keep, once it has said which and asked; the count of looks at windows, the
+    journals of desks and runs that are being played stay.
 
     \b
     Examples:
