@@ -76,7 +76,10 @@ class ByFile:
 WINDOW = ("--symbols", "FLAT,STAR", "--from", "2024-03-04", "--to", "2024-04-30")
 
 
-@pytest.fixture(params=["with actions", "without actions"])
+WAYS = ["without actions", "with actions"]
+
+
+@pytest.fixture(params=WAYS)
 def folder(request: pytest.FixtureRequest, fresh: Path, tmp_path: Path) -> Path:
     """STAR doubles and splits ten for one in June; FLAT does nothing. The window ends in April."""
     data = tmp_path / "data"
@@ -110,6 +113,7 @@ def test_whoever_ranks_by_adj_close_learns_nothing_of_later_splits(folder: Path,
     assert (audit.code, audit.json["verdict"], audit.json["truncation"]["differing"]) == (0, "clean", 0)
 
 
+@pytest.mark.parametrize("folder", first_of(1, WAYS), indirect=True)
 def test_returns_with_dividends_are_there_and_clean(folder: Path, run: Run) -> None:
     """Cut copies lack the column, and that it is missing there is no finding."""
     own = ("--strategy", f"{folder.parent / 'own.py'}:ByAdjusted", "--data", str(folder))
@@ -118,6 +122,7 @@ def test_returns_with_dividends_are_there_and_clean(folder: Path, run: Run) -> N
     assert (audit.code, audit.json["findings"], audit.json["folder_copies"]["differing"]) == (0, [], 0)
 
 
+@pytest.mark.parametrize("folder", first_of(1, WAYS), indirect=True)
 def test_whoever_reads_the_column_in_the_file_is_caught_by_what_is_decided(folder: Path, run: Run) -> None:
     own = ("--strategy", f"{folder.parent / 'own.py'}:ByFile", "--data", str(folder))
     audit = run("audit", *own, *WINDOW, "--cuts", "2", "--json")

@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 
 from engine.reports.documents.trail import latest
 from tests.tui.commands.conftest import SESSIONS, Run
-from tests.tui.conftest import cells, opened, shown, until
+from tests.tui.conftest import cells, opened, until
 from tui.screens.chart_image import ChartImageScreen
 from tui.screens.trail import TrailScreen
 from tui.text.plain_text import one_line
@@ -70,22 +70,18 @@ def labels(lines: list[str]) -> list[str]:
     return [label for line in lines[1:] if (label := line[:LABEL].strip())]
 
 
-async def test_the_trail_of_a_symbol_that_is_not_decided_names_those_that_are(desk: Path) -> None:
-    async with opened() as pilot:
-        await shown(pilot)
-        pilot.app.screen.open_trail(partial(latest, symbol="NOPE"))  # type: ignore[attr-defined]
-
-        def named() -> str:
-            strips = pilot.app.screen._compositor.render_strips()
-            return flat("\n".join(strip.text.strip("│ ") for strip in strips))
-
-        await until(pilot, lambda: "NOPE is none of the desk's symbols, which are decided: ORVL, " in named())
-
-
-async def test_every_decision_begins_with_one_screen_that_fits(run: Run, recorded: Path) -> None:
+async def test_every_decision_begins_with_one_screen_that_fits_and_nothing_is_said_three_times(
+    run: Run, recorded: Path
+) -> None:
+    """A part that a key opens comes to the top."""
     seen: dict[str, list[str]] = {}
     async with opened((80, 24)) as pilot:
         await on_trail(pilot)
+        page, part = trail(pilot).query_one(VerticalScroll), parts(pilot)["Answers"]
+        await pilot.press(str(part.number))
+        await until(pilot, lambda: part.region.y == page.content_region.y)
+        await pilot.press(str(part.number))
+        await until(pilot, lambda: page.scroll_y == 0)
         count = int(title(pilot).rpartition("/")[2])
         for number in range(1, count + 1):
             await until(pilot, lambda wanted=f" {number}/{count}": title(pilot).endswith(wanted))  # type: ignore[misc]
@@ -98,6 +94,14 @@ async def test_every_decision_begins_with_one_screen_that_fits(run: Run, recorde
         await pilot.resize_terminal(120, 40)
         await settled(pilot)
         assert page.max_scroll_y == 0 and len(trail(pilot).text.plain.splitlines()) > len(lines)
+        await pilot.press("escape", "home")
+        await on_trail(pilot)
+        symbol = title(pilot).split()[1]
+        await pilot.press("o")
+        await settled(pilot)
+        pages = [flat(trail(pilot).text.plain)]
+        pages += [flat(one.text.plain) for name, one in parts(pilot).items() if name != "Prompts"]
+    await asyncio.to_thread(assert_nothing_thrice, run, symbol, pages)
     said = await asyncio.to_thread(run, "decisions", "--json", "--limit", "0")
     assert set(seen) == {f"{one['symbol']} {one['session']}" for one in said.json["decisions"]}
     for one in said.json["decisions"]:
@@ -127,9 +131,24 @@ def test_a_move_after_a_decision_is_counted_from_the_close_that_is_named(run: Ru
     assert named == {True, False}
 
 
-async def test_n_and_p_follow_the_table_with_its_filter_and_the_cursor_follows_them(desk: Path) -> None:
+async def test_trails_open_from_every_screen_with_decisions_and_n_and_p_follow_the_table_with_its_filter(
+    desk: Path,
+) -> None:
     async with opened() as pilot:
-        await pilot.press("5")
+        for key, name in (("1", "watchlist"), ("3", "steps"), ("4", "book-positions"), ("5", "decisions")):
+            await pilot.press(key)
+            await until(pilot, lambda wanted=name: bool(pilot.app.screen.query_one(f"#{wanted}", Table).rows))  # type: ignore[misc]
+            await pilot.press("d")
+            await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and "/" in title(pilot))
+            assert title(pilot).endswith("/12"), "all decisions of the record"
+            await pilot.press("q")
+            assert pilot.app.is_running and not isinstance(pilot.app.screen, TrailScreen)
+        await on_trail(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChartImageScreen))
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, TrailScreen)
+        await pilot.press("escape", "5")
         await until(pilot, lambda: bool(cells(pilot, "decisions")))
         table = pilot.app.screen.query_one("#decisions", Table)
         table.set_filter("action:BUY")
@@ -148,6 +167,13 @@ async def test_n_and_p_follow_the_table_with_its_filter_and_the_cursor_follows_t
         await until(pilot, lambda: title(pilot).endswith(f" {len(rows) - 1}/{len(rows)}"))
         await pilot.press("escape")
         assert table.cursor_key == rows[-2] and len(set(walked)) == len(rows)
+        pilot.app.screen.open_trail(partial(latest, symbol="NOPE"))  # type: ignore[attr-defined]
+
+        def named() -> str:
+            strips = pilot.app.screen._compositor.render_strips()
+            return flat("\n".join(strip.text.strip("│ ") for strip in strips))
+
+        await until(pilot, lambda: "NOPE is none of the desk's symbols, which are decided: ORVL, " in named())
 
 
 @pytest.mark.slow
@@ -190,25 +216,8 @@ async def test_parts_open_by_number_by_enter_by_click_and_all_at_once(run: Run, 
         assert flat(comment["text"]) in opened_texts["Debate"]
 
 
-async def test_a_part_that_a_key_opens_comes_to_the_top(debating: Path) -> None:
-    async with opened((80, 24)) as pilot:
-        await on_trail(pilot)
-        page, part = trail(pilot).query_one(VerticalScroll), parts(pilot)["Answers"]
-        await pilot.press(str(part.number))
-        await until(pilot, lambda: part.region.y == page.content_region.y)
-        await pilot.press(str(part.number))
-        await until(pilot, lambda: page.scroll_y == 0)
-
-
-async def test_nothing_is_said_three_times(run: Run, recorded: Path) -> None:
-    async with opened() as pilot:
-        await on_trail(pilot)
-        symbol = title(pilot).split()[1]
-        await pilot.press("o")
-        await settled(pilot)
-        page = flat(trail(pilot).text.plain)
-        pages = [page, *(flat(one.text.plain) for name, one in parts(pilot).items() if name != "Prompts")]
-    (made,) = (await asyncio.to_thread(run, "why", symbol, str(SESSIONS[-1]), "--json")).json["decisions"]
+def assert_nothing_thrice(run: Run, symbol: str, pages: list[str]) -> None:
+    (made,) = run("why", symbol, str(SESSIONS[-1]), "--json").json["decisions"]
     # Texts quote each other within the record itself: each may stand once more, on the first screen.
     first: dict[str, str] = {}
     for one in made["answers"]:
@@ -230,24 +239,3 @@ def texts_in(value: Any) -> list[str]:
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for one in inner for text in texts_in(one)]
-
-
-async def test_the_picture_that_the_model_saw_opens_over_the_trail(desk: Path) -> None:
-    async with opened() as pilot:
-        await on_trail(pilot)
-        await pilot.press("v")
-        await until(pilot, lambda: isinstance(pilot.app.screen, ChartImageScreen))
-        await pilot.press("escape")
-        assert isinstance(pilot.app.screen, TrailScreen)
-
-
-async def test_d_opens_a_trail_on_every_screen_with_decisions(desk: Path) -> None:
-    async with opened() as pilot:
-        for key, name in (("1", "watchlist"), ("3", "steps"), ("4", "book-positions"), ("5", "decisions")):
-            await pilot.press(key)
-            await until(pilot, lambda wanted=name: bool(pilot.app.screen.query_one(f"#{wanted}", Table).rows))  # type: ignore[misc]
-            await pilot.press("d")
-            await until(pilot, lambda: isinstance(pilot.app.screen, TrailScreen) and "/" in title(pilot))
-            assert title(pilot).endswith("/12"), "all decisions of the record"
-            await pilot.press("q")
-            assert pilot.app.is_running and not isinstance(pilot.app.screen, TrailScreen)
