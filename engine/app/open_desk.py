@@ -26,14 +26,14 @@ from engine.app.desk.notification import (
 )
 from engine.app.desk.run import submit_approved
 from engine.app.desk.watch import DeskWatch, TakeTurn, desk_schedule
-from engine.app.memory.memory import select_memory
+from engine.app.memory import select_memory
 from engine.app.models.models import Gate, agent_models, build_models
 from engine.app.orders.approvals import limited_edit
 from engine.app.orders.own_orders import cancel_orders, order_ticket, place_order
 from engine.app.records.desk_journal import DeskJournal
 from engine.app.research.market_data import bring_closes, bring_prices, held_symbols, known_closes, load_desk, load_run
 from engine.app.research.run_spec import cost_settings, default_spec, new_run_id, with_costs
-from engine.app.runs.inventory import Wanted, export_run, named_runs, stored_runs
+from engine.app.runs import Wanted, export_run, named_runs, stored_runs
 from engine.app.upkeep.watchlists import SymbolIndex
 from engine.clock import SyncedClock
 from engine.domain.chart import ChartSpec

@@ -21,7 +21,7 @@ from tui.text.memory_lines import change_lines, forgotten_lines, lifeline_lines,
 from tui.text.plain_text import printable
 
 if TYPE_CHECKING:
-    from engine.app.memory.memory import SelectedMemory
+    from engine.app.memory import SelectedMemory
     from engine.reports.documents.memory import MemoryFilter
     from memory.presets import MemoryPreset
 
@@ -136,7 +136,7 @@ def _accept(invocation: Invocation) -> None:
 
 
 def _selected(invocation: Invocation) -> SelectedMemory:
-    from engine.app.memory.memory import select_memory
+    from engine.app.memory import select_memory
     from engine.reports.documents.records import latest_backtests
 
     if invocation.run is None and not latest_backtests(1):
@@ -209,7 +209,7 @@ def _optimize(selected: SelectedMemory) -> None:
 
 
 def _export(selected: SelectedMemory, name: str) -> None:
-    from engine.app.memory.memory import export_memory
+    from engine.app.memory import export_memory
 
     file = Path(name).expanduser()
     count = export_memory(selected.stored, file)
@@ -218,7 +218,7 @@ def _export(selected: SelectedMemory, name: str) -> None:
 
 
 def _reembed(invocation: Invocation, embedder: str | None) -> None:
-    from engine.app.memory.memory import reembed_memory
+    from engine.app.memory import reembed_memory
     from engine.reports.documents.memory import embedder_document
 
     services, selected = invocation.services(), _existing(invocation)

@@ -55,7 +55,7 @@ def runs_command(
       paperdesk runs export mine --to ~/mine
       paperdesk runs prune --keep 20
     """
-    from engine.app.runs.inventory import Wanted, named_runs, stored_runs
+    from engine.app.runs import Wanted, named_runs, stored_runs
 
     if action == PRUNE and bool(what) is (keep is not None):
         raise click.UsageError("prune takes the IDs of runs, or --keep N")
@@ -83,7 +83,7 @@ def _list(runs: Sequence[StoredRun], limit: int) -> None:
 
 
 def _compare(runs: Sequence[StoredRun]) -> None:
-    from engine.app.runs.inventory import compare_runs
+    from engine.app.runs import compare_runs
     from tui.text.runs_text import comparison_lines
 
     document = compare_runs(runs)
@@ -91,7 +91,7 @@ def _compare(runs: Sequence[StoredRun]) -> None:
 
 
 def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None:
-    from engine.app.runs.inventory import export_run
+    from engine.app.runs import export_run
     from engine.reports.documents.runs import exported_document
 
     target = (Path(run.id) if folder is None else folder.expanduser()).absolute()
@@ -100,7 +100,7 @@ def _export(invocation: Invocation, run: StoredRun, folder: Path | None) -> None
 
 
 def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], keep: int | None, *, yes: bool) -> None:
-    from engine.app.runs.inventory import Pruned, check_prunable, prune_runs, to_prune
+    from engine.app.runs import Pruned, check_prunable, prune_runs, to_prune
     from engine.reports.documents.runs import pruned_document
     from tui.text.runs_text import candidate_lines, pruned_lines
 

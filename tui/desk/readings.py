@@ -46,14 +46,14 @@ class Readings:
 
     async def runs(self, kind: StoredKind) -> Sequence[StoredRun]:
         """The stored runs of a kind."""
-        from engine.app.runs.inventory import Wanted, stored_runs
+        from engine.app.runs import Wanted, stored_runs
 
         return await asyncio.to_thread(stored_runs, Wanted(kind=kind))
 
     async def run(self, run: str, *others: str) -> Document:
         """The document of a stored run, or of a comparison."""
         from engine.app.arena.record import is_begun, load_document
-        from engine.app.runs.inventory import Wanted, compare_runs, named_runs, stored_runs
+        from engine.app.runs import Wanted, compare_runs, named_runs, stored_runs
         from engine.reports.stored import stored_document
 
         def read() -> Document:

@@ -48,7 +48,7 @@ from engine.app.bench.forecast import (
     one_call,
 )
 from engine.app.bench.jobs import in_workers, stop_requested
-from engine.app.memory.memory import run_memory
+from engine.app.memory import run_memory
 from engine.app.models.models import (
     OnUnanswered,
     Preflight,

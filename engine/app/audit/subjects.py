@@ -27,7 +27,7 @@ from random import Random
 from typing import Any
 
 from engine.app.audit.hidden_folder import show_instead
-from engine.app.memory.memory import run_memory
+from engine.app.memory import run_memory
 from engine.app.models.models import build_models
 from engine.app.research.backtest import AgentRun
 from engine.app.research.market_data import load_macro

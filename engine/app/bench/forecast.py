@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 from engine.agents.ask import agent_of, for_owner
 from engine.app.bench.jobs import Job, agents_of, job_market
-from engine.app.memory.memory import remembers, run_memory
+from engine.app.memory import remembers, run_memory
 from engine.app.models.models import build_models, chosen_models
 from engine.app.models.recorded_run import without_repeats
 from engine.app.research.backtest import AgentRun, Stop

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from engine.app.bench.jobs import Job, agents_of, job_market
-from engine.app.memory.memory import memory_errors, remembers
+from engine.app.memory import memory_errors, remembers
 from engine.app.models.models import build_models
 from engine.app.records.look_index import check_look_index, count_result
 from engine.app.research.backtest import AgentRun, Stop

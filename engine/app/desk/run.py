@@ -21,7 +21,7 @@ from engine.app.desk.context import DeskContext, Finished, desk_account, desk_co
 from engine.app.desk.demo_history import DemoTime, by_desk_time, empty_beginning, is_demo
 from engine.app.desk.market import DeskMarket, desk_market, load_market, refuse_frozen
 from engine.app.desk.settings import effective_settings, keep_settings
-from engine.app.memory.memory import MemoryBinding, desk_memory, remembers
+from engine.app.memory import MemoryBinding, desk_memory, remembers
 from engine.app.models.models import (
     Gated,
     ModelSet,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 
-from engine.app.memory.memory import (
+from engine.app.memory import (
     CAUSES,
     MemoryBinding,
     absence,

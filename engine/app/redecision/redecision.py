@@ -20,11 +20,11 @@ from itertools import chain, groupby
 from random import Random
 
 from engine.app.bench.forecast import Forecast, Rehearsal, rehearsed_forecast, unpaid
-from engine.app.memory.memory import absence, memory_of_run
+from engine.app.memory import absence, memory_of_run
 from engine.app.models.models import build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.records.look_index import check_look_index, count_looks, spec_hash, spec_look
-from engine.app.research.decider import (
+from engine.app.redecision.decider import (
     DecidedAgain,
     Decider,
     RecordedTurns,

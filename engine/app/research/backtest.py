@@ -20,7 +20,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from engine.agents.ask import QuestionKey
-from engine.app.memory.memory import keep_run_memory, run_memory
+from engine.app.memory import keep_run_memory, run_memory
 from engine.app.models.models import ModelSet, OnUnanswered, build_models, known_of, label_after, model_notes
 from engine.app.models.recorded_run import Question, answers_by_question, question_of
 from engine.app.records.desk_journal import one_process

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
-from engine.app.memory.memory import StoredMemory, check_memory, finish_replacing, memory_of_desk
+from engine.app.memory import StoredMemory, check_memory, finish_replacing, memory_of_desk
 from engine.app.records.desk_journal import desk_lock
 from engine.errors import DataError, MalformedData, MissingData, UsageError
 from engine.journal import copies

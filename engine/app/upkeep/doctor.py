@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from engine.app.desk.certificate import refusal, trades_account
 from engine.app.desk.context import ANY_SHARE, check_exchange
 from engine.app.desk.demo_history import by_desk_time
-from engine.app.memory.memory import memory_of_desk
+from engine.app.memory import memory_of_desk
 from engine.app.models.models import agent_models, desk_preset, probe_models, stale_words
 from engine.app.orders.memory_control import check_desk_memory
 from engine.app.records.desk_journal import DeskJournal

@@ -17,7 +17,7 @@ import pytest
 from connectors.files.texts import filing_line
 from connectors.wiring.services import services
 from engine.agents.agent import count_words, plain
-from engine.app.memory.memory import memory_of_run
+from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import INSIGHT
 from engine.domain.market import Filing

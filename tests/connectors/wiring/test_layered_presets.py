@@ -19,7 +19,7 @@ from connectors.wiring.sources import calendars
 from engine.agents.agent import plain
 from engine.agents.character import Risk, character
 from engine.app.audit.audit import run_audit
-from engine.app.memory.memory import memory_of_run
+from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.market import ActionKind, CorporateAction, PriceHistory, from_nano
 from engine.domain.run import DataSpec, RunSpec

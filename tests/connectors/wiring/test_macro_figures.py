@@ -18,7 +18,7 @@ from connectors.wiring.services import services
 from connectors.wiring.sources import calendars
 from engine.app.audit.audit import run_audit
 from engine.app.desk.run import run_daily
-from engine.app.memory.memory import memory_of_run
+from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_macro
 from engine.domain.macro import MacroRelease

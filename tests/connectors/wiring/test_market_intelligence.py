@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.memory.memory import memory_of_run
+from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import RetrievalType
 from engine.domain.model_call import AnswerRecord, ModelRequest, ModelResult

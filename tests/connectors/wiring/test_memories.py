@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
+from engine.app import memory as app_memory
 from engine.app.desk.run import run_daily
-from engine.app.memory import memory as app_memory
-from engine.app.memory.memory import memory_errors, memory_of_desk, memory_of_run
+from engine.app.memory import memory_errors, memory_of_desk, memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
 from engine.errors import ConfigError, DataError, MissingData, PaperdeskError, TryAgainLater

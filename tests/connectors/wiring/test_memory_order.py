@@ -16,7 +16,7 @@ import pytest
 from connectors.files.texts import filing_line, news_line
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
-from engine.app.memory.memory import memory_of_desk, memory_of_run
+from engine.app.memory import memory_of_desk, memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.decision import INSIGHT
 from engine.domain.market import Filing, NewsItem

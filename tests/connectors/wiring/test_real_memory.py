@@ -15,7 +15,7 @@ import pytest
 from connectors.wiring.services import services
 from engine.agents.agent import plain
 from engine.app.audit.audit import run_audit
-from engine.app.memory.memory import memory_of_run
+from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.app.research.market_data import load_run
 from engine.domain.market import Symbol

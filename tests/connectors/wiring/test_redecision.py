@@ -135,7 +135,7 @@ def loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def load(given: Services, spec: RunSpec) -> Market:
         return markets[spec] if spec in markets else markets.setdefault(spec, await load_run(given, spec))
 
-    monkeypatch.setattr("engine.app.research.decider.load_run", load)
+    monkeypatch.setattr("engine.app.redecision.decider.load_run", load)
 
 
 EVERY = pytest.mark.parametrize("every", [4, 1], ids="each {}".format)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
-from engine.app.memory.memory import memory_of_run
+from engine.app.memory import memory_of_run
 from engine.app.research.backtest import run_backtest
 from engine.domain.model_call import ModelRequest, ModelResult
 from engine.domain.run import RunSpec

@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from connectors.wiring.services import services
 from engine.app.desk.run import run_daily
-from engine.app.memory.memory import desk_memory, memory_of_desk
+from engine.app.memory import desk_memory, memory_of_desk
 from engine.preset import load_preset
 from engine.settings.config import load_config
 from tests.tui.commands.conftest import BACKTEST, MEMORY, REMEMBERED, REMEMBERING, Run, contents

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.app.desk.reconciliation import Reconciled
-from engine.app.memory.memory import memory_of_desk
+from engine.app.memory import memory_of_desk
 from engine.app.orders.own_orders import Canceled
 from engine.app.upkeep.drill.fault_table import Row, Step, chosen, fault_table
 from engine.app.upkeep.drill.practice import (

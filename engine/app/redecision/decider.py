@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 
-from engine.app.memory.memory import memory_errors, memory_of_run, remembers, run_memory
+from engine.app.memory import memory_errors, memory_of_run, remembers, run_memory
 from engine.app.models.models import ModelSet, build_models, recorded_briefing
 from engine.app.models.recorded_run import RecordedRun
 from engine.app.research.market_data import load_macro, load_run

@@ -1,1 +1,0 @@
-"""The memory of a desk or run: bound, changed, stored."""

@@ -1,1 +1,0 @@
-"""Stored runs: listed, compared, exported, pruned."""
