@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from connectors.wiring.services import services
+from engine.app import memory
 from engine.app.desk.run import run_daily
-from engine.app.memory import Reembedded, memory, memory_of_desk, memory_of_run, part_of, reembed_memory
+from engine.app.memory import Reembedded, memory_of_desk, memory_of_run, part_of, reembed_memory
 from engine.app.records.desk_journal import desk_lock
 from engine.app.research.backtest import run_backtest
 from engine.domain.run import DataSpec, RunSpec
