@@ -84,6 +84,8 @@ class AgentSettings(Frozen):
     """Tier of the vendor's service: flex is slow and half price; none: the run's."""
     thinking: Literal["adaptive", "enabled", "disabled"] | None = None
     """Thinking of Anthropic's models; none: the model's own."""
+    fallback: str | None = None
+    """Model that answers while this agent's cannot, or has used its budget; none: the run waits."""
 
 
 def complaint(model: type[BaseModel], error: ValidationError) -> str:

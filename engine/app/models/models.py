@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.agents.agent import Agent, Reads, View
-from engine.agents.ask import Asker, QuestionKey, agent_of, check_had, for_owner
+from engine.agents.ask import MAY_PASS, Asker, QuestionKey, agent_of, check_had, for_owner
 from engine.agents.registry import waits_for
 from engine.agents.tools import read_guidance
 from engine.app.models.recorded_run import RecordedRun, Unseeing, recorded_backtest, without_repeats
@@ -45,7 +45,7 @@ from engine.domain.model_call import (
     replays,
 )
 from engine.domain.run import Briefing, DataSpec, ExpertNote, RunSpec
-from engine.errors import ConfigError, MissingData, PaperdeskError, UsageError
+from engine.errors import BudgetReached, ConfigError, MissingData, PaperdeskError, UsageError
 from engine.journal.entries import RunEntry
 from engine.journal.reader import JournalReader
 from engine.journal.writer import JournalWriter
@@ -203,7 +203,9 @@ def build_models(
         opened = {agent: replayed.model(agent, lambda text: open_model(text, config, source)) for agent in specs}
     return ModelSet(
         spec=", ".join(dict.fromkeys(model.spec for model in opened.values() if model.spec)),
-        models=models_of_agents(preset, specs, opened),
+        models=_with_fallbacks(
+            models_of_agents(preset, specs, opened), settings, lambda text: open_model(text, config, source)
+        ),
         settings=settings,
         insisted=insisted_agents(config),
         opened=source,
@@ -211,6 +213,42 @@ def build_models(
         decides=preset.decider.name,
         owners=tuple(preset.owners),
     )
+
+
+class WithFallback:
+    """A model in whose place another one answers while it cannot be asked, or its budget is used up; the answer's notes
+    say so."""
+
+    def __init__(self, model: LanguageModel, other: LanguageModel) -> None:
+        self.spec, self.label, self.sees = model.spec, model.label, model.sees
+        self._model, self._other = model, other
+
+    async def answer(self, request: ModelRequest, on_delta: Callable[[str], None] | None = None) -> ModelResult:
+        """The model's own answer, or the other's."""
+        result: ModelResult | None
+        try:
+            result = await self._model.answer(request, on_delta)
+            failure = result.failure
+            if failure is None or failure.kind not in MAY_PASS:
+                return result
+            because = f"{failure.kind.value}: {failure.detail}"
+        except BudgetReached as error:
+            result, because = None, str(error)
+        answer = await self._other.answer(request, on_delta)
+        note = f"answered by {self._other.spec} in place of {self.spec}: {because}"
+        failed = (*(() if result is None else result.failed), *answer.failed)
+        return replace(answer, notes=(note, *answer.notes), failed=failed)
+
+
+def _with_fallbacks(
+    models: Mapping[str, LanguageModel], settings: Mapping[str, AgentSettings], made: Callable[[str], LanguageModel]
+) -> Mapping[str, LanguageModel]:
+    """The models of agents, each with the one that its settings name as a fallback."""
+    others = {agent: settings[agent_of(agent)].fallback for agent in models}
+    return {
+        agent: model if (other := others[agent]) is None else WithFallback(model, made(other))
+        for agent, model in models.items()
+    }
 
 
 def models_of_agents(

@@ -217,3 +217,20 @@ def test_an_effort_that_a_model_refuses_ends_the_run_before_its_first_session(se
         run_backtest(services(config(server, decision={"effort": "high"}), Noon()), replace(SPEC, run="refused"))
     with JournalReader(places.run_journal("refused")) as reader:
         assert not reader.decisions()
+
+
+def test_a_fallback_answers_where_the_model_has_no_credit_and_the_record_says_so(server: FakeLLMServer) -> None:
+    def turn(body: dict[str, Any], headers: dict[str, str]) -> Any:
+        server.requests.append(body)
+        spent = Fail(402, "insufficient credit", "insufficient_quota")
+        return spent if body["model"] == "large" else Say(text=json.dumps(TRADE))
+
+    server.next_turn = turn  # type: ignore[method-assign]
+    own = config(server, decision={"model": "near:large", "fallback": "near:small"})
+    report = run_backtest(services(own, Noon()), replace(SPEC, run="fell-back"))
+
+    assert [made.action for made in report.result.test.decisions] == [Action.BUY] * 3
+    with JournalReader(places.run_journal("fell-back")) as reader:
+        decided = [one for one in reader.answers(run="fell-back") if one.agent == "decision"]
+    assert {one.result.model for one in decided} == {"near:small"}
+    assert all("in place of near:large" in one.result.notes[0] for one in decided)
