@@ -117,34 +117,6 @@ async def test_a_desk_that_has_not_run_says_that_it_has_no_past(fresh: Path) -> 
         await until(pilot, lambda: pilot.app.bridge.snapshot().place is None)  # type: ignore[attr-defined]
 
 
-async def test_a_finished_backtest_opens_the_same_way(backtested: Path) -> None:
-    async with opened() as pilot:
-        bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
-        view = await arrived(pilot)
-        assert view.place is not None and view.place.text == "run done"
-        with JournalReader(places.run_journal(BACKTEST)) as reader:
-            closes = reader.equity(BACKTEST, "test")
-            answers = reader.answers(run=BACKTEST)
-            decisions = reader.decisions(BACKTEST, part="test")
-        settled = {one.session for one in closes}
-        steps = sum(one.key.session in settled for one in (*answers, *decisions))
-        assert view.place is not None and view.place.count == len(closes) + steps
-        for point in (closes[-1], closes[-2]):
-            assert view.desk.books is not None
-            assert (view.desk.books.session, view.desk.books.point.value) == (point.session, point.value)
-            last = {quote.symbol: quote.last for quote in view.market.quotes}  # type: ignore[union-attr]
-            assert {one: last[one] for one in view.desk.books.point.portfolio.positions} == point.prices, "one price"
-            assert view.desk.done and not view.desk.running
-            panes = view.desk.panes_of("ORVL")
-            asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
-            assert len([one for one in panes if one.answer]) == len(asked)
-            # One clock: that of the session, whenever the backtest was run.
-            assert {line.time for line in view.desk.lines} == {view.now} == {closed_at(point.session)}
-            await pilot.press("left_curly_bracket")
-            view = await arrived(pilot)
-
-
 def schedule(pilot: Pilot[Any]) -> object:
     """The line of the Ops screen on what is due."""
     return pilot.app.screen.query_one("#schedule", Static).render()
@@ -194,15 +166,53 @@ async def test_prices_of_a_coin_in_a_backtest_are_those_of_its_books(fresh: Path
             await pilot.press("left_curly_bracket")
 
 
-async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None:
+async def opens_at_its_end(pilot: Pilot[Any]) -> None:
+    bridge = pilot.app.bridge  # type: ignore[attr-defined]
+    assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
+    view = await arrived(pilot)
+    assert view.place is not None and view.place.text == "run done"
+    with JournalReader(places.run_journal(BACKTEST)) as reader:
+        closes = reader.equity(BACKTEST, "test")
+        answers = reader.answers(run=BACKTEST)
+        decisions = reader.decisions(BACKTEST, part="test")
+    settled = {one.session for one in closes}
+    steps = sum(one.key.session in settled for one in (*answers, *decisions))
+    assert view.place is not None and view.place.count == len(closes) + steps
+    for point in (closes[-1], closes[-2]):
+        assert view.desk.books is not None
+        assert (view.desk.books.session, view.desk.books.point.value) == (point.session, point.value)
+        last = {quote.symbol: quote.last for quote in view.market.quotes}  # type: ignore[union-attr]
+        assert {one: last[one] for one in view.desk.books.point.portfolio.positions} == point.prices, "one price"
+        assert view.desk.done and not view.desk.running
+        panes = view.desk.panes_of("ORVL")
+        asked = [one for one in answers if (one.key.symbol, one.key.session) == ("ORVL", point.session)]
+        assert len([one for one in panes if one.answer]) == len(asked)
+        # One clock: that of the session, whenever the backtest was run.
+        assert {line.time for line in view.desk.lines} == {view.now} == {closed_at(point.session)}
+        await pilot.press("left_curly_bracket")
+        view = await arrived(pilot)
+
+
+def in_table_at_once(stored: Any) -> None:
+    """A run of an earlier day has its trades and its end in the table without its document."""
+    document = stored_document(BACKTEST)
+    (state,) = recorded(stored).values()
+    assert (state.document, state.trades, state.final) == (None, len(document["trades"]), document["final_value"])
+    (row,) = result_rows([state], "", columns_of([state]))
+    told = [cell.text for cell in row.cells][-3:-1]
+    assert told == [f"{state.trades:,}", f"{float(document['final_value']):,.0f}"]
+
+
+async def test_a_finished_backtest_opens_the_same_way_and_is_gone_through_step_by_step(backtested: Path) -> None:
     with JournalReader(places.run_journal(BACKTEST)) as reader:
         before, session = (one.session for one in reader.equity(BACKTEST, "test")[3:5])
         answers = reader.agent_calls(BACKTEST, session)
         decided = [one.key.symbol for one in reader.decisions(BACKTEST, first=session, last=session)]
     async with opened() as pilot:
         bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        assert bridge.to_past(Source("the backtest", places.run_journal(BACKTEST), BACKTEST)) == ""
-        await arrived(pilot)
+        await until(pilot, lambda: bridge.present().opened is not None)
+        in_table_at_once(await bridge.present().opened.ask.runs(StoredKind.BACKTEST))
+        await opens_at_its_end(pilot)
         bridge.playback.jump_to(before)
         assert (await arrived(pilot)).desk.session == before
         for step in range(len(answers) + len(decided) + 1):
@@ -236,16 +246,6 @@ async def test_a_backtest_is_gone_through_step_by_step(backtested: Path) -> None
             await pilot.pause(0.02)
             bridge.snapshot()
         assert bridge.playback.at_end
-
-
-async def test_a_history_plays_to_its_end_and_stops(desk: Path) -> None:
-    async with opened() as pilot:
-        bridge = pilot.app.bridge  # type: ignore[attr-defined]
-        await pilot.press("left_curly_bracket")
-        await arrived(pilot)
-        bridge.playback.play(60)
-        await until(pilot, lambda: bridge.playback.at_end and bridge.snapshot().place.speed == 0)
-        assert (await arrived(pilot)).desk.session == SESSIONS[2]
 
 
 @pytest.mark.slow
@@ -304,7 +304,9 @@ async def test_every_refresh_shows_all_parts_as_of_one_moment(desk: Path, monkey
         await pilot.pause(0.3)
 
 
-async def test_a_place_that_cannot_be_read_is_said_and_left_again(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_place_that_cannot_be_read_is_said_and_left_again_and_a_history_plays_to_its_end(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opened() as pilot:
         await pilot.press("left_curly_bracket")
         await arrived(pilot)
@@ -320,6 +322,12 @@ async def test_a_place_that_cannot_be_read_is_said_and_left_again(desk: Path, mo
         await pilot.press("right_curly_bracket")
         view = await arrived(pilot)
         assert view.trouble == "" and view.place is not None and view.desk.session == view.place.session
+        await pilot.press("left_curly_bracket")
+        await arrived(pilot)
+        bridge = pilot.app.bridge  # type: ignore[attr-defined]
+        bridge.playback.play(60)
+        await until(pilot, lambda: bridge.playback.at_end and bridge.snapshot().place.speed == 0)
+        assert (await arrived(pilot)).desk.session == SESSIONS[2]
 
 
 async def test_the_backtest_screen_draws_a_run_up_to_the_place_in_its_history(backtested: Path) -> None:
@@ -391,20 +399,6 @@ async def test_the_keys_of_the_past_go_through_the_run_that_is_chosen(backtested
         assert (await arrived(pilot)).place is not None
         await pilot.press("4", "left_curly_bracket")
         assert bridge.playback.source.run == BACKTEST, "other screens go on with the record that is shown"
-
-
-async def test_runs_of_earlier_days_have_their_trades_and_their_end_in_the_table_at_once(backtested: Path) -> None:
-    document = stored_document(BACKTEST)
-    async with opened() as pilot:
-        await until(pilot, lambda: pilot.app.bridge.present().opened is not None)  # type: ignore[attr-defined]
-        stored = await pilot.app.bridge.present().opened.ask.runs(StoredKind.BACKTEST)  # type: ignore[attr-defined]
-    (state,) = recorded(stored).values()
-    assert (state.document, state.trades, state.final) == (None, len(document["trades"]), document["final_value"])
-    (row,) = result_rows([state], "", columns_of([state]))
-    assert [cell.text for cell in row.cells][-3:-1] == [
-        f"{state.trades:,}",
-        f"{float(document['final_value']):,.0f}",
-    ]
 
 
 WINDOW = date(2025, 1, 2), date(2025, 3, 31)
@@ -493,7 +487,7 @@ class Reader(Static):
             self.failed.append(event.worker.error)
 
 
-async def test_the_newest_call_follows_the_one_at_work() -> None:
+async def test_the_newest_call_follows_the_one_at_work_and_one_that_failed() -> None:
     app, reader = App[None](), Reader()
     async with app.run_test() as pilot:
         await app.mount(reader)
@@ -507,17 +501,10 @@ async def test_the_newest_call_follows_the_one_at_work() -> None:
         await until(pilot, lambda: reader.ended == [1, 4])
         reader.read(5)
         await until(pilot, lambda: reader.ended == [1, 4, 5])
-
-
-async def test_a_call_comes_after_one_that_failed() -> None:
-    app, reader = App[None](), Reader()
-    async with app.run_test() as pilot:
-        await app.mount(reader)
-        reader.may_end.set()
         reader.read(-1)
         await until(pilot, lambda: bool(reader.failed))
         reader.read(2)
-        await until(pilot, lambda: reader.ended == [2])
+        await until(pilot, lambda: reader.ended == [1, 4, 5, 2])
 
 
 async def test_decisions_are_shown_while_the_places_come_faster_than_they_are_read(
