@@ -98,13 +98,9 @@ class DataApi:
     )
     def latest(self, request: Request) -> dict[str, Any]:
         """Latest bars, quotes or trades of several symbols."""
-        kind, listings = _kind(request), self._requested(request)
-        made = {listing.wire: self._latest(kind, listing) for listing in listings}
-        return {kind: {wire: one for wire, one in made.items() if one is not None}}
-
-    def _latest(self, kind: str, listing: Listing) -> dict[str, Any] | None:
-        made = {"bars": self.minute_bar, "quotes": self.quote, "trades": self.trade}
-        return made[kind](listing)
+        kind = next(part for part in reversed(request.path.split("/")) if part in _LATEST)
+        read = {"bars": self.minute_bar, "quotes": self.quote, "trades": self.trade}[kind]
+        return {kind: {one.wire: made for one in self._requested(request) if (made := read(one)) is not None}}
 
     def quote(self, listing: Listing) -> dict[str, Any] | None:
         """Present bid and ask."""
@@ -260,8 +256,3 @@ class DataApi:
         crypto = "/crypto/" in request.path
         listings = {name: self._market.find(name) for name in names}
         return [one for name, one in listings.items() if one and one.wire == name and one.crypto is crypto]
-
-
-def _kind(request: Request) -> str:
-    """Kind of latest data in a request's path."""
-    return next(part for part in reversed(request.path.split("/")) if part in _LATEST)

@@ -5,6 +5,7 @@ Orders that are not simulated (stops, brackets, options) are refused with that r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
@@ -167,7 +168,7 @@ def _listing(body: dict[str, Any], market: SandboxMarket) -> Listing:
 
 def _size(body: dict[str, Any]) -> tuple[Decimal | None, Decimal | None]:
     """Quantity and notional, of which exactly one is given."""
-    qty, notional = _amount(body, "qty"), _amount(body, "notional")
+    qty, notional = amount_of(body, "qty"), amount_of(body, "notional")
     if qty is None and notional is None:
         raise invalid("qty or notional is required")
     if qty is not None and notional is not None:
@@ -180,7 +181,7 @@ def _size(body: dict[str, Any]) -> tuple[Decimal | None, Decimal | None]:
 
 
 def _limit(body: dict[str, Any], kind: str, listing: Listing) -> Decimal | None:
-    limit = _amount(body, "limit_price")
+    limit = amount_of(body, "limit_price")
     if kind == "limit" and limit is None:
         raise invalid("limit orders require a limit price")
     if kind == "market" and limit is not None:
@@ -233,9 +234,10 @@ def _choice_of(body: dict[str, Any], name: str, *choices: str) -> str:
     return str(value)
 
 
-def _amount(body: dict[str, Any], name: str) -> Decimal | None:
+def amount_of(body: Mapping[str, Any], name: str) -> Decimal | None:
+    """A number above zero; None where it is missing or empty. Raises ApiError."""
     value = body.get(name)
-    if value is None:
+    if value is None or value == "":
         return None
     try:
         amount = Decimal(str(value)) if not isinstance(value, bool) else Decimal("NaN")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from connectors.sandbox.book import market_value
 from connectors.sandbox.exchange import Exchange
-from connectors.sandbox.orders import SandboxOrder, read_ticket
+from connectors.sandbox.orders import SandboxOrder, amount_of, read_ticket
 from connectors.sandbox.protocol import ApiError, Request, invalid, not_found, route, stable_id, texts
 from engine.domain.market import from_nano
 from engine.domain.order import EXACT, SHARE_STEP, ZERO
@@ -183,11 +183,9 @@ class TradingApi:
         """Close a position, or part of it, at the market."""
         symbol = self._symbol_held(request)
         held = self._book.portfolio.quantity(symbol)
-        quantity = abs(held)
-        if request.query.get("qty"):
-            quantity = _decimal(request, "qty")
-        elif request.query.get("percentage"):
-            quantity = EXACT.multiply(quantity, _decimal(request, "percentage") / 100).quantize(SHARE_STEP)
+        quantity, percentage = amount_of(request.query, "qty"), amount_of(request.query, "percentage")
+        if quantity is None:
+            quantity = EXACT.multiply(abs(held), (percentage or 100) / Decimal(100)).quantize(SHARE_STEP)
         return self._closing(symbol, quantity, held)
 
     @route("DELETE", "/v2/positions", status=207)
@@ -220,13 +218,3 @@ class TradingApi:
 
 def _ratio(above: Decimal, below: Decimal) -> Decimal:
     return (above / below).quantize(_RATIO) if below else ZERO
-
-
-def _decimal(request: Request, name: str) -> Decimal:
-    try:
-        number = Decimal(request.query[name])
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite() or number <= 0:
-        raise invalid(f"invalid {name}: {request.query[name][:40]}")
-    return number
