@@ -25,17 +25,8 @@ from engine.domain.run import CashFlow, ExecutionRules, carried_forward
 from engine.domain.text import plain
 from engine.simulation.simulated_broker import FillModel
 
-_ENDED_AT = {
-    "canceled": "canceled_at",
-    "expired": "expired_at",
-    "rejected": "failed_at",
-    "replaced": "replaced_at",
-}
-"""Field of an order with the time of its end, by status."""
 REST_AFTER = timedelta(minutes=1)
 """Delay of the rest of an order after a partial fill."""
-
-
 FEES_ENTERED = time(6, tzinfo=UTC)
 """Time of the day after a crypto trade at which its fee is entered."""
 
@@ -45,23 +36,46 @@ def fee_entered_at(values: dict[str, Any]) -> datetime:
     return datetime.combine(date.fromisoformat(values["date"]) + timedelta(days=1), FEES_ENTERED)
 
 
-class MatchingEngine:
-    """Prices and fills at the moment `now`. Changes are in memory until `commit` writes them and publishes the trade
-    updates."""
+_MINIMUM = {False: Decimal(1), True: Decimal(10)}
+"""Smallest amount of a purchase in USD, of shares and of crypto."""
+
+
+class Exchange:
+    """Prices, fills and orders at the moment `now`, and the passing of time. Changes are in memory until `commit`
+    writes them and publishes the trade updates.
+
+    `on_step` gets every step of the clock, after the books are on disk; all changes are written at once.
+    """
 
     def __init__(
-        self, market: SandboxMarket, book: Book, rules: ExecutionRules, now: datetime, crypto_fee: Decimal = ZERO
+        self,
+        market: SandboxMarket,
+        book: Book,
+        rules: ExecutionRules,
+        now: datetime,
+        *,
+        pay_dividends: bool = False,
+        crypto_fee: Decimal = ZERO,
     ) -> None:
-        """Continue with the faults in the book."""
+        """Open the account if the books are new, else continue with the faults in the book."""
         self.market = market
         self.book = book
         self.faults = Faults(book.facts.get("faults", []), book.facts.get("next_fault", 1))
         market.renamed = self.faults.renamed()
         self.now = now
         self.on_update: Callable[[dict[str, Any]], None] = lambda update: None
+        self.on_step: Callable[[datetime, datetime], None] = lambda before, after: None
         self._model = FillModel(rules)
+        self._pay_dividends = pay_dividends
         self._crypto_fee = crypto_fee
         self._updates: list[dict[str, Any]] = []
+        if book.is_new:
+            book.facts |= {
+                "account": stable_id("account", now),
+                "created": stamp(now),
+                "actions_through": latest_session(market.exchange, now).isoformat(),
+            }
+        self.commit()
 
     # Prices
 
@@ -166,7 +180,7 @@ class MatchingEngine:
 
     def end(self, order: SandboxOrder, status: str) -> None:
         """Make an order final now: canceled, expired, rejected or replaced."""
-        setattr(order, _ENDED_AT[status], self.now)
+        setattr(order, "failed_at" if status == "rejected" else f"{status}_at", self.now)
         order.status, order.rest_due = status, None
         self.report(status, order)
 
@@ -262,39 +276,6 @@ class MatchingEngine:
         updates, self._updates = self._updates, []
         for update in updates:
             self.on_update(update)
-
-
-_MINIMUM = {False: Decimal(1), True: Decimal(10)}
-"""Smallest amount of a purchase in USD, of shares and of crypto."""
-
-
-class Exchange(MatchingEngine):
-    """A matching engine that takes orders and lets time pass.
-
-    `on_step` gets every step of the clock, after the books are on disk; all changes are written at once.
-    """
-
-    def __init__(
-        self,
-        market: SandboxMarket,
-        book: Book,
-        rules: ExecutionRules,
-        now: datetime,
-        *,
-        pay_dividends: bool = False,
-        crypto_fee: Decimal = ZERO,
-    ) -> None:
-        """Open the account if the books are new."""
-        super().__init__(market, book, rules, now, crypto_fee)
-        self.on_step: Callable[[datetime, datetime], None] = lambda before, after: None
-        self._pay_dividends = pay_dividends
-        if book.is_new:
-            book.facts |= {
-                "account": stable_id("account", now),
-                "created": stamp(now),
-                "actions_through": latest_session(market.exchange, now).isoformat(),
-            }
-        self.commit()
 
     # Orders
 
