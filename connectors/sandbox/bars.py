@@ -64,13 +64,13 @@ def bars(
     crypto = market.listing(symbol).crypto
     if frame.length is not None:
         for candle in market.intraday_candles(symbol, start, end, frame.length, moment):
-            yield _wire_bar(candle, crypto, scale[history.rows_through(candle.start.date()) - 1])
+            yield _wire_bar(_scaled(candle, scale[history.rows_through(candle.start.date()) - 1]), crypto)
         return
     days = ((_period(history, row, frame, crypto), row) for row in range(rows))
     within = ((at, row) for at, row in days if start <= at <= end)
     for at, group in groupby(within, key=lambda day: day[0]):
         candles = [_scaled(market.daily(symbol, row, moment), scale[row]) for _, row in group]
-        yield _wire_bar(_merged(at, candles), crypto, Scale())
+        yield _wire_bar(_merged(at, candles), crypto)
 
 
 def _period(history: PriceHistory, row: int, frame: Timeframe, crypto: bool) -> datetime:
@@ -103,15 +103,10 @@ def _merged(start: datetime, candles: list[Candle]) -> Candle:
     )
 
 
-def _wire_bar(candle: Candle, crypto: bool, scale: Scale) -> dict[str, Any]:
+def _wire_bar(candle: Candle, crypto: bool) -> dict[str, Any]:
     """A candle on the wire, in floats; crypto has fractional volume."""
-    factor = scale.price
-
-    def scaled(nano: int) -> float:
-        return nano / NANO if factor == 1.0 else round(nano * factor / NANO, 6)
-
-    first, high, low, last = map(scaled, (candle.open, candle.high, candle.low, candle.close))
-    volume = candle.volume * scale.volume
+    first, high, low, last = (nano / NANO for nano in (candle.open, candle.high, candle.low, candle.close))
+    volume = candle.volume
     return {
         "t": candle.start,
         "o": first,
