@@ -51,12 +51,10 @@ class RateLimitedClient:
     timeout: seconds for one attempt as a whole.
     headers: headers of every request; they may hold keys.
     attempts: requests until a fault is given up on.
-    first_pause: seconds before the second attempt; pauses double, or follow Retry-After.
+    first_pause: seconds before the second attempt; pauses double, or follow Retry-After or X-RateLimit-Reset.
     longest_wait: seconds; a longer wait is left to the user.
     direct: True to bypass any proxy, for a service on this machine.
     missing: True for the body of a 404 with which the service says that there is no such thing.
-    Where the service reports that a minute's requests are used up (X-RateLimit-Remaining and -Reset), the next one
-    waits for the next minute.
     """
 
     service: str = field(kw_only=False)
@@ -68,7 +66,6 @@ class RateLimitedClient:
     longest_wait: float = 60.0
     direct: bool = False
     missing: Callable[[str], bool] = lambda text: True
-    _resumes: float = field(default=0.0, init=False)  # the next minute's start, by the event loop's clock
     _client: httpx.AsyncClient | None = field(default=None, init=False)
     _pace: AsyncLimiter | None = field(default=None, init=False)
 
@@ -131,12 +128,10 @@ class RateLimitedClient:
         if self._client is None or self._pace is None:
             self._client = httpx.AsyncClient(headers=self.headers, timeout=self.timeout, trust_env=not self.direct)
             self._pace = AsyncLimiter(1, self.seconds_between)
-        loop = asyncio.get_running_loop()
-        await asyncio.sleep(self._resumes - loop.time())
         await self._pace.acquire()
         try:
             async with asyncio.timeout(self.timeout):
-                response = await self._client.get(url, params=params)
+                return await self._client.get(url, params=params)
         except (httpx.TimeoutException, TimeoutError):
             raise _Fault(f"no answer within {self.timeout:g} s") from None
         except (httpx.InvalidURL, httpx.UnsupportedProtocol):
@@ -148,10 +143,6 @@ class RateLimitedClient:
             raise _Fault(f"{type(error).__name__}: {str(error) or 'no reason given'}") from None
         except OSError as error:
             raise _Fault(str(error)) from None
-        if response.headers.get("x-ratelimit-remaining", "").strip() == "0":
-            wait = min(until_reset(response.headers) or 0.0, self.longest_wait)
-            self._resumes = max(self._resumes, loop.time() + wait)
-        return response
 
 
 def until_reset(headers: Mapping[str, str]) -> float | None:

@@ -288,30 +288,6 @@ def limited(seconds: float, remaining: int) -> tuple[tuple[str, str], ...]:
     return (("X-RateLimit-Remaining", str(remaining)), ("X-RateLimit-Reset", str(until)))
 
 
-async def test_used_up_requests_are_waited_for() -> None:
-    """A later reply that does not name the reset leaves it as the first said."""
-    body = json.dumps({"bars": {}, "next_page_token": None}).encode()
-    waited: list[float] = []
-    headers = [(), limited(30, 0)[:1], limited(30, 0)]
-
-    async def sleep(seconds: float) -> None:
-        waited.append(seconds)
-
-    with (
-        service(lambda asked: Page(body=body, status=200, headers=headers.pop())) as (_, data),
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setattr("connectors.rate_limited_http.asyncio.sleep", sleep)
-        patch.setattr(
-            "tests.servers.fake_web._Handler.date_time_string", lambda self: format_datetime(NOW, usegmt=True)
-        )
-        for _ in range(3):
-            await every(data.bars(["AAA"], date(2024, 1, 2), date(2024, 1, 3)))
-        await data.aclose()
-    assert waited[0] <= 0
-    assert all(0 < seconds <= 30 for seconds in waited[1:]) and len(waited) == 3
-
-
 async def test_too_many_requests_wait_as_long_as_they_are_told() -> None:
     waited: list[float] = []
 
