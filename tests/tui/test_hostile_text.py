@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple, Never
 
 import pytest
@@ -43,6 +42,7 @@ from engine.messages.events import (
 from engine.reports.documents.runs import StoredKind, StoredRun
 from engine.reports.documents.set_up import Finding
 from tests.tui.conftest import arrived
+from tui.desk.readings import Readings
 
 HARMLESS = "it rises"
 HOSTILE = {
@@ -79,7 +79,7 @@ class Telling(FakeDesk):
             last=SESSION,
             outcome="done",
         )
-        self.backtests = SimpleNamespace(all=lambda: (run,), document=self._unread)
+        self.stored = run
         with JournalWriter(self.journal) as journal:
             self._write(journal)
 
@@ -246,8 +246,19 @@ SEEN: dict[str, dict[str, Painted]] = {}
 
 
 @pytest.fixture
-def views(running: Running, tmp_path: Path) -> Callable[[str], Awaitable[dict[str, Painted]]]:
+def views(
+    running: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Awaitable[dict[str, Painted]]]:
     """Goes through all views of a desk that tells a text; once for each text."""
+
+    async def runs(readings: Any, kind: StoredKind) -> Sequence[StoredRun]:
+        return [readings._desk.stored] if kind is StoredKind.BACKTEST else []
+
+    async def document(readings: Any, run: str) -> Never:
+        readings._desk._unread(run)
+
+    monkeypatch.setattr(Readings, "runs", runs)
+    monkeypatch.setattr(Readings, "run", document)
 
     async def seen(text: str) -> dict[str, Painted]:
         if text in SEEN:
