@@ -15,11 +15,13 @@ SCHEMA = 1
 
 
 def checked_document(head: Row, faults: Sequence[str], chain: ChainState | None, *, verify: bool) -> Row:
-    """A check: its faults, and with `verify` the chain of hashes, null where it is not sound."""
-    checked = {**head, "sound": not faults, "faults": list(faults)}
+    """A check: its faults, and with `verify` the chain of hashes, null where it is not sound. `updated_from` and
+    `earlier` are of journals that began in an older version, of which this one reads none."""
+    checked = {**head, "sound": not faults, "faults": list(faults), "updated_from": None}
     if not verify:
         return checked
-    return {**checked, "chain": None if chain is None else row_json.fields(chain, "links", "head", "since")}
+    links = None if chain is None else {**row_json.fields(chain, "links", "head", "since"), "earlier": 0}
+    return {**checked, "chain": links}
 
 
 def journal_head(desk: str, run: str | None, path: Path) -> Row:

@@ -123,6 +123,7 @@ def test_a_sound_journal(run: Run, journal: Path) -> None:
         "journal": str(journal),
         "sound": True,
         "faults": [],
+        "updated_from": None,
     }
 
 
