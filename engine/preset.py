@@ -548,9 +548,9 @@ class BacktestRehearsal(Bounds):
     symbols: tuple[Symbol, ...] = ()
     """Its symbols; the desk's where none are named."""
     first: date
-    """First session that fills and is valued."""
+    """First session of the test."""
     last: date
-    """Last session that fills and is valued."""
+    """Last session of the test."""
     warm_up_from: date | None = None
     """First session of the warm-up; none without."""
     convention: str = "desk"

@@ -55,23 +55,23 @@ class LazyCommands(WithCommonOptions, click.Group):
 
 
 @click.group(cls=LazyCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--daily", is_flag=True, help="One headless run for the last completed session, then stop.")
-@click.option("--watch", is_flag=True, help="The same on a schedule, with live prices and news, until Ctrl-C.")
-@click.option("--cycle", is_flag=True, help="Opens the app and runs a cycle at once.")
-@click.option("--read-only", is_flag=True, help="Opens the app so that nothing can be changed from it.")
+@click.option("--daily", is_flag=True, help="Run once, headless, for the last completed session.")
+@click.option("--watch", is_flag=True, help="Run on a schedule, with live prices and news, until Ctrl-C.")
+@click.option("--cycle", is_flag=True, help="Open the app and run a cycle at once.")
+@click.option("--read-only", is_flag=True, help="Open the app read-only.")
 @click.option(
     "--session",
     cls=OptionOf,
     of=DAILY,
     metavar="DATE",
-    help="With --daily: the session to decide for (default: the last completed).",
+    help="With --daily: session to decide (default: the last completed).",
 )
 @click.option(
     "--symbol",
     cls=OptionOf,
     of=DAILY,
     metavar="SYMBOL",
-    help="With --daily: a run of its own for one symbol of the desk; the rest stay due.",
+    help="With --daily: run one symbol only; the others stay due.",
 )
 @click.version_option(package_name="paperdesk", message="paperdesk %(version)s")
 @click.pass_context
@@ -88,15 +88,15 @@ def cli(
 ) -> None:
     """A desk of AI analysts in your terminal, trading paper money.
 
-    Without a command it opens the app: on your desk, or on the generated demo market where nothing is configured.
-    With --json --daily prints one document, --watch one a line.
+    Without a command it opens the app on your desk, or on a generated demo market if nothing is configured. With
+    --json, --daily prints one document and --watch one per line.
 
     \b
     Examples:
       paperdesk                                    open the app
       paperdesk --daily                            one headless run, for cron
-      paperdesk --daily --symbol NVDA              the same for one symbol alone
-      paperdesk --watch                            stays, and runs when it is time
+      paperdesk --daily --symbol NVDA              the same for one symbol only
+      paperdesk --watch                            keep running, on schedule
       paperdesk backtest --data DIR --symbols AAPL,MSFT --from 2023-06-01 --to 2023-12-29
     """
     if ctx.invoked_subcommand is not None:

@@ -36,12 +36,12 @@ CHANGING = ("--adopt", "--rebuild")
 @limit_option("last")
 @at_option
 def equity_command(*, invocation: Invocation, first: date | None, last: date | None, limit: int | None, at: At) -> None:
-    """Prints value and cash at each close, with the change since the close before and the fall from the highest; on a
-    terminal both as curves too. Deposits and withdrawals (transfers, adopted differences) count for neither.
+    """Prints value and cash at each close, with the change from the previous close and the drawdown; on a terminal also
+    as curves. Deposits and withdrawals (transfers, adopted differences) count toward neither.
 
-    Of a desk in an account at a broker it shows the broker's own value as well, and how far it is off where rounding
-    does not explain it: both sides hold the same, but a broker values it at prices of its own. Cash that moved without
-    a trade is named below: dividends, fees, interest, transfers.
+    For a desk at a broker it also shows the broker's own value, and any difference beyond rounding: holdings are equal,
+    but a broker values them at its own prices. Cash movements without a trade are listed below: dividends, fees,
+    interest, transfers.
 
     \b
     Examples:
@@ -60,26 +60,25 @@ def equity_command(*, invocation: Invocation, first: date | None, last: date | N
 
 
 @command("reconcile", "--run")
-@click.option("--adopt", is_flag=True, help="Take the broker's side in every difference, recorded with the reason.")
-@click.option("--rebuild", is_flag=True, help="Recover from the account what the journal lacks.")
-@option_of(CHANGING, "--dry-run", is_flag=True, help="Show what it would do, and write nothing.")
-@option_of(("--adopt",), "--reason", metavar="TEXT", default="", help="Why, for whoever reads the books later.")
-@option_of(CHANGING, "--yes", is_flag=True, help="Do not ask.")
+@click.option("--adopt", is_flag=True, help="Adopt the broker's figures in every difference, recorded with the reason.")
+@click.option("--rebuild", is_flag=True, help="Recover missing journal entries from the account.")
+@option_of(CHANGING, "--dry-run", is_flag=True, help="Show the changes without writing them.")
+@option_of(("--adopt",), "--reason", metavar="TEXT", default="", help="Reason, recorded in the journal.")
+@option_of(CHANGING, "--yes", is_flag=True, help="Skip confirmation.")
 def reconcile_command(
     *, invocation: Invocation, adopt: bool, rebuild: bool, dry_run: bool, reason: str, yes: bool
 ) -> int:
-    """Compares the broker's account with the journal: cash, positions, open orders. Writes nothing by itself.
+    """Compares the broker's account with the journal: cash, positions, open orders. Writes nothing unless told to.
 
-    The exit code is the daily run's: 0 where they agree, 75 where entries of the account's history are awaited that can
-    still explain it (cash, trades of the desk's own orders, a split), else 79. A desk that differs trades nothing until
-    they agree.
+    Exit codes are the daily run's: 0 if they agree, 75 if account entries still to come may explain the difference
+    (cash, trades of the desk's own orders, a split), else 79. A desk with a difference does not trade until they agree.
 
-    --adopt takes the broker's side once it is confirmed; on a terminal it asks, elsewhere it needs --yes. An entry that
-    comes later is not counted twice. Trades of the desk's own orders are not adopted while their entries are awaited.
+    --adopt takes the broker's figures after confirmation; without a terminal it needs --yes. An entry that arrives
+    later is not counted twice. Trades of the desk's own orders are not adopted while their entries are still to come.
 
-    --rebuild is for a journal that is lost, or older than the account: the desk's orders are recovered by their ids,
-    and trades and books from the account's history. What is not the desk's is listed. Opinions and memories are not at
-    the broker: for them restore a backup first.
+    --rebuild is for a lost journal, or one older than the account: it recovers the desk's orders by their ids, and
+    trades and books from the account's history. Items that are not the desk's are listed. A broker does not hold
+    opinions and memories: restore a backup first to keep them.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
-"""`paperdesk approve` (controls): let orders that wait for approval be sent.
-`paperdesk veto` (controls): keep orders that wait for approval from being sent.
-`paperdesk undo` (controls): take back an approval, a veto or an edit of an order that was not sent.
+"""`paperdesk approve` (controls): approve waiting orders and send them.
+`paperdesk veto` (controls): reject waiting orders.
+`paperdesk undo` (controls): undo an approval, veto or edit of an order that is not sent yet.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Document = Mapping[str, Any]
 
 @command("approve", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
-@click.option("--all", "everything", is_flag=True, help="Every order that waits.")
+@click.option("--all", "everything", is_flag=True, help="All waiting orders.")
 @click.option(
-    "--quantity", type=AMOUNT, metavar="N", help="Send one order with so many shares in place of its own size."
+    "--quantity", type=AMOUNT, metavar="N", help="Send one order with this number of shares instead of its own size."
 )
-@click.option("--amount", type=AMOUNT, metavar="USD", help="Send one order with this amount in place of its own size.")
+@click.option("--amount", type=AMOUNT, metavar="USD", help="Send one order with this amount instead of its own size.")
 def approve_command(
     invocation: Invocation,
     order_ids: tuple[str, ...],
@@ -43,15 +43,14 @@ def approve_command(
     quantity: Decimal | None,
     amount: Decimal | None,
 ) -> int:
-    """Approves orders of a desk that asks (broker.mode = ask), and sends them at once where they may be.
+    """Approves waiting orders (broker.mode = ask) and sends them at once if they may be sent.
 
-    A symbol stands for every order of it that waits. Without an order it lists those that wait, why, what each would
-    do to the portfolio, and how long it stays: until the session after its own is completed; then it expires unsent.
-    Every check of a daily run is made again before an order is sent. The exit code is 1 where an order that was named
-    can no longer be sent.
+    A symbol means all its waiting orders. Without an argument it lists waiting orders with the reason, the effect on
+    the portfolio and the expiry: an order expires unsent when the session after its own has closed. Every check of a
+    daily run is repeated before an order is sent. Exits with 1 if a named order can no longer be sent.
 
-    Another size, smaller or larger, is held against the cash floor and the shares that are free before it is taken; the
-    journal keeps what was decided. An order for an amount stays one: shares count at the last close.
+    A different size is checked against the cash floor and the free shares before it is accepted; the journal keeps the
+    original size. An order for an amount stays an amount: shares are converted at the last close.
 
     \b
     Examples:
@@ -73,13 +72,13 @@ def approve_command(
 
 @command("veto", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
-@click.option("--all", "everything", is_flag=True, help="Every order that waits.")
-@click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the order later.")
+@click.option("--all", "everything", is_flag=True, help="All waiting orders.")
+@click.option("--reason", metavar="TEXT", default="", help="Reason, recorded in the journal.")
 def veto_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool, reason: str) -> int:
-    """Vetoes orders of a desk that asks (broker.mode = ask): they are never sent.
+    """Rejects waiting orders (broker.mode = ask): they are never sent.
 
-    A symbol stands for every order of it that waits. Without an order it lists those that wait. A veto holds at once,
-    also for a run that is at work; the exit code is 1 where an order that was named was sent before.
+    A symbol means all its waiting orders. Without an argument it lists them. A veto takes effect at once, even for a
+    run in progress. Exits with 1 if a named order was already sent.
 
     \b
     Examples:
@@ -91,14 +90,14 @@ def veto_command(invocation: Invocation, order_ids: tuple[str, ...], everything:
 
 @command("undo", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
-@click.option("--all", "everything", is_flag=True, help="Every order that has something to take back.")
+@click.option("--all", "everything", is_flag=True, help="All orders with something to undo.")
 def undo_command(invocation: Invocation, order_ids: tuple[str, ...], everything: bool) -> int:
-    """Takes back the last approval, veto or edit of orders that were not sent yet; a second one the answer before it.
+    """Undoes the last approval, veto or edit of orders that are not sent yet; repeat it to go further back.
 
-    An answer is carried out at once where it can be, so there is something to take back while the desk is halted, while
-    a run is at work, or within the seconds that the app waits (app.undo_seconds). Without an order it lists those that
-    have something to take back. An order whose veto is taken back waits, whatever was approved before it. The exit code
-    is 1 where an order that was named is sent, or ended, already.
+    Answers normally take effect at once, so undo works while the desk is halted, while a run is in progress, or within
+    the app's waiting time (app.undo_seconds). Without an argument it lists orders with something to undo. After undoing
+    a veto an order waits again, even if it had been approved before. Exits with 1 if a named order was already sent or
+    has ended.
 
     \b
     Examples:

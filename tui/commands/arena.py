@@ -24,17 +24,22 @@ if TYPE_CHECKING:
 @command("arena")
 @click.option("--preset", metavar="NAME|FILE", help="Market: paper (default), paper-program, ssw, constant, or a file.")
 @click.option("--agents", metavar="NAME|FILE", help="Table: nine (default), controls, presets, duel, or a TOML file.")
-@click.option("--days", type=click.IntRange(1, 10_000), metavar="N", help="Days (default: the preset's).")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that is drawn (default: 0).")
-@click.option("--model", metavar="SPEC", help="Model of every persona; replay: recorded answers alone.")
-@click.option("--baseline", metavar="SPEC", help="Model of a duel's other agents, whose scores are 100.")
-@click.option("--repeats", type=click.IntRange(1, 999), metavar="N", help="Arenas with the next seeds, seats rotated.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, metavar="N", help="Repeats at a time (default: 1).")
-@click.option("--budget", type=DOLLARS, metavar="USD", help="Most that this call may cost.")
+@click.option("--days", type=click.IntRange(1, 10_000), metavar="N", help="Number of days (default: the preset's).")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed (default: 0).")
+@click.option("--model", metavar="SPEC", help="Model of every persona; replay: recorded answers only.")
+@click.option("--baseline", metavar="SPEC", help="Model of a duel's other agents, scored 100.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 999),
+    metavar="N",
+    help="Number of arenas, with successive seeds and rotated seats.",
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, metavar="N", help="Parallel repeats (default: 1).")
+@click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost of this call.")
 @abstain_option
-@click.option("--resume", metavar="RUN", help="Goes on with an arena that was stopped: nothing is asked twice.")
-@click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message that nobody reads (repeatable).")
-@click.option("--swap-seats", is_flag=True, help="The seats in reverse order.")
+@click.option("--resume", metavar="RUN", help="Resume a stopped arena; answered questions are not asked again.")
+@click.option("--without-rumour", "unsaid", multiple=True, metavar="ID", help="Message to suppress (repeatable).")
+@click.option("--swap-seats", is_flag=True, help="Reverse the seats.")
 @yes_option
 def arena_command(
     *,
@@ -54,12 +59,12 @@ def arena_command(
     swap_seats: bool,
     yes: bool,
 ) -> None:
-    """Plays a closed market whose prices the agents make: personas that ask a model, and rules beside them.
+    """Plays a closed market whose prices the agents make: personas driven by a model, and rule-based agents.
 
-    Every day they chat, analyse, send orders in several rounds and write their next strategy. Equal seeds and answers
-    give the same tape: the same arena without one rumour, or with the seats swapped, shows what that was worth. It is
-    play money, not investment advice. Two days in a row without one usable order of a model stop it (75), and --resume
-    asks again. --run names the new arena.
+    Every day they chat, analyse, send orders in several rounds and revise their strategy. The same seed and answers
+    give the same tape, so an arena without one rumour, or with swapped seats, isolates its effect. Play money, not
+    investment advice. Two days in a row without a usable order from a model stop it (75); --resume asks again. --run
+    names the new arena.
 
     \b
     Examples:

@@ -1,6 +1,6 @@
-"""`paperdesk backtest` (research): run agents or a rule strategy over market days and measure them.
-`paperdesk rerun` (research): repeat a run from its journal and say what differs.
-`paperdesk audit` (research): prove that no decision saw the future, or say where one did.
+"""`paperdesk backtest` (research): backtest agents or a rule strategy.
+`paperdesk rerun` (research): repeat a run from its journal and show the differences.
+`paperdesk audit` (research): prove that no decision saw the future, or show where one did.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 @command("backtest")
 @run_options
-@click.option("--budget", type=DOLLARS, metavar="USD", help="Most that the models may cost, a resumed part included.")
+@click.option("--budget", type=DOLLARS, metavar="USD", help="Maximum model cost, including the part before a resume.")
 @abstain_option
-@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped, by this model or another --model.")
+@click.option("--resume", metavar="RUN", help="Resume a stopped run, with its model or another --model.")
 @yes_option
 def backtest_command(
     *,
@@ -47,14 +47,14 @@ def backtest_command(
     resume: str | None,
     yes: bool,
 ) -> None:
-    """Runs agents or a rule strategy over market days and measures them beside buy and hold, rules and chance.
+    """Backtests agents or a rule strategy against buy and hold, rule strategies and random traders.
 
-    Without flags it is the desk's own backtest, on the generated demo market where nothing is configured. It decides
-    after a session's close and fills at the next open; costs are on. Ctrl-C stops after the session, and what was done
-    is kept; a second one stops at once. --run names the new run. --resume goes on with a run that was stopped, by
-    Ctrl-C, by its --budget or because its model could not be had: what was answered is neither asked nor paid for
-    again. A model that decides nothing usable in two sessions in a row stops the run (75); --resume asks it again, or
-    another --model. A --budget below what one call may cost is refused before the run (2).
+    Without flags it runs the desk's settings, or the generated demo market if nothing is configured. Decisions are made
+    after a session's close and fill at the next open, costs included. Ctrl-C stops after the current session and keeps
+    the results; a second Ctrl-C stops at once. --run names the new run. --resume continues a run stopped by Ctrl-C, by
+    its --budget or by an unavailable model; recorded answers are reused, not paid for again. A model without a usable
+    decision in two sessions in a row stops the run (75); --resume retries it, or another --model. A --budget below the
+    maximum cost of one call is refused up front (2).
 
     \b
     Examples:
@@ -95,16 +95,16 @@ def backtest_command(
 
 @command("rerun")
 @click.argument("of", metavar="ID")
-@click.option("--model", metavar="SPEC", help="Another model; replay: the answers that run ID recorded alone.")
+@click.option("--model", metavar="SPEC", help="Another model; replay: only the answers that run ID recorded.")
 @yes_option
 def rerun_command(invocation: Invocation, of: str, model: str | None, yes: bool) -> int:
-    """Runs a backtest again from what its journal holds, and says what differs.
+    """Repeats a backtest from its journal and shows the differences.
 
-    Every setting that the run was made with is taken again: symbols, window, costs, cash, seed, parameters, the
-    preset's text and the briefing, wherever the configuration or a file has changed since. Data, prompts and program
-    are today's, and a change of them is told. With --model replay nobody is asked: each agent has the answers of the
-    model that answered it then, and a question without one ends the run. Ends with 0 where decisions, trades and equity
-    are the same and with 1 where they are not. --run names the new run.
+    It reuses every setting of the run: symbols, window, costs, cash, seed, parameters, the preset's text and the
+    briefing, even if the configuration or a file has changed since. Data, prompts and program are today's; changes to
+    them are reported. With --model replay no model is called: each agent gets its recorded answers, and a question
+    without one ends the run. Exits with 0 if decisions, trades and equity are the same, else 1. --run names the new
+    run.
 
     \b
     Examples:
@@ -150,16 +150,20 @@ def _short(value: object) -> str:
 @command("audit")
 @run_options
 @click.option(
-    "--cuts", type=CUTS, default="12", show_default=True, metavar="N", help="Sessions to cut the data at, or all."
+    "--cuts",
+    type=CUTS,
+    default="12",
+    show_default=True,
+    metavar="N",
+    help="Number of sessions at which the data is cut, or all.",
 )
 def audit_command(invocation: Invocation, flags: RunFlags, cuts: int) -> int:
     """Checks that no decision saw the future: the same run, on data that ends at the decision.
 
-    Takes the flags of a backtest. The data is cut at a number of decisions, chosen by --seed, which have to come out
-    the same; then records from the future are planted into each source and must surface nowhere. The certificate names
-    program, data, the user's code and the run that it is of. With --run it is held against that run, whose settings it
-    takes where no other flags are given. Ends with 0 where all is clean and with 1 where something leaked, or the run
-    is another one.
+    Takes the flags of a backtest. The data is cut at --cuts decisions, drawn by --seed, each of which must come out
+    unchanged; then future records are planted in every source and must not surface anywhere. The certificate identifies
+    program, data, your code and the run. With --run it checks that run, with its settings unless other flags are given.
+    Exits with 0 if clean, 1 if anything leaked or the run differs.
 
     \b
     Examples:

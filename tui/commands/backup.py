@@ -1,5 +1,5 @@
 """`paperdesk backup` (set-up): write the desk's journal and memory into one file.
-`paperdesk restore` (set-up): put a backup back.
+`paperdesk restore` (set-up): restore a backup.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ FILE = click.Path(path_type=Path)
 @command("backup", "--run")
 @click.argument("file", type=FILE)
 def backup_command(invocation: Invocation, file: Path) -> None:
-    """Writes the desk's journal and memory into one file, with the configuration to look at.
+    """Writes the desk's journal and memory to one file, with the configuration for reference.
 
-    The two belong together: a run refuses a memory that is not the one its journal knows. Keys, market data and
-    recorded answers of models are not in it. While a run of the desk is at work it ends with 75.
+    The two belong together: a run refuses a memory that does not match its journal. Keys, market data and recorded
+    model answers are not included. Exits with 75 while a run of the desk is in progress.
 
     \b
     Examples:
@@ -40,11 +40,11 @@ def backup_command(invocation: Invocation, file: Path) -> None:
 @command("restore", "--run")
 @click.argument("file", type=FILE)
 def restore_command(invocation: Invocation, file: Path) -> None:
-    """Puts a backup in the place of the desk's journal and memory, once it is checked.
+    """Replaces the desk's journal and memory with a backup, after checking it.
 
-    What was there is kept beside them. The configuration stays as it is. Orders and fills that came after the backup
-    are found by the next run, or by `paperdesk reconcile --rebuild`. While a run of the desk is at work it ends with
-    75.
+    The replaced files are kept beside them. The configuration does not change. Orders and fills after the backup are
+    recovered by the next run, or by `paperdesk reconcile --rebuild`. Exits with 75 while a run of the desk is in
+    progress.
 
     \b
     Examples:

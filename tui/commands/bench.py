@@ -1,4 +1,4 @@
-"""`paperdesk bench` (research): print a published table with our figures beside the paper's."""
+"""`paperdesk bench` (research): reproduce a published table beside the paper's figures."""
 
 from __future__ import annotations
 
@@ -52,18 +52,16 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
 
 @command("bench")
 @click.argument("name", metavar="BENCH", is_eager=True)
-@_option(
-    "--baselines", of=(*PAPERS, ARENA), is_flag=True, help="The rows of the rule strategies alone, without agents."
-)
+@_option("--baselines", of=(*PAPERS, ARENA), is_flag=True, help="Rule strategies only, no agents.")
 @_option(
     "--tune",
     "trials",
     of=PAPERS,
     type=click.IntRange(1, 10_000),
     metavar="TRIALS",
-    help="Tunes the rules anew on the training period, in place of the authors' values.",
+    help="Tune the rules on the training period instead of using the authors' values.",
 )
-@_option("--symbols", of=EVERY, metavar="A,B", help="Only these of the table's symbols.")
+@_option("--symbols", of=EVERY, metavar="A,B", help="Restrict to these symbols of the table.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder with prices of the paper's symbols.")
 @_option(
     "--models",
@@ -71,7 +69,7 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
     "models",
     of=(*PAPERS, MEMORY, ARENA),
     metavar="SPEC,SPEC",
-    help="Models that answer the agents, a row each.",
+    help="Models to run, one row each.",
 )
 @_option(
     "--repeats",
@@ -80,12 +78,10 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
     default=1,
     show_default=True,
     metavar="N",
-    help="Runs of each row; the one with the median Sharpe stands for all.",
+    help="Runs per row; the one with the median Sharpe is reported.",
 )
-@_option("--ablations", of=(*PAPERS, ARENA), is_flag=True, help="Also the rows of the paper's ablations.")
-@_option(
-    "--without", of=PAPERS, multiple=True, metavar="STEP,STEP", help="Also a row without these steps (repeatable)."
-)
+@_option("--ablations", of=(*PAPERS, ARENA), is_flag=True, help="Add the paper's ablations.")
+@_option("--without", of=PAPERS, multiple=True, metavar="STEP,STEP", help="Add a row without these steps (repeatable).")
 @_option(
     "--jobs",
     of=(*PAPERS, ARENA),
@@ -93,7 +89,7 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
     default=1,
     show_default=True,
     metavar="N",
-    help="Runs at a time, each in a process of its own.",
+    help="Parallel runs, one process each.",
 )
 @_option(
     "--preset",
@@ -101,7 +97,7 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
     of=(*PAPERS, MEMORY, ARENA),
     multiple=True,
     metavar="NAME|FILE",
-    help="Runs this preset in the place of the paper's agents (repeatable); memory: studies it (default: desk, finmem, "
+    help="Run this preset instead of the paper's agents (repeatable); memory: presets to study (default: desk, finmem, "
     "tradinggpt-single).",
 )
 @_option(
@@ -110,28 +106,33 @@ def _option(*names: str, of: Sequence[str], **attributes: Any) -> Callable[[F], 
     of=(*PAPERS, ARENA),
     multiple=True,
     metavar="NAME|FILE:CLASS",
-    help="Runs this strategy in the paper's environment (repeatable).",
+    help="Run this strategy in the paper's environment (repeatable).",
 )
 @_option(
-    "--from", "first", of=WINDOWS, type=DAY, metavar="DATE", help="memory, arena, tradinggpt: first session that fills."
+    "--from",
+    "first",
+    of=WINDOWS,
+    type=DAY,
+    metavar="DATE",
+    help="memory, arena, tradinggpt: first session of the test.",
 )
 @_option(
-    "--to", "last", of=WINDOWS, type=DAY, metavar="DATE", help="memory, arena, tradinggpt: last session that fills."
+    "--to", "last", of=WINDOWS, type=DAY, metavar="DATE", help="memory, arena, tradinggpt: last session of the test."
 )
 @_option(
     "--warm-up-from",
     of=("tradinggpt", MEMORY),
     type=DAY,
     metavar="DATE",
-    help="memory, tradinggpt: warm up from here.",
+    help="memory, tradinggpt: start of the warm-up.",
 )
 @_option(
-    "--budget", of=PAPERS, type=DOLLARS, metavar="USD", help="Most that the models may cost, resumed parts included."
+    "--budget", of=PAPERS, type=DOLLARS, metavar="USD", help="Maximum model cost, including the part before a resume."
 )
 @_option("--abstain-limit", of=(*PAPERS, ARENA), **ABSTAINING)
-@_option("--resume", of=PAPERS, metavar="RUN", help="Go on with a bench that was stopped: nothing is asked twice.")
+@_option("--resume", of=PAPERS, metavar="RUN", help="Resume a stopped bench; answered questions are not asked again.")
 @_option("--keep", of=PAPERS, is_flag=True, help="Keep a journal of every run (tens of megabytes each).")
-@_option("--out", of=PAPERS, metavar="FILE", help="Also draws the cumulative returns of all rows: an HTML file.")
+@_option("--out", of=PAPERS, metavar="FILE", help="Also plot the cumulative returns of all rows to an HTML file.")
 @yes_option
 def bench_command(
     *,
@@ -158,30 +159,29 @@ def bench_command(
     out: str | None,
     yes: bool,
 ) -> None:
-    """Prints the tables of a paper with our figures beside the printed ones.
+    """Reproduces a paper's tables, with our figures beside the printed ones.
 
     BENCH is finagent, investorbench or finvision. The rule strategies run as the paper's authors ran them, then the
-    paper's agents, with its warm-up, window and costs, on each symbol alone. Ctrl-C keeps the rows that are done, and a
-    bench that was stopped, by Ctrl-C, by its --budget or because a model could not be had, goes on with --resume. A
-    model that decides nothing usable in two sessions in a row stops it (75); --resume asks it again.
+    paper's agents, with its warm-up, window and costs, one symbol at a time. Ctrl-C keeps finished rows; --resume
+    continues a bench stopped by Ctrl-C, by its --budget or by an unavailable model. A model without a usable decision
+    in two sessions in a row stops it (75); --resume retries.
 
-    With --preset or --strategy your own agent or strategy is run in the paper's environment, beside the printed rows;
-    rows of ours are held against each other and buy and hold, paired over the sessions.
+    --preset and --strategy run your own agent or strategy in the paper's environment, beside the printed rows; our rows
+    are compared with each other and with buy and hold, paired by session.
 
-    BENCH may be tradinggpt: one trader against three who debate, each with a book and a row of its own, in the paper's
-    window or from --from to --to, on a symbol of the demo market or, with --data, on TSLA; --symbols names others. The
-    paper prints no results.
+    BENCH tradinggpt: one trader against three who debate, each with its own book and row, over the paper's window or
+    --from to --to, on a demo symbol or, with --data, on TSLA; --symbols selects others. The paper prints no results.
 
-    BENCH may be memory as well: the same window without memory, with recall, with an oracle that knows what will be
-    paid for, with each layer switched off, and with false memories; differences are paired over the sessions.
+    BENCH memory: the same window without memory, with recall, with an oracle that knows which memories will pay off,
+    with each layer switched off, and with false memories; differences are paired by session.
 
-    BENCH may be recall: questions made by rule from news and filings, in other words than theirs, put to every ranking
-    of memories; of the demo market, or of a folder with --data.
+    BENCH recall: paraphrased questions generated from news and filings, put to every memory ranking; on the demo
+    market, or on a folder with --data.
 
-    BENCH may be arena: a trader in the closed market with text, charts or both, with and without reflection, and a duel
-    of text against charts, beside the printed tables 3 to 6, 8 and 9. With --data it is the arena's portfolio agent on
-    real prices, on the paper's window or on --from and --to, beside buy and hold, SMA, ZMR and MACD; on two symbols
-    also beside their average trend (Table 8). --ablations adds the windows and inputs of Table 6.
+    BENCH arena: a trader in the closed market with text, charts or both, with and without reflection, and a duel of
+    text against charts, beside the printed tables 3 to 6, 8 and 9. With --data it runs the arena's portfolio agent on
+    real prices, over the paper's window or --from to --to, against buy and hold, SMA, ZMR and MACD; on two symbols also
+    against their average trend (Table 8). --ablations adds the windows and inputs of Table 6.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`paperdesk cancel` (controls): cancel orders that were sent and are open."""
+"""`paperdesk cancel` (controls): cancel open orders at the broker."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ Document = Mapping[str, Any]
 @command("cancel", "--run")
 @click.argument("order_ids", nargs=-1, metavar="[ORDER_ID|SYMBOL]...")
 def cancel_command(invocation: Invocation, order_ids: tuple[str, ...]) -> int:
-    """Cancels orders that were sent and are open: the broker is asked, and what became of them is booked.
+    """Cancels open orders at the broker and books the outcome.
 
-    A symbol stands for every order of it that is open. Without an order it lists those that can be canceled. What an
-    order has traded stays. On the simulated market an order can be canceled until the session opens in which it fills.
-    An order that was not sent yet is kept from being sent by `paperdesk veto`. The exit code is 1 where an order that
-    was named is not canceled; where the broker does not answer, or the account and the books disagree, it is that of a
-    daily run, after what is known of each order.
+    A symbol means all its open orders. Without an argument it lists orders that can be canceled. Partial fills stay. On
+    the simulated market an order can be canceled until the session in which it fills opens. Use `paperdesk veto` for an
+    order that is not sent yet. Exits with 1 if a named order is not canceled, and with a daily run's code if the broker
+    does not answer or account and books disagree.
 
     \b
     Examples:

@@ -1,5 +1,5 @@
 """`paperdesk halt` (controls): stop the desk from sending orders, at once.
-`paperdesk pause` (controls): begin no cycle until the desk is resumed.
+`paperdesk pause` (controls): start no new cycle until the desk is resumed.
 `paperdesk resume` (controls): end a halt and a pause.
 """
 
@@ -20,12 +20,12 @@ Document = Mapping[str, Any]
 
 
 @command("halt", "--run")
-@click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
+@click.option("--reason", metavar="TEXT", default="", help="Reason, recorded in the journal.")
 def halt_command(invocation: Invocation, reason: str) -> None:
-    """The kill switch: from now on the desk sends no order, until `paperdesk resume`.
+    """The kill switch: the desk sends no orders until `paperdesk resume`.
 
-    It holds at once, also for a run that is at work in another process and before a desk's first run. Orders that the
-    broker has already are not called back: `paperdesk cancel` does that. A second halt changes nothing.
+    It takes effect at once, even for a run in another process or before the desk's first run. Orders already at the
+    broker stay there; `paperdesk cancel` cancels them. A second halt changes nothing.
 
     \b
     Examples:
@@ -39,14 +39,13 @@ def halt_command(invocation: Invocation, reason: str) -> None:
 
 
 @command("pause", "--run")
-@click.option("--reason", metavar="TEXT", default="", help="Why, for whoever looks at the desk later.")
+@click.option("--reason", metavar="TEXT", default="", help="Reason, recorded in the journal.")
 def pause_command(invocation: Invocation, reason: str) -> None:
-    """From now on no cycle begins, by any run of the desk, until `paperdesk resume`.
+    """No run of the desk starts a new cycle until `paperdesk resume`.
 
-    A run settles its books and decides nothing; it ends with 0, and its session stays due. A cycle that is at work
-    finishes its present answer: in the app it waits there for the end of the pause, a `--daily` or `--watch` run ends,
-    and the next one goes on with the answers that are there. Orders that were decided before are sent all the same:
-    `paperdesk halt` keeps those back.
+    A run settles its books, decides nothing and exits with 0; its session stays due. A cycle in progress finishes its
+    current answer: in the app it then waits for the end of the pause; a `--daily` or `--watch` run ends, and the next
+    one continues from the recorded answers. Orders already decided are still sent; use `paperdesk halt` to stop them.
 
     \b
     Examples:
@@ -60,12 +59,12 @@ def pause_command(invocation: Invocation, reason: str) -> None:
 
 
 @command("resume", "--run")
-@click.option("--only", type=click.Choice(["halt", "pause"]), help="End this one alone (default: both).")
+@click.option("--only", type=click.Choice(["halt", "pause"]), help="End only this one (default: both).")
 def resume_command(invocation: Invocation, only: Literal["halt", "pause"] | None) -> None:
-    """Ends a halt and a pause: what they stopped may go on. A desk that has neither stays as it is.
+    """Ends a halt and a pause. Without either it changes nothing.
 
-    It sends and decides nothing by itself: orders that were kept back are sent by the next `paperdesk --daily` or
-    `paperdesk approve`, while their session is the last one, and a cycle begins with the next run.
+    Nothing is sent or decided at once: held-back orders are sent by the next `paperdesk --daily` or `paperdesk
+    approve`, as long as their session is the last one, and the next run starts a cycle.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`paperdesk decisions` (desk): list what was decided.
+"""`paperdesk decisions` (desk): list decisions.
 `paperdesk orders` (desk): list the desk's orders and their fills.
 """
 
@@ -51,17 +51,17 @@ ORDERS = (
 
 
 @command("decisions")
-@click.option("--symbol", metavar="SYMBOL", help="Only this symbol's.")
+@click.option("--symbol", metavar="SYMBOL", help="Filter by symbol.")
 @click.option("--from", "first", type=DAY, metavar="DATE", help="First decision session.")
 @click.option("--to", "last", type=DAY, metavar="DATE", help="Last decision session.")
 @click.option(
     "--action",
     type=click.Choice(["buy", "sell", "hold", "abstain"], case_sensitive=False),
-    help="Only these; an abstention is no HOLD.",
+    help="Filter by action (ABSTAIN is separate from HOLD).",
 )
 @limit_option("last")
-@click.option("--warm-up", is_flag=True, help="Those of a backtest's warm-up instead of its test.")
-@click.option("--owners", is_flag=True, help="Instead: how opinions of owners and reports of agents turned out.")
+@click.option("--warm-up", is_flag=True, help="Decisions of a backtest's warm-up instead of its test.")
+@click.option("--owners", is_flag=True, help="Score owners' opinions and agents' reports instead.")
 @at_option
 def decisions_command(
     *,
@@ -75,15 +75,15 @@ def decisions_command(
     owners: bool,
     at: At,
 ) -> None:
-    """Lists what was decided: by the desk, or, where it has not run yet, in the latest backtest.
+    """Lists the desk's decisions, or the latest backtest's if the desk has not run yet.
 
-    The date is the decision session: the last one whose data was read. SIZE is in percent of the portfolio; what was
-    cut was changed by the limits. `paperdesk why SYMBOL DATE` prints how one came about.
+    The date is the decision session, the last one whose data was read. SIZE is in percent of the portfolio; a cut
+    decision was reduced by the limits. `paperdesk why SYMBOL DATE` explains one.
 
-    With --owners a table says of every owner how often its opinions were right after 1, 5 and 20 sessions, how much it
-    gained where right against what it lost where wrong (slugging), and how its signed sizes rank with what followed;
-    abstentions are apart. Where confidence was stated it stands against what happened, and reports of agents that take
-    a side are judged too. Intervals are of 95 %.
+    With --owners a table shows each owner's hit rate after 1, 5 and 20 sessions, its average gain when right against
+    its average loss when wrong (slugging), and the rank correlation of signed size and return; abstentions are counted
+    separately. Stated confidence is calibrated against outcomes, and agents' reports that take a side are scored too.
+    Intervals are 95 %.
 
     \b
     Examples:
@@ -149,12 +149,12 @@ def _decision_lines(records: Records, document: Mapping[str, Any]) -> Iterator[s
 
 
 @command("orders")
-@click.option("--symbol", metavar="SYMBOL", help="Only this symbol's.")
-@click.option("--open", "open_only", is_flag=True, help="Only those that something can still follow.")
+@click.option("--symbol", metavar="SYMBOL", help="Filter by symbol.")
+@click.option("--open", "open_only", is_flag=True, help="Only open orders.")
 @limit_option("last")
 @at_option
 def orders_command(*, invocation: Invocation, symbol: str | None, open_only: bool, limit: int | None, at: At) -> None:
-    """Lists orders with their state and fills, by decision session; each waits for the open after it.
+    """Lists orders with their state and fills, by decision session; each fills at the next open.
 
     \b
     Examples:

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 @command("doctor")
 @click.option(
-    "--connect", is_flag=True, help="Asks each configured model two tiny questions, and the broker for the account."
+    "--connect", is_flag=True, help="Ask each configured model two short questions, and the broker for the account."
 )
 def doctor_command(invocation: Invocation, connect: bool) -> int:
-    """Checks what a desk needs and says where every setting comes from. Keys are named, never shown.
+    """Checks what a desk needs and shows where every setting comes from. Keys are named, never printed.
 
-    The exit code is 1 where something that is needed is missing or broken.
+    Exits with 1 if something required is missing or broken.
 
     \b
     Examples:
@@ -48,12 +48,12 @@ def doctor_command(invocation: Invocation, connect: bool) -> int:
 
 
 @command("models")
-@click.option("--check", "ask", is_flag=True, help="Asks each configured model two tiny questions (they cost little).")
+@click.option("--check", "ask", is_flag=True, help="Ask each configured model two short questions (costs little).")
 def models_command(invocation: Invocation, ask: bool) -> int:
-    """Says which model answers each agent, whether its key is there, what it can see and what it costs.
+    """Shows which model answers each agent, whether its key is set, its capabilities and its price.
 
-    A model without a price in the table has an unknown cost, never none. With --check the exit code is 1 where a model
-    did not answer.
+    A model missing from the price table has an unknown cost, not zero. With --check it exits with 1 if a model did not
+    answer.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`paperdesk drill` (set-up): try what can go wrong with a broker, on desks of its own."""
+"""`paperdesk drill` (set-up): test the desk against broker failures, in a temporary home."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _PROGRAM = (sys.executable, "-c", "from tui.cli import main; main()")
 
 
 @command("drill")
-@click.option("--only", "names", multiple=True, metavar="ROW", help="Try this row alone; may be repeated.")
-@click.option("--account", is_flag=True, help="Ask the configured paper account instead: questions alone, no order.")
-@click.option("--list", "listed", is_flag=True, help="List the rows, and try none.")
+@click.option("--only", "names", multiple=True, metavar="ROW", help="Run only this test (repeatable).")
+@click.option("--account", is_flag=True, help="Check the configured paper account instead; read-only, no orders.")
+@click.option("--list", "listed", is_flag=True, help="List the tests without running them.")
 def drill_command(*, invocation: Invocation, names: tuple[str, ...], account: bool, listed: bool) -> int | None:
-    """Tries what can go wrong with a broker: orders without an answer, faults of the account, late entries, halts,
-    splits, odd times, full disks.
+    """Tests the desk against broker failures: unanswered orders, account faults, late entries, halts, splits, odd
+    times, full disks.
 
-    Each row has a desk of its own in a temporary home, with an account at a local broker (the sandbox) that has the
-    fault. Its runs have to end with the right codes; afterwards no order is doubled or lost, both books are equal, and
-    the next session's run goes on. The configured desk is not touched. It takes about five minutes; `paperdesk doctor`
-    shows the date and the result. The exit code is 1 where a row does not hold.
+    Each test has its own desk in a temporary home, with an account at a local broker (the sandbox) that has the fault.
+    Its runs must exit with the right codes; no order may be doubled or lost, both books must be equal, and the next
+    session's run must succeed. The configured desk is not touched. It takes about five minutes; `paperdesk doctor`
+    shows the date and the result. Exits with 1 if a test fails.
 
-    With --account it asks the configured paper account all that a run asks, and what Alpaca's documents do not promise:
-    nothing is ordered or changed.
+    With --account it sends the configured paper account every request of a run, and checks behaviour that Alpaca does
+    not document; read-only, no orders.
 
     \b
     Examples:

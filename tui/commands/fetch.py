@@ -1,5 +1,5 @@
 """`paperdesk fetch` (data): download bars, actions, news, filings and macro series.
-`paperdesk import` (data): bring prices, actions, news or filings into the data folder.
+`paperdesk import` (data): import prices, actions, news or filings into the data folder.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ folder_option = click.option("--data", "folder", metavar="DIR", help="Data folde
 
 @command("fetch")
 @click.argument("kind", type=click.Choice(KINDS), default="all")
-@click.option("--symbols", metavar="A,B", help="Whose (default: the desk's symbols).")
+@click.option("--symbols", metavar="A,B", help="Symbols to fetch (default: the desk's).")
 @click.option(
     "--from",
     "since",
     type=DAY,
     metavar="DATE",
-    help="Since a date (default: where the folder ends; at first 3 years of bars, 60 days of news, all filings).",
+    help="Start date (default: the end of the existing data; at first 3 years of bars, 60 days of news, all filings).",
 )
-@click.option("--again", is_flag=True, help="Ask for what is there too, and replace bars and actions that differ.")
+@click.option("--again", is_flag=True, help="Fetch existing dates again, and replace bars and actions that differ.")
 @folder_option
 def fetch_command(
     *,
@@ -53,15 +53,15 @@ def fetch_command(
     folder: str | None,
 ) -> None:
     """Downloads market data into the data folder: bars, corporate actions and news from Alpaca, filings from SEC EDGAR,
-    macro series from FRED with every vintage. Without a kind it fetches what the desk needs: bars, actions and news,
-    and filings and macro series where those are configured.
+    macro series with all vintages from FRED. Without a kind it fetches bars, actions and news, plus filings and macro
+    series if configured.
 
-    Alpaca needs the paper account's keys in APCA_API_KEY_ID and APCA_API_SECRET_KEY. The SEC wants to know who asks:
-    set filings.user_agent to your name and e-mail address. FRED needs a free key in FRED_API_KEY.
+    Alpaca needs the paper account's keys in APCA_API_KEY_ID and APCA_API_SECRET_KEY. The SEC requires a contact: set
+    filings.user_agent to your name and e-mail address. FRED needs a free key in FRED_API_KEY.
 
-    Bars are daily and as traded: a split changes nothing of what is kept. adj_close is computed from the actions. A bar
-    is written once its session is over. What is in the folder stays; fetching again adds only what is new, says how
-    many of the last bars have been corrected since, and goes on after Ctrl-C.
+    Bars are daily and unadjusted; adj_close is computed from the actions. A bar is written after its session has
+    closed. Existing data stays: fetching again adds only new data, reports how many recent bars the vendor has
+    corrected since, and continues after Ctrl-C.
 
     \b
     Examples:
@@ -103,40 +103,38 @@ def fetch_command(
 @click.option(
     "--symbol",
     metavar="A,B",
-    help="Whose rows they are: symbols, macro series or funds (default: all that the file names).",
+    help="Symbols, macro series or funds to import (default: all in the file).",
 )
 @click.option(
     "--map",
     "columns",
     multiple=True,
     metavar="FIELD=COLUMN",
-    help="The file's column for a field; without a column the field is left out. May be repeated.",
+    help="The file's column for a field; an empty column skips the field (repeatable).",
 )
-@click.option("--tz", "zone", metavar="ZONE", help="The zone of times that have none, such as America/New_York.")
-@click.option(
-    "--currency", metavar="CODE", help="The currency of prices where the file has none: GBX for pence, or GBP."
-)
+@click.option("--tz", "zone", metavar="ZONE", help="Time zone of times without one, such as America/New_York.")
+@click.option("--currency", metavar="CODE", help="Currency of prices if the file names none: GBX for pence, or GBP.")
 @click.option(
     "--dates",
     type=click.Choice(("mdy", "dmy", "ymd")),
-    help="The order of month, day and year in dates of figures, where the file does not tell.",
+    help="Order of day, month and year if the file's dates are ambiguous.",
 )
 @click.option(
-    "--decimal", type=click.Choice(("point", "comma")), help="The mark of decimals, where the file does not tell."
+    "--decimal", type=click.Choice(("point", "comma")), help="Decimal mark if the file's numbers are ambiguous."
 )
 @click.option(
     "--header",
     type=click.BOOL,
     default=True,
     metavar="yes|no",
-    help="no: no line names the columns; --map open=2 then names the second one.",
+    help="no: the file has no header; --map open=2 then means the second column.",
 )
 @click.option(
     "--from-adjusted",
     is_flag=True,
-    help="actions: derive those that are missing from adj_close, of FILE, or of the folder's prices without one.",
+    help="actions: derive missing ones from adj_close, in FILE or in the folder's prices.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what the file is taken for, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the detected format without writing anything.")
 @folder_option
 def import_command(
     *,
@@ -154,13 +152,13 @@ def import_command(
     dry_run: bool,
     folder: str | None,
 ) -> None:
-    """Brings a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings, in one call
-    where a file holds several, and macro series, holdings and commentary of funds. Files of yfinance, Alpaca, Polygon,
-    Finnhub, Alpha Vantage, Tiingo, Stooq, Nasdaq, tushare and InvestorBench are read as they come; --map names the
-    columns of others, and --dry-run shows what a file is taken for.
+    """Imports a CSV, JSON, JSONL or Parquet file into the data folder: prices, actions, news and filings (several at
+    once if the file has them), macro series, fund holdings and fund commentary. Files from yfinance, Alpaca, Polygon,
+    Finnhub, Alpha Vantage, Tiingo, Stooq, Nasdaq, tushare and InvestorBench are recognized; --map names the columns of
+    others, and --dry-run shows the detected format.
 
-    Nothing is written unless every row is good and bars and splits agree; each bad one is named with its line. A row of
-    the same date is replaced; importing a file again changes nothing.
+    Nothing is written unless every row is valid and bars and splits agree; invalid rows are listed with their line
+    numbers. Rows of the same date are replaced; importing a file again changes nothing.
 
     \b
     Examples:

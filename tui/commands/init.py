@@ -29,12 +29,12 @@ from tui.text.console import show
 
 
 @command("init", "--json")
-@click.option("--yes", is_flag=True, help="Takes the defaults without asking.")
+@click.option("--yes", is_flag=True, help="Take the defaults without asking.")
 def init_command(invocation: Invocation, yes: bool) -> None:
-    """Writes a first configuration: the usual file, or the one that --config names.
+    """Writes a first configuration, to the standard location or to --config.
 
-    It asks for the desk's name, its data, symbols, preset, cash and model; Enter takes the default in brackets. Keys of
-    services are never asked for: they come from the environment. --desk gives the name.
+    It asks for the desk's name, data, symbols, preset, cash and model; Enter takes the default in brackets. API keys
+    are never asked for: they come from the environment. --desk gives the name.
 
     \b
     Examples:

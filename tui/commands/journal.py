@@ -18,14 +18,14 @@ CHECK = "check"
 @command("journal")
 @click.argument("action", metavar=CHECK, type=click.Choice([CHECK]))
 @click.option("--verify", is_flag=True, help="Also print the chain of hashes and its head.")
-@click.option("--head", metavar="HASH", help="A head printed earlier, which the chain has to contain.")
+@click.option("--head", metavar="HASH", help="A head printed earlier, which the chain must contain.")
 def journal_command(invocation: Invocation, action: str, *, verify: bool, head: str | None) -> int:
     """Checks the desk's journal; with --run a backtest's.
 
-    check looks for damage, edits and contradictions; the exit code is 65 where it finds any. Every row carries a hash
-    over its values and the hash before it: a row that was edited, deleted, inserted or moved is found and named.
-    --verify prints the chain and its last hash, the head. Keep that elsewhere: rows that were cut off the end are found
-    by --head HASH alone. While a run of the desk is at work it ends with 75.
+    check looks for damage, edits and contradictions and exits with 65 if it finds any. Every row carries a hash over
+    its values and the previous hash, so an edited, deleted, inserted or moved row is detected and named. --verify
+    prints the chain and its last hash, the head. Store the head elsewhere: only --head HASH detects rows cut off the
+    end. Exits with 75 while a run of the desk is in progress.
 
     \b
     Examples:

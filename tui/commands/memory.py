@@ -1,4 +1,4 @@
-"""`paperdesk memory` (desk): show what the desk remembers, and how each memory fared."""
+"""`paperdesk memory` (desk): show the desk's memories and their history."""
 
 from __future__ import annotations
 
@@ -44,14 +44,19 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 @command("memory")
 @actions(WORDS, "[ID|FILE]")
-@option_of((LIST, MAP), "--symbol", metavar="SYMBOL", help="Only this symbol's.")
+@option_of((LIST, MAP), "--symbol", metavar="SYMBOL", help="Filter by symbol.")
 @option_of((LIST,), "--layer", type=click.Choice(LAYERS), help="Only this layer's.")
-@option_of((LIST,), "--session", type=DAY, metavar="DATE", help="As it was at the end of that session.")
+@option_of((LIST,), "--session", type=DAY, metavar="DATE", help="State at the end of that session.")
 @option_of((LIST, MAP), "--limit", type=COUNT, metavar="N", help="The first N (default: 20; 0 and --json: all).")
-@option_of((LIST,), "--forgotten", is_flag=True, help="Those that were forgotten, and why.")
-@option_of(CHANGES, "--reason", metavar="TEXT", default="", help="Why, for its life-line.")
-@option_of((PREVIEW,), "--preset", metavar="NAME", help="Whose constants, by name or FILE.toml (default: desk's).")
-@option_of((REEMBED,), "--embedder", metavar="SPEC", help="By what (default: memory.embedder).")
+@option_of((LIST,), "--forgotten", is_flag=True, help="Forgotten memories, with the reason.")
+@option_of(CHANGES, "--reason", metavar="TEXT", default="", help="Reason, recorded in its lifeline.")
+@option_of(
+    (PREVIEW,),
+    "--preset",
+    metavar="NAME",
+    help="Preset with the constants, by name or FILE.toml (default: the desk's).",
+)
+@option_of((REEMBED,), "--embedder", metavar="SPEC", help="Embedder (default: memory.embedder).")
 def memory_command(
     *,
     invocation: Invocation,
@@ -66,19 +71,18 @@ def memory_command(
     preset: str | None,
     embedder: str | None,
 ) -> None:
-    """Shows what the desk remembers, or with --run a backtest; where the desk has no memory, the latest backtest that
-    has one.
+    """Shows and edits the desk's memories, or shows those of a backtest with --run (default if the desk has none: the
+    latest backtest that has any).
 
-    list has what is alive, the most important first, with recency and importance as they stand. map [FILE] has what
-    came in by its retrieval types, in two dimensions (principal components of the vectors), and draws it as HTML.
-    lifeline ID tells every change of one memory with its cause; `paperdesk why SYMBOL DATE --memory ID` why a decision
-    did not recall it. pin ID keeps a memory of the desk in its layer, where it neither moves nor fades; forget ID takes
-    it out of every later recall, while the record of it stays; unpin and restore undo them. A run that is at work makes
-    the change when it ends. preview simulates how long memories live by a preset's constants when nobody cites them.
-    optimize puts the small files of many days together. export FILE writes every memory with its changes, a JSON object
-    a line. reembed turns every text to a vector anew by another embedder (hash-384, minilm:FOLDER, openai:MODEL,
-    NAME:MODEL); the old store stays until the new one is whole. A run refuses a memory that is not the one its journal
-    knows (missing, older, newer); accept makes it the one. Showing writes nothing.
+    list shows live memories, most important first, with their current recency and importance. map [FILE] plots memories
+    by retrieval type in two dimensions (principal components of the vectors), as HTML. lifeline ID lists every change
+    of one memory with its cause; `paperdesk why SYMBOL DATE --memory ID` explains why a decision did not recall it. pin
+    ID keeps a memory in its layer, without decay; forget ID excludes it from later recalls but keeps its record; unpin
+    and restore undo them. If a run is in progress, the change is made when it ends. preview simulates how long uncited
+    memories live under a preset's constants. optimize compacts the store. export FILE writes every memory with its
+    changes, one JSON object per line. reembed recomputes every vector with another embedder (hash-384, minilm:FOLDER,
+    openai:MODEL, NAME:MODEL) and replaces the store when complete. A run refuses a memory that does not match its
+    journal (missing, older, newer); accept accepts it. Commands that only show write nothing.
 
     \b
     Examples:

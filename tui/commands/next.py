@@ -1,4 +1,4 @@
-"""`paperdesk next` (desk): decide what is due on the demo desk or at the sandbox, else the next session."""
+"""`paperdesk next` (desk): run the session that is due, or advance the demo or sandbox by one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MOST = 250
 @command("next", "--run")
 @click.argument("count", metavar="[N]", type=click.IntRange(1, MOST), default=1)
 def next_command(invocation: Invocation, count: int) -> None:
-    """Decides the session that is due; where none is, moves the clock of the demo desk or of the sandbox on to the end
-    of the next session and decides that. With N it does so N times. It is the key n of the app.
+    """Runs the session that is due; if none is, advances the clock of the demo desk or the sandbox to the end of the
+    next session and runs that. With N it does so N times. Same as the key n in the app.
 
-    It ends early where the desk is halted or paused, or orders wait for approval, which would expire with the next
-    session. The clock of every other desk is that of its market: there it is paperdesk --daily that decides.
+    It stops early if the desk is halted or paused, or if orders wait for approval, as they would expire with the next
+    session. Other desks follow the market's clock: use `paperdesk --daily` there.
 
     \b
     Examples:

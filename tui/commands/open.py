@@ -1,4 +1,4 @@
-"""`paperdesk open` (desk): open the app at a decision, in the past of its record."""
+"""`paperdesk open` (desk): open the app at a past decision."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tui.view.desk_port import Source
 @command("open", "--json")
 @click.argument("place", metavar="SYMBOL@SESSION[#PART]")
 def open_command(invocation: Invocation, place: str) -> None:
-    """Opens the app as it stood after the decision for a symbol in a session: in the past of the desk's journal, or
-    with --run in that of a backtest. Without decisions of the desk it is the latest backtest that has any.
+    """Opens the app at the state right after a decision of the desk, or of a backtest with --run (default if the desk
+    has no decisions: the latest backtest that has any).
 
-    PART is why (the trail of the decision, which is meant without it), desk, chart, agents or memory. Reports and
-    notifications print such a command beside every decision. In the app `\\` goes to the present.
+    PART is why (the decision's trail, the default), desk, chart, agents or memory. Reports and notifications print this
+    command beside every decision. In the app `\\` returns to the present.
 
     \b
     Examples:

@@ -77,7 +77,7 @@ at_option = click.option(
     "--at",
     type=POINT,
     metavar="SESSION|EVENT",
-    help="As it was once that session was decided, or up to an event (JSON: event).",
+    help="State after that session's decisions, or after that event number (JSON: event).",
 )
 ABSTAIN_LIMIT = 2
 """Sessions in a row without a usable decision that stop a run where no limit is given."""
@@ -86,7 +86,7 @@ ABSTAINING: Mapping[str, Any] = {
     "default": ABSTAIN_LIMIT,
     "show_default": True,
     "metavar": "N",
-    "help": "Stop after N sessions in a row without a usable decision of a model; 0: never.",
+    "help": "Stop after N sessions in a row without a usable model decision; 0: never.",
 }
 abstain_option = click.option("--abstain-limit", **ABSTAINING)
 
@@ -231,21 +231,25 @@ def run_options(function: F) -> F:
     """Add the flags of a run to a command, which gets a RunFlags as `flags`."""
 
     @click.option("--symbols", metavar="A,B", help="Symbols to trade (default: the desk's).")
-    @click.option("--from", "first", type=DAY, metavar="DATE", help="First session that fills and is valued.")
-    @click.option("--to", "last", type=DAY, metavar="DATE", help="Last session that fills and is valued.")
-    @click.option("--warm-up-from", type=DAY, metavar="DATE", help="Warm up from here: simulated trading, unmeasured.")
+    @click.option("--from", "first", type=DAY, metavar="DATE", help="First session of the test.")
+    @click.option("--to", "last", type=DAY, metavar="DATE", help="Last session of the test.")
+    @click.option(
+        "--warm-up-from", type=DAY, metavar="DATE", help="Start of the warm-up: simulated trading, not measured."
+    )
     @click.option("--preset", metavar="NAME", help="Agents: a preset by name or TOML file (default: the desk's).")
-    @click.option("--strategy", metavar="NAME", help="Rules instead of agents: a name or FILE:CLASS.")
-    @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A strategy's parameter (repeatable).")
+    @click.option("--strategy", metavar="NAME", help="Rule strategy instead of agents: a name or FILE:CLASS.")
+    @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="Strategy parameter (repeatable).")
     @click.option("--model", metavar="SPEC", help="Model of every agent: offline, openai:MODEL, replay[:RUN], ...")
-    @click.option("--tier", type=click.Choice(["default", "flex"]), help="Vendor's tier; flex is slow and half price.")
+    @click.option(
+        "--tier", type=click.Choice(["default", "flex"]), help="Vendor's service tier; flex is slow and half price."
+    )
     @click.option("--without", metavar="STEP,STEP", help="Steps of the preset to leave out.")
     @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
     @click.option("--cash", type=AMOUNT, metavar="N", help="Starting cash.")
     @click.option("--commission", type=AMOUNT, metavar="FRACTION", help="Commission per trade (0.001 is 0.1 %).")
     @click.option("--slippage", "slippage_bp", type=AMOUNT, metavar="BP", help="Slippage in basis points.")
-    @click.option("--convention", metavar="NAME", help="How it trades and is measured: desk, finvision, finagent, ...")
-    @click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of everything that draws.")
+    @click.option("--convention", metavar="NAME", help="Trading and metrics convention: desk, finvision, finagent, ...")
+    @click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed.")
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         flags = RunFlags(**{field.name: kwargs.pop(field.name) for field in fields(RunFlags)})

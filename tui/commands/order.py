@@ -29,9 +29,9 @@ Document = Mapping[str, Any]
 @command("order", "--run")
 @click.argument("side", type=click.Choice(["BUY", "SELL"], case_sensitive=False))
 @click.argument("symbol")
-@click.option("--quantity", type=AMOUNT, metavar="N", help="So many shares, at the last price.")
-@click.option("--amount", type=AMOUNT, metavar="USD", help="Shares for this amount, costs included.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--quantity", type=AMOUNT, metavar="N", help="Number of shares, at the last price.")
+@click.option("--amount", type=AMOUNT, metavar="USD", help="Amount to trade, costs included.")
+@click.option("--yes", is_flag=True, help="Skip confirmation.")
 def order_command(
     *,
     invocation: Invocation,
@@ -41,16 +41,17 @@ def order_command(
     amount: Decimal | None,
     yes: bool,
 ) -> int:
-    """Places an order of your own, in paper money: you are its owner, in the journal and wherever orders are shown.
+    """Places a paper-money order of your own, with owner `you` in the journal and in every list.
 
-    It is held against the desk's limits before it is taken: the cash floor, shares that are free beside open orders,
-    and whether the symbol is traded. It says what it would do first, and asks on a terminal; elsewhere it needs --yes.
-    A buy goes as an amount, so that it never costs more than is reserved for it: shares count at the last price, and
-    where only whole shares are traded they are rounded down. It fills as the desk's orders do: at the next open, or at
-    once where the market is open at a broker. Nobody has to approve it; a halted desk takes none, and one that only
-    observes neither. The exit code is 1 where it is refused, or ended without having been sent.
+    Checked against the desk's limits before submission: the cash floor, the shares not committed to open orders, and
+    whether the symbol is tradable. It shows the effect and asks for confirmation; without a terminal it needs --yes. A
+    buy is sent as an amount, so it never costs more than reserved: shares are converted at the last price and rounded
+    down if only whole shares trade. It fills like the desk's orders: at the next open, or at once if a broker's market
+    is open. It needs no approval. Rejected in observe mode; while halted only orders that reduce a position are taken.
+    Exits with 1 if it is refused or ends unsent.
 
-    Where it stays unknown whether it arrived (75, 74), the same line again looks it up and never orders twice.
+    If it is unknown whether the order arrived (75, 74), repeat the command: it looks the order up and never sends it
+    twice.
 
     \b
     Examples:

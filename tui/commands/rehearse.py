@@ -1,4 +1,4 @@
-"""`paperdesk rehearse` (desk): play what the desk's preset has to pass before it trades an account."""
+"""`paperdesk rehearse` (desk): run the backtest and arena that a preset must pass before live paper trading."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _FIGURES = (("return", "min_return"), ("drawdown", "max_drawdown"), ("abstention
 @command("rehearse")
 @yes_option
 def rehearse_command(invocation: Invocation, yes: bool) -> int:
-    """Plays the backtest and the arena of the [rehearsal] table of the desk's preset, holds them against its bounds,
-    and keeps the certificate.
+    """Runs the backtest and the arena of the preset's [rehearsal] table, checks them against its bounds and stores the
+    certificate.
 
-    A preset with that table lets a desk trade an account at a broker only after it has passed: `--daily` and `--watch`
-    end with 78 without a certificate, with one that missed a bound, and with one of another preset text, prompt or
-    model. On the simulated market nothing is asked for. Ends with 1 where a bound was missed.
+    A preset with that table must pass before its desk may trade at a broker: `--daily` and `--watch` exit with 78 if
+    the certificate is missing, failed, or belongs to another preset text, prompt or model. The simulated market needs
+    none. Exits with 1 if a bound was missed.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`paperdesk replay` (data): count, export, import or remove recorded answers of models."""
+"""`paperdesk replay` (data): count, export, import or remove recorded model answers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ STATS, EXPORT, IMPORT, PRUNE = "stats", "export", "import", "prune"
 
 @command("replay")
 @actions({STATS: "", EXPORT: "FILE", IMPORT: "FILE", PRUNE: ""}, "[FILE]")
-@option_of((PRUNE,), "--before", type=DAY, metavar="DATE", help="Those that were recorded before this day (UTC).")
+@option_of((PRUNE,), "--before", type=DAY, metavar="DATE", help="Answers recorded before this day (UTC).")
 def replay_command(invocation: Invocation, action: str, what: tuple[str, ...], before: date | None) -> None:
-    """Counts, exports, imports or removes the recorded answers that runs replay.
+    """Counts, exports, imports or removes recorded model answers.
 
-    stats counts them by model. export FILE writes them, one JSON object a line, and with --run those of one run alone;
-    import FILE adds such lines by their hash, and an answer that is there stays. prune removes those from before a
-    day, and with --run those of one run that no other run has: they would have to be paid for again.
+    stats counts them by model. export FILE writes them, one JSON object per line (with --run only those of one run);
+    import FILE adds them by hash and keeps existing ones. prune removes answers from before a date, or with --run those
+    that only this run uses; asking again then costs money.
 
     \b
     Examples:

@@ -43,11 +43,11 @@ def _session_named(text: str) -> date | str:
     is_flag=False,
     flag_value=LATEST,
     metavar="[DATE]",
-    help="The desk's run of a session instead of a backtest; without a date the latest.",
+    help="Report the desk's run of a session instead of a backtest (default: the latest).",
 )
-@click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the ending of FILE.")
+@click.option("--format", "chosen", type=click.Choice(list(FORMATS)), help="Default: by the extension of FILE.")
 @click.option("--table", metavar="NAME", help="With csv: equity (the default), metrics, trades, cash-flows, ...")
-@click.option("--out", metavar="FILE", help="File to write instead of standard output; a folder for all csv tables.")
+@click.option("--out", metavar="FILE", help="Output file instead of standard output; a folder for all csv tables.")
 def report_command(
     *,
     invocation: Invocation,
@@ -56,15 +56,15 @@ def report_command(
     table: str | None,
     out: str | None,
 ) -> None:
-    """Writes the result of a backtest as its journal has it, in html, json or csv: the run and its data are not needed
-    again. Without a format it prints the summary; --json is --format json.
+    """Writes the result of a backtest from its journal, as html, json or csv, without running it again. Without a
+    format it prints the summary; --json is --format json.
 
-    With --run of an arena it is the arena's: prices against the fundamental value, wealth by agent, volume, chat and
-    strategies, in html or json.
+    With the --run of an arena it reports prices against fundamental value, wealth by agent, volume, chat and
+    strategies, as html or json.
 
-    Without --run it is the latest backtest. With --session it is the desk's run of a session as its journal has it now,
-    as text or json: what was decided and why, ordered, filled, held and noticed. In html it is the whole desk up to
-    that session, as a backtest is shown.
+    Without --run it reports the latest backtest. With --session it reports the desk's run of that session, as text or
+    json: decisions with their reasons, orders, fills, positions and notes. As html it covers the whole desk up to that
+    session, laid out like a backtest.
 
     \b
     Examples:

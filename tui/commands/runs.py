@@ -23,11 +23,11 @@ LIST, COMPARE, EXPORT, PRUNE = "list", "compare", "export", "prune"
 @command("runs", "--run")
 @actions({LIST: "", COMPARE: "ID ID...", EXPORT: "ID", PRUNE: "[ID]..."}, "[ID]...")
 @option_of((LIST, PRUNE), "--preset", "name", metavar="NAME", help="Runs of this preset or strategy.")
-@option_of((LIST, PRUNE), "--symbol", metavar="SYMBOL", help="Runs that traded this symbol.")
+@option_of((LIST, PRUNE), "--symbol", metavar="SYMBOL", help="Runs that traded SYMBOL.")
 @option_of((LIST,), "--limit", type=COUNT, metavar="N", help="The latest N (default: 20; 0 and --json: all).")
 @option_of((EXPORT,), "--to", "folder", type=click.Path(path_type=Path), metavar="DIR", help="New folder (./ID).")
-@option_of((PRUNE,), "--keep", type=COUNT, metavar="N", help="The latest N of each kind stay.")
-@option_of((PRUNE,), "--yes", is_flag=True, help="Remove without a question.")
+@option_of((PRUNE,), "--keep", type=COUNT, metavar="N", help="Keep the latest N of each kind.")
+@option_of((PRUNE,), "--yes", is_flag=True, help="Skip confirmation.")
 def runs_command(
     *,
     invocation: Invocation,
@@ -42,11 +42,11 @@ def runs_command(
 ) -> None:
     """Lists, compares, exports or removes runs: backtests, arenas and the runs of desks.
 
-    list shows every run of this machine with its window, metrics, cost and size. compare holds two backtests or more
-    against the first of them: settings, metrics, the paired difference of daily returns with a 95 % interval, decisions
-    and trades that differ. export writes a run as a folder with its document, tables, reports and journal. prune
-    removes runs by name, or those beyond --keep, once it has said which and asked; the count of looks at windows, the
-    journals of desks and runs that are being played stay.
+    list shows every run of this machine with its window, metrics, cost and size. compare shows how two or more
+    backtests differ from the first: settings, metrics, the paired difference of daily returns with a 95 % interval,
+    decisions and trades. export writes a run to a folder: its document, tables, reports and journal. prune lists the
+    runs to remove, by name or beyond --keep, and asks for confirmation; it never removes trial counts, desk journals or
+    runs in progress.
 
     \b
     Examples:

@@ -25,20 +25,22 @@ if TYPE_CHECKING:
 
 
 @command("sandbox")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port on 127.0.0.1 (0: any).")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="Port on 127.0.0.1 (0: any free port)."
+)
 @click.option(
     "--data", "folder", metavar="DIR", help="Data folder (default: the configured one, else the demo market)."
 )
-@click.option("--start", type=DAY, metavar="DATE", help="Session after whose close the clock begins.")
-@click.option("--state", type=click.Path(path_type=Path), metavar="FILE", help="File that keeps the books.")
-@click.option("--slippage-bp", type=AMOUNT, metavar="N", help="Half the spread in basis points (default: 5).")
+@click.option("--start", type=DAY, metavar="DATE", help="Session after whose close the clock starts.")
+@click.option("--state", type=click.Path(path_type=Path), metavar="FILE", help="File that stores the books.")
+@click.option("--slippage-bp", type=AMOUNT, metavar="N", help="Half-spread in basis points (default: 5).")
 @click.option(
     "--sessions",
     type=click.IntRange(1, 250),
     metavar="N",
-    help="Play N sessions with the configured desk, a `paperdesk --daily` each, and end.",
+    help="Play N sessions with the configured desk, one `paperdesk --daily` each, then exit.",
 )
-@click.option("--pay-dividends", is_flag=True, help="Pay dividends, which a paper account does not.")
+@click.option("--pay-dividends", is_flag=True, help="Pay dividends (a paper account at Alpaca pays none).")
 def sandbox_command(
     *,
     invocation: Invocation,
@@ -50,17 +52,17 @@ def sandbox_command(
     sessions: int | None,
     pay_dividends: bool,
 ) -> int | None:
-    """Runs a paper broker on this machine that speaks Alpaca's protocol: paper trading without an account.
+    """Runs a local paper broker that speaks Alpaca's protocol: paper trading without an account.
 
-    It prints the environment variables that point a client at it, and serves until Ctrl-C. Orders fill against the
-    data folder or the demo market, on a clock of its own: on the demo market it begins now and runs as fast as ours;
-    on a data folder it stands 20 sessions before the end. POST /sandbox/clock moves it, POST /sandbox/faults has
-    something go wrong, GET /sandbox/state shows everything. The account begins with desk.cash. With --state the books
-    outlive the process, and --start counts for new books only.
+    It prints the environment variables that point a client at it, and runs until Ctrl-C. Orders fill against the data
+    folder or the demo market, on its own clock: on the demo market it starts now and runs in real time; on a data
+    folder it starts 20 sessions before the end and stands still. POST /sandbox/clock moves it, POST /sandbox/faults
+    injects a fault, GET /sandbox/state shows everything. The account starts with desk.cash. --state saves the books to
+    a file; --start applies to new books only.
 
-    With --sessions it does not wait: it moves its clock from session to session, has the configured desk decide each
-    as `paperdesk next` does, and compares both books to the cent; on the demo market up to the last completed session.
-    Its books are kept (--state names another file), and the next call goes on.
+    With --sessions it advances its clock session by session, runs the configured desk for each as `paperdesk next`
+    does, and compares both books to the cent; on the demo market up to the last completed session. Its books are saved
+    (--state names another file), and the next call continues.
 
     \b
     Examples:

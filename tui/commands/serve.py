@@ -1,4 +1,4 @@
-"""`paperdesk serve` (desk): the app in a browser on this machine."""
+"""`paperdesk serve` (desk): serve the app to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tui.text.console import show_document
 def serve_command(*, invocation: Invocation, port: int) -> None:
     """Serves the app to a browser on this machine, until Ctrl-C.
 
-    It prints an address with a token that holds until it ends; without the token nothing is served. Every page that
-    is opened there is an app of its own on the same desk. It listens on 127.0.0.1 alone and loads nothing from
-    elsewhere. From another machine: ssh -L 8321:127.0.0.1:8321 HOST.
+    It prints an address with a token that is valid while it runs; requests without the token are refused. Each browser
+    tab is a separate app on the same desk. It listens on 127.0.0.1 only and loads nothing from other hosts. From
+    another machine: ssh -L 8321:127.0.0.1:8321 HOST.
 
     \b
     Examples:

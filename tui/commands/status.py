@@ -1,5 +1,5 @@
 """`paperdesk status` (desk): show the state of the desk on one screen.
-`paperdesk positions` (desk): list what the desk holds.
+`paperdesk positions` (desk): list open positions.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ MODES = {"ask": "ask: an order is sent once it is approved", "observe": "observe
 @command("status")
 @at_option
 def status_command(invocation: Invocation, at: At) -> None:
-    """Shows the state of the desk: a halt or a pause, its last run, its value, what waits, what it holds and cost; on a
-    terminal its value as a curve too.
+    """Shows the state of the desk: halt or pause, last run, value, waiting orders, positions and model cost; on a
+    terminal also the equity curve.
 
     \b
     Examples:
@@ -74,8 +74,8 @@ def _curve(closes: Sequence[Document]) -> Iterator[str]:
 @command("positions")
 @at_option
 def positions_command(invocation: Invocation, at: At) -> None:
-    """Lists what is held, by the last close and every trade since: shares, average cost, price, gain, and the part of
-    the portfolio.
+    """Lists open positions at the last close, including trades since: shares, average cost, price, gain and portfolio
+    weight.
 
     \b
     Examples:

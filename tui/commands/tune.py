@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 
 @command("tune")
 @click.argument("strategy", metavar="STRATEGY")
-@click.option("--symbols", metavar="A,B", help="Symbols, each tuned by itself (default: the desk's).")
+@click.option("--symbols", metavar="A,B", help="Symbols, tuned separately (default: the desk's).")
 @click.option("--from", "first", type=DAY, required=True, metavar="DATE", help="First session of the training window.")
 @click.option("--to", "last", type=DAY, required=True, metavar="DATE", help="Last session of the training window.")
-@click.option("--warm-up-from", type=DAY, metavar="DATE", help="Warm up from here: what a strategy is fitted on.")
-@click.option("--test-from", type=DAY, metavar="DATE", help="First session of a later window to measure the best on.")
+@click.option("--warm-up-from", type=DAY, metavar="DATE", help="Start of the warm-up, on which a strategy is fitted.")
+@click.option(
+    "--test-from", type=DAY, metavar="DATE", help="First session of a later window to test the best parameters on."
+)
 @click.option("--test-to", type=DAY, metavar="DATE", help="Last session of that window.")
-@click.option("--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials a symbol.")
-@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter that stays as it is.")
+@click.option(
+    "--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Trials per symbol."
+)
+@click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="Parameter to hold fixed.")
 @click.option("--data", "folder", metavar="DIR", help="Data folder (default: the configured one, or the demo).")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the search: equal seeds, equal results.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Random seed of the search.")
 def tune_command(
     *,
     invocation: Invocation,
@@ -46,7 +50,7 @@ def tune_command(
 ) -> None:
     """Searches a strategy's parameters on a training window, and prints them ready for a backtest.
 
-    STRATEGY is a name or FILE:CLASS. One that is fitted is fitted on the sessions before each window.
+    STRATEGY is a name or FILE:CLASS. A strategy that is fitted is fitted on the sessions before each window.
 
     Ctrl-C ends the search; the best so far is printed.
 

@@ -1,4 +1,4 @@
-"""`paperdesk watchlist` (desk): show and change the groups of symbols that the app's watchlist goes through."""
+"""`paperdesk watchlist` (desk): show and edit the app's watchlist groups."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ WORDS = {
 
 @command("watchlist")
 @actions(WORDS, "[GROUP|FILE] [SYMBOL]...", default=LIST)
-@option_of((GROUP,), "--delete", is_flag=True, help="Delete it.")
+@option_of((GROUP,), "--delete", is_flag=True, help="Delete the group.")
 def watchlist_command(*, invocation: Invocation, action: str, what: tuple[str, ...], delete: bool) -> None:
-    """Groups of symbols to look at, for all desks: in the app `w` goes from group to group, and `W` changes one.
+    """Manages watchlist groups, shared by all desks: in the app `w` shows the next group and `W` edits one.
 
-    They are a view and nothing else: a desk trades the symbols of its configuration (desk.symbols), which are the group
-    `desk` of every list, and no other for being watched. add makes the group where there is none. import takes a CSV
-    (group,symbol), what export wrote, or a symbol a line; it adds and takes nothing out.
+    Groups are for viewing only: a desk trades the symbols of its configuration (desk.symbols), shown as the group
+    `desk`. add creates the group if needed. import reads a CSV (group,symbol), as written by export, or one symbol per
+    line; it only adds.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`paperdesk why` (desk): print how one decision came about.
+"""`paperdesk why` (desk): explain one decision.
 `paperdesk parity` (desk): replay a recorded day of the desk and compare.
 """
 
@@ -49,18 +49,22 @@ _COLUMNS = (
 @command("why")
 @click.argument("symbol", required=False)
 @click.argument("session", type=DAY, metavar="DATE", required=False)
-@click.option("--full", is_flag=True, help="With memories, each agent's answer, the debate and the order's steps.")
-@click.option("--prompts", is_flag=True, help="All of that, and the full prompts.")
-@click.option("--chart", "chart_file", metavar="FILE", help="Writes the chart that was read as a PNG.")
-@click.option("--memory", metavar="ID", help="Why it was recalled, or not: its rank and scores among those that were.")
-@click.option("--redecide", is_flag=True, help="Decide it again, and print what comes out otherwise.")
+@click.option("--full", is_flag=True, help="Add memories, each agent's answer, the debate and the order's steps.")
+@click.option("--prompts", is_flag=True, help="Same as --full, with the full prompts.")
+@click.option("--chart", "chart_file", metavar="FILE", help="Write the chart shown to the model as a PNG.")
+@click.option("--memory", metavar="ID", help="Explain why this memory was or was not recalled.")
+@click.option("--redecide", is_flag=True, help="Re-run the decision and show the diff.")
 @option_of(("--redecide",), "--preset", metavar="NAME", help="Another preset, by name or TOML file.")
-@option_of(("--redecide",), "--model", metavar="SPEC", help="Another model; replay: recorded answers alone.")
-@option_of(("--redecide",), "--without", metavar="STEP,STEP", help="Steps to leave out, or some of several owners.")
-@click.option("--attribute", is_flag=True, help="Decide it again without each of its inputs; over a run without DATE.")
-@option_of(("--attribute",), "--sample", type=click.IntRange(1), metavar="N", help="Decisions that are drawn (20).")
-@option_of(("--attribute",), "--seed", type=COUNT, metavar="N", help="Draws them (0).")
-@option_of(("--redecide", "--attribute"), "--yes", is_flag=True, help="Do not ask about a forecast.")
+@option_of(("--redecide",), "--model", metavar="SPEC", help="Another model; replay: recorded answers only.")
+@option_of(("--redecide",), "--without", metavar="STEP,STEP", help="Steps or owners to leave out.")
+@click.option(
+    "--attribute", is_flag=True, help="Re-run the decision without each input in turn; without DATE over a whole run."
+)
+@option_of(
+    ("--attribute",), "--sample", type=click.IntRange(1), metavar="N", help="Number of decisions to sample (20)."
+)
+@option_of(("--attribute",), "--seed", type=COUNT, metavar="N", help="Random seed of the sample (0).")
+@option_of(("--redecide", "--attribute"), "--yes", is_flag=True, help="Skip confirmation of the forecast cost.")
 def why_command(
     *,
     invocation: Invocation,
@@ -79,26 +83,26 @@ def why_command(
     seed: int | None,
     yes: bool,
 ) -> None:
-    """Prints how one decision came about: what was decided, the strongest reasons for and against, who said otherwise,
-    what the limits changed, and what came of it. With --full the whole trail: memories with their scores, each agent's
-    answer, the debate, and the order's steps.
+    """Explains one decision: action and size, the strongest reasons for and against, dissenting agents, cuts by the
+    limits, and the outcome. With --full the whole trail: memories with their scores, each agent's answer, the debate,
+    and the order's steps.
 
-    DATE is the decision session: the last one whose data was read. Where the desk has not run, the latest backtest is
-    looked into.
+    DATE is the decision session, the last one whose data was read. If the desk has not run, the latest backtest is
+    used.
 
-    With --memory it says of one memory why it was recalled, or not: its rank in its layer by each query and the parts
-    of its score, beside the last that was taken; or that it was not known yet, gone, another owner's or not asked for.
-    The decision is taken again with its recorded answers for that; no model is asked, and nothing is written.
+    With --memory it explains why one memory was or was not recalled: its rank in its layer for each query and its score
+    components, against the lowest-ranked memory recalled; or that it was not available yet, purged, another owner's or
+    not queried. It replays the decision from its recorded answers; no model is called and nothing is written.
 
-    With --redecide the decision is taken again from the same inputs, with the memory as it was that day and the same
-    books, and stands beside what was decided then. Nothing is ordered, and nothing is written to journal or memory.
-    What models may cost for it is forecast first, and lives within the desk's [budget] of the day.
+    With --redecide the decision is re-run from the same inputs, memory and books as on that day, and shown beside the
+    original. Nothing is ordered, and nothing is written to journal or memory. The model cost is forecast first and
+    counts toward the desk's daily [budget].
 
-    With --attribute it is decided again without each of its inputs (news, chart, memory, each reflection, each of
-    several owners ...), and without all of them. A row says what came out and how far the signed size moved; it is that
-    of --redecide --without. The remainder is what the single rows leave unexplained. Without DATE decisions are drawn
-    from the run that --run names, else from the desk, and each input gets a row with 95 % intervals. Questions that are
-    the same as then are not asked again, and a second time nothing is.
+    With --attribute the decision is re-run without each of its inputs (news, chart, memory, each reflection, each owner
+    ...), and without all of them. Each row shows the result, as --redecide --without gives it, and the change in signed
+    size; the remainder is what the single rows leave unexplained. Without DATE, decisions are sampled from --run or the
+    desk, and each input gets a row with 95 % intervals. Unchanged questions use recorded answers, so a second call
+    costs nothing.
 
     \b
     Examples:
@@ -295,11 +299,11 @@ _WIDEST = 120
 @command("parity")
 @click.argument("session", type=DAY, metavar="SESSION", required=False)
 def parity_command(invocation: Invocation, session: date | None) -> int:
-    """Replays a day of the desk on the backtest clock, from its inputs as they were seen and with recorded answers
-    alone, and holds decisions and orders against those of that day.
+    """Replays a day of the desk on the backtest clock, with its recorded inputs and answers, and compares decisions and
+    orders with those of that day.
 
-    SESSION is the decision session (default: the last one decided). Where today's data are not what was seen, restated
-    bars or late news, the report says so. Ends with 1 where a decision or an order differs. Nothing is written.
+    SESSION is the decision session (default: the last one decided). Data that has changed since (restated bars, late
+    news) is reported. Exits with 1 if a decision or an order differs. Nothing is written.
 
     \b
     Examples:

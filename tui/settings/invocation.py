@@ -167,9 +167,9 @@ def _common(*names: str, callback: Callable[..., None] | None = _remember, **att
 
 COMMON = (
     _common("--json", callback=_ask_for_json, is_flag=True, help="Print one JSON document."),
-    _common("--config", "config_file", metavar="FILE", help="Configuration file instead of the usual one."),
-    _common("--desk", metavar="NAME", help="Desk to work on."),
-    _common("--run", metavar="ID", help="Run that is meant (default: the latest)."),
+    _common("--config", "config_file", metavar="FILE", help="Configuration file (default: the standard location)."),
+    _common("--desk", metavar="NAME", help="Desk to use."),
+    _common("--run", metavar="ID", help="Run to use (default: the latest)."),
     _common("--debug", callback=None, is_flag=True, help="Show tracebacks."),
 )
 """Options that stand before a command's name, or after it."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 yes_option = click.option(
-    "--yes", is_flag=True, help="Do not ask where the models' forecast is above budget.ask_above."
+    "--yes", is_flag=True, help="Skip confirmation when the forecast model cost exceeds budget.ask_above."
 )
 
 
