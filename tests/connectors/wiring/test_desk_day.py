@@ -38,7 +38,7 @@ FRIDAY, MONDAY, TUESDAY = date(2024, 3, 1), date(2024, 3, 4), date(2024, 3, 5)
 @pytest.fixture(autouse=True)
 def by_this_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demo market's data here, and none of the demo desk's own time."""
-    for module in ("runs", "demo_time", "open_desk"):
+    for module in ("desk.run", "desk.demo_history", "open_desk"):
         monkeypatch.setattr(f"engine.app.{module}.is_demo", lambda services: False)
 
 
