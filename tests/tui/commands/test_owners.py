@@ -164,7 +164,7 @@ def assert_the_trail_shows_every_owner(run: Run, mode: str) -> None:
     shown = run("why", "ORVL", "2025-03-05", "--full").out
     combined = mode != "books"
     assert "nobody was asked" not in shown
-    assert all((f"Opinion of {owner}: " in shown) is combined for owner in OWNERS)
+    assert all((f"\n  {owner}: " in shown) is combined for owner in OWNERS)
     assert ("bull BUY" in run("decisions", "--symbol", "ORVL").out) is combined
     held = run("positions", "--json").json
     assert sum(Decimal(book["cash"]) for book in held.get("per_owner", {"": held}).values()) == Decimal(held["cash"])
