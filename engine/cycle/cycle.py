@@ -222,21 +222,21 @@ async def _analyse(context: StepContext, new: asyncio.Future[Remembered]) -> Ana
     searched with queries made of today's news; the immediate reflection's advice is in some presets the decision."""
     async with Steps(context) as begin:
         received = begin(observe.stored, new)
-        known = begin(observe.known, received)
-        past = begin(observe.past, known)
+        gathered = begin(observe.gathered, received)
+        past = begin(observe.past, gathered)
         chart = begin(observe.chart)
         asked: dict[str, asyncio.Task[Finding[Any]]] = {PAST.name: past, CHART.name: chart}
-        reports = observe.own_reports(begin, context.preset.registered, received, known, asked)
-        low_level = begin(reflect.on_moves, known, past)
-        high_level = begin(reflect.on_decisions, known)
+        reports = observe.own_reports(begin, context.preset.registered, received, gathered, asked)
+        low_level = begin(reflect.on_moves, gathered, past)
+        high_level = begin(reflect.on_decisions, gathered)
         short_term = begin(reflect.on_performance, "short")
         medium_term = begin(reflect.on_performance, "medium")
         signals = begin(reflect.on_signals)
-        extended = begin(reflect.on_period, known)
-        immediate = begin(reflect.immediately, known, extended, *reports)
+        extended = begin(reflect.on_period, gathered)
+        immediate = begin(reflect.immediately, gathered, extended, *reports)
     observed = Observations(
         received=received.result(),
-        recollections=known.result().recollections,
+        recollections=gathered.result().recollections,
         past=past.result(),
         chart=chart.result(),
         tools=observe.tools(context),

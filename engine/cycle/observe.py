@@ -26,7 +26,7 @@ from engine.agents.past import PAST, PastSummary, PastView
 from engine.agents.registry import Agents, cut, waits_for
 from engine.agents.tools import ToolSignal, guidance_signals, tool_signals
 from engine.cycle.recall import YEAR, Inquiry
-from engine.cycle.step import FilingsRead, Finding, Known, OwnAnswer, Received, Remembered, StepContext
+from engine.cycle.step import FilingsRead, Finding, Gathered, OwnAnswer, Received, Remembered, StepContext
 from engine.cycle.steps import Steps
 from engine.cycle.turn import Turn
 from engine.domain.decision import Recollection
@@ -186,9 +186,9 @@ async def intelligence(
     }
 
 
-async def known(context: StepContext, new: Received) -> Known:
-    """What came in, and the memories that it brings up."""
-    return Known(received=new, recollections=recall(context, new.queries))
+async def gathered(context: StepContext, new: Received) -> Gathered:
+    """Items since the last decision, with the memories that they bring up."""
+    return Gathered(received=new, recollections=recall(context, new.queries))
 
 
 def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollection, ...]:
@@ -206,7 +206,7 @@ def recall(context: StepContext, queries: Mapping[str, str]) -> tuple[Recollecti
     return context.memory.recall(context.scope, inquiry)
 
 
-async def past(context: StepContext, recalled: Known) -> Finding[PastSummary]:
+async def past(context: StepContext, recalled: Gathered) -> Finding[PastSummary]:
     """Summary of the intelligence that was recalled: the owner's reflections are none. Source: FinAgent §4.1 [A3]."""
     recollections = tuple(memory for memory in recalled.recollections if memory.layer != Layer.REFLECTION)
     if not recollections:
@@ -247,11 +247,15 @@ def _rising_closes(bars: PriceHistory) -> int:
 
 
 def own_reports(
-    begin: Steps, agents: Agents, new: Task[Received], recalled: Task[Known], asked: Mapping[str, Task[Finding[Any]]]
+    begin: Steps,
+    agents: Agents,
+    new: Task[Received],
+    recalled: Task[Gathered],
+    shipped: Mapping[str, Task[Finding[Any]]],
 ) -> Sequence[Task[OwnAnswer]]:
     """The preset's own agents under way, each as soon as the agents whose answers it reads have answered, and memory
-    is searched where it reads that; `asked` are the steps of the agents that ship, by agent."""
-    waiting: dict[str, Task[Any]] = {NEWS.name: new, INTELLIGENCE.name: new, **asked}
+    is searched where it reads that; `shipped` are the steps of the agents that ship, by agent."""
+    waiting: dict[str, Task[Any]] = {NEWS.name: new, INTELLIGENCE.name: new, **shipped}
     own: list[Task[OwnAnswer]] = []
     for agent in agents.values():
         if agent.see is not None:
@@ -263,7 +267,7 @@ def own_reports(
 
 
 async def report(
-    context: StepContext, agent: Agent[Any, Any], recalled: Known | None, names: Sequence[str], *found: Any
+    context: StepContext, agent: Agent[Any, Any], recalled: Gathered | None, names: Sequence[str], *found: Any
 ) -> OwnAnswer:
     """The report of one of the preset's own agents, for the decision; `found` are what the agents of those names
     found."""
@@ -295,7 +299,7 @@ async def _asked(context: StepContext, agent: Agent[Any, Any], inputs: Inputs) -
         return await context.ask(agent, view, name=agent.name)
 
 
-def _inputs(context: StepContext, recalled: Known | None, answers: Mapping[str, Answer]) -> Inputs:
+def _inputs(context: StepContext, recalled: Gathered | None, answers: Mapping[str, Answer]) -> Inputs:
     return Inputs(
         symbol=context.symbol,
         session=context.turn.session,

@@ -15,7 +15,7 @@ from engine.agents.immediate import IMMEDIATE, ImmediateReflection, ImmediateVie
 from engine.agents.past import PastSummary
 from engine.agents.rendering import money
 from engine.cycle.received import lesson
-from engine.cycle.step import Finding, Known, OwnAnswer, StepContext, finding_of
+from engine.cycle.step import Finding, Gathered, OwnAnswer, StepContext, finding_of
 from engine.domain import decision as kinds
 from engine.domain.decision import HORIZON_TYPES, Decision, Outcome
 from engine.domain.order import Order
@@ -25,17 +25,17 @@ from memory.record import Item
 
 
 async def on_moves(
-    context: StepContext, known: Known, past: Finding[PastSummary]
+    context: StepContext, gathered: Gathered, past: Finding[PastSummary]
 ) -> Finding[agents.LowLevelReflection]:
     """Intelligence linked to the moves of the price; the lesson is remembered. Source: FinAgent §4.3 [A4, A9]."""
     kind = "low-level-reflection"
     if (left_out := context.without("low-level")) is not None:
         return left_out
-    moves, queries = context.moves, known.received.queries
+    moves, queries = context.moves, gathered.received.queries
     view = agents.LowLevelView(
         *context.subject,
         kline_chart(context.symbol, context.bars, context.preset.windows.chart),
-        intelligence=known.summary,
+        intelligence=gathered.summary,
         past=past.value,
         table=indicator_table(context.bars),
         moves=moves,
@@ -45,12 +45,12 @@ async def on_moves(
     )
 
     def learned(answer: agents.LowLevelReflection) -> Item | None:
-        return _lesson(context, known, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
+        return _lesson(context, gathered, kind, answer.lesson, answer.query, seen_until=_seen_until(context, moves))
 
     return await context.ask(agents.LOW_LEVEL, view, learned)
 
 
-async def on_decisions(context: StepContext, known: Known) -> Finding[agents.HighLevelReflection]:
+async def on_decisions(context: StepContext, gathered: Gathered) -> Finding[agents.HighLevelReflection]:
     """Past decisions judged; the lessons are remembered. Source: FinAgent §4.3 [A5]."""
     kind, windows, history = "high-level-reflection", context.preset.windows, context.turn.history
     if (left_out := context.without("high-level")) is not None:
@@ -72,12 +72,12 @@ async def on_decisions(context: StepContext, known: Known) -> Finding[agents.Hig
         chart,
         outcomes=past,
         reasons=tuple("" if opinion is None else opinion.reason for opinion in opinions),
-        intelligence=known.summary,
-        lessons=context.lessons(kind, known.received.queries),
+        intelligence=gathered.summary,
+        lessons=context.lessons(kind, gathered.received.queries),
     )
 
     def learned(answer: agents.HighLevelReflection) -> Item | None:
-        return _lesson(context, known, kind, _of_part(context, " ".join(answer.lessons)), answer.query)
+        return _lesson(context, gathered, kind, _of_part(context, " ".join(answer.lessons)), answer.query)
 
     return await context.ask(agents.HIGH_LEVEL, view, learned)
 
@@ -108,25 +108,25 @@ async def on_signals(context: StepContext) -> Finding[agents.SignalReflection]:
     return await context.ask(agents.SIGNALS, agents.SignalView(*context.subject, chart, first), name=name)
 
 
-async def on_period(context: StepContext, known: Known) -> Finding[agents.ExtendedReflection]:
+async def on_period(context: StepContext, gathered: Gathered) -> Finding[agents.ExtendedReflection]:
     """The owner's trading of a period judged; it is remembered. Source: TradingGPT §4.1.2 [G5]."""
     if (left_out := context.without("extended")) is not None:
         return left_out
     past = context.outcomes(context.preset.windows.extended)
     if not past:
         return Finding()
-    lessons = context.lessons(kinds.IMMEDIATE, known.received.queries)
+    lessons = context.lessons(kinds.IMMEDIATE, gathered.received.queries)
     view = agents.ExtendedView(*context.subject, past, lessons)
 
     def learned(answer: agents.ExtendedReflection) -> Item | None:
         text = " ".join((answer.trading_trend, answer.self_evaluation, *answer.repeat, *answer.avoid))
-        return _lesson(context, known, kinds.EXTENDED, _of_part(context, text), answer.query)
+        return _lesson(context, gathered, kinds.EXTENDED, _of_part(context, text), answer.query)
 
     return await context.ask(agents.EXTENDED, view, learned)
 
 
 async def immediately(
-    context: StepContext, known: Known, extended: Finding[agents.ExtendedReflection], *own: OwnAnswer
+    context: StepContext, gathered: Gathered, extended: Finding[agents.ExtendedReflection], *own: OwnAnswer
 ) -> Finding[Reply[ImmediateReflection]]:
     """The market joined with the best memories of each layer: advice with evidence, or, in warm-up, the move that
     followed explained; advice in five levels is given in warm-up too, guided by a fund's trades. It is remembered.
@@ -141,8 +141,8 @@ async def immediately(
         *context.subject,
         facts=context.market_facts,
         figures=price_figures(context.bars),
-        intelligence=known.received.intelligence.value,
-        recollections=known.recollections,
+        intelligence=gathered.received.intelligence.value,
+        recollections=gathered.recollections,
         shares=position.shares,
         profit=position.unrealized_fraction,
         weight=position.weight,
@@ -163,7 +163,7 @@ async def immediately(
     finding = finding_of(
         "immediate-reflection",
         reply,
-        lambda answer: _lesson(context, known, kinds.IMMEDIATE, answer.reason, seen_until=seen_until),
+        lambda answer: _lesson(context, gathered, kinds.IMMEDIATE, answer.reason, seen_until=seen_until),
     )
     return Finding(reply, finding.absent, finding.lesson)
 
@@ -172,7 +172,7 @@ def with_trade(
     item: Item, decision: Decision, order: Order | None, before: Outcome | None, *, training: bool = False
 ) -> Item:
     """An immediate reflection as it is remembered: with the decision, the volume of its trade and the return of the
-    decision before it, which is the last that is known, of `training` by that name; any other memory as it is.
+    decision before it, which is the last that is gathered, of `training` by that name; any other memory as it is.
     Source: TradingGPT §4.1.1, §4.1.2 [G2, G5]."""
     if item.kind != kinds.IMMEDIATE:
         return item
@@ -197,7 +197,7 @@ def _of_part(context: StepContext, text: str) -> str:
 
 def _lesson(
     context: StepContext,
-    known: Known,
+    gathered: Gathered,
     kind: str,
     text: str,
     query: str = "",
@@ -207,7 +207,7 @@ def _lesson(
     """The memory of a reflection, with the memories that it was given; None without memory."""
     if context.memory is None:
         return None
-    return lesson(context.scope, kind, text, query=query, rests_on=known.recollections, seen_until=seen_until)
+    return lesson(context.scope, kind, text, query=query, rests_on=gathered.recollections, seen_until=seen_until)
 
 
 def _seen_until(context: StepContext, moves: tuple[PriceMove, ...]) -> int | None:

@@ -272,12 +272,12 @@ class Received:
 
 
 Remembered = Mapping[tuple[Symbol, str], tuple[Sources, Received]]
-"""What came in by symbol and owner, once memory has stored it, and the sources of its figures."""
+"""Items that came in by symbol and owner, once memory has stored them, and the sources of its figures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What came in since the last decision, and the memories that its queries brought up."""
+class Gathered:
+    """Items since the last decision, with the memories that their queries brought up."""
 
     received: Received
     recollections: tuple[Recollection, ...]
@@ -297,7 +297,7 @@ class OwnAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observations(Known):
+class Observations(Gathered):
     """The findings of the steps that take in what there is today.
 
     past: summary of the recollections.

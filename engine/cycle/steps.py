@@ -55,14 +55,14 @@ class _Turns:
         self._ended.append(False)
         return len(self._held) - 1
 
-    def through(self, speaker: int, say: Callable[..., None]) -> Callable[..., None]:
-        """`say`, called when it is the speaker's turn."""
+    def through(self, speaker: int, call: Callable[..., None]) -> Callable[..., None]:
+        """`call`, called when it is the speaker's turn."""
 
         def in_turn(*said: Any) -> None:
             if speaker == self._speaking:
-                say(*said)
+                call(*said)
             else:
-                self._held[speaker].append(partial(say, *said))
+                self._held[speaker].append(partial(call, *said))
 
         return in_turn
 
@@ -71,8 +71,8 @@ class _Turns:
         self._ended[speaker] = True
         while self._speaking < len(self._ended) and self._ended[self._speaking]:
             self._speaking += 1
-            for say in self._held[self._speaking] if self._speaking < len(self._held) else ():
-                say()
+            for call in self._held[self._speaking] if self._speaking < len(self._held) else ():
+                call()
 
 
 class Steps:

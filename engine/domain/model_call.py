@@ -42,7 +42,7 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """How a model is to answer beside its sampling; None: the model's own way. A value that the model refuses is a
+    """Options of an answer beside its sampling; None: the model's own. A value that the model refuses is a
     configuration error.
 
     effort: of the model's reasoning.

@@ -224,6 +224,7 @@ def test_the_frame_of_a_run_reckoned_by_hand() -> None:
         "preflight_calls": 0,
         "failed_calls": 0,
         "estimated_calls": 0,
+        "tier": "",
         "agents": {},
     }
     assert made["warm_up"] is None

@@ -39,7 +39,7 @@ STUDIED = ("desk", "finmem", "tradinggpt-single")
 THROUGH = date(2025, 12, 31)
 """The last day of the demo market's documents: the questions of `bench recall` are the same on every day."""
 STAYS = frozenset({"name", "jobs", "budget", "abstain_limit", "resume", "out", "yes"})
-"""What may be said of a bench that is gone on with."""
+"""Options that a resumed bench takes."""
 PRICED = frozenset({"baselines", "symbols", "presets", "strategies", "first", "last"})
 """Options of the arena's bench on real prices alone."""
 PLAYED = frozenset({"repeats", "jobs"})

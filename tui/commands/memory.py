@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LIST, LIFELINE, PREVIEW, OPTIMIZE, EXPORT, REEMBED = "list", "lifeline", "preview", "optimize", "export", "reembed"
 ACCEPT, MAP = "accept", "map"
 CHANGES = ("pin", "unpin", "forget", "restore")
-WORDS = {
+ARGUMENTS = {
     LIST: "",
     LIFELINE: "ID",
     MAP: "[FILE]",
@@ -43,7 +43,7 @@ LAYERS = ("shallow", "intermediate", "deep", "reflection")
 
 
 @command("memory")
-@actions(WORDS, "[ID|FILE]")
+@actions(ARGUMENTS, "[ID|FILE]")
 @option_of((LIST, MAP), "--symbol", metavar="SYMBOL", help="Filter by symbol.")
 @option_of((LIST,), "--layer", type=click.Choice(LAYERS), help="Only this layer's.")
 @option_of((LIST,), "--session", type=DAY, metavar="DATE", help="State at the end of that session.")

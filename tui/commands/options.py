@@ -96,24 +96,24 @@ def option_of(of: Sequence[str], name: str, *names: str, help: str, **attributes
     return click.option(name, *names, cls=OptionOf, of=of, help=f"With {', '.join(of)}: {help}", **attributes)
 
 
-def actions(words: Mapping[str, str], metavar: str, default: str | None = None) -> Callable[[F], F]:
-    """Add the argument `action`, one of the keys of `words`, and `what`, the words that follow it: as many as the value
-    has, [FILE] being one that may be left out and SYMBOL... one or more."""
+def actions(arguments: Mapping[str, str], metavar: str, default: str | None = None) -> Callable[[F], F]:
+    """Add the argument `action`, one of the keys of `arguments`, and `what`, the ones that follow it: as many as
+    the value has, [FILE] being one that may be left out and SYMBOL... one or more."""
 
     def checked(ctx: click.Context, param: click.Parameter, what: tuple[str, ...]) -> tuple[str, ...]:
         action = ctx.params["action"]
-        wanted = words[action].split()
+        wanted = arguments[action].split()
         least = sum(not word.startswith("[") for word in wanted)
-        if len(what) < least or (len(what) > len(wanted) and "..." not in words[action]):
-            usage = f"{ctx.command_path} {action} {words[action]}".rstrip()
+        if len(what) < least or (len(what) > len(wanted) and "..." not in arguments[action]):
+            usage = f"{ctx.command_path} {action} {arguments[action]}".rstrip()
             raise click.UsageError(f"write it as `{usage}`", ctx)
         return what
 
     def add(function: F) -> F:
-        kind = click.Choice([*words])
+        kind = click.Choice([*arguments])
         otherwise: dict[str, Any] = {} if default is None else {"default": default}  # a None would be taken for one
         what = click.argument("what", nargs=-1, metavar=metavar, callback=checked)(function)
-        return click.argument("action", metavar="|".join(words), type=kind, is_eager=True, **otherwise)(what)
+        return click.argument("action", metavar="|".join(arguments), type=kind, is_eager=True, **otherwise)(what)
 
     return add
 

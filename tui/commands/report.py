@@ -193,7 +193,7 @@ def _noted(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _change(document: Mapping[str, Any]) -> str:
-    """What was earned since the close before; empty without one."""
+    """Gain since the close before; empty without one."""
     before = document["before"]
     if before is None:
         return ""

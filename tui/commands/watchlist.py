@@ -12,7 +12,7 @@ from tui.text.console import show_document, standard_output
 from tui.text.plain_text import wrapped
 
 LIST, ADD, REMOVE, GROUP, IMPORT, EXPORT = "list", "add", "remove", "group", "import", "export"
-WORDS = {
+ARGUMENTS = {
     LIST: "",
     **dict.fromkeys((ADD, REMOVE), "GROUP SYMBOL..."),
     GROUP: "GROUP",
@@ -21,7 +21,7 @@ WORDS = {
 
 
 @command("watchlist")
-@actions(WORDS, "[GROUP|FILE] [SYMBOL]...", default=LIST)
+@actions(ARGUMENTS, "[GROUP|FILE] [SYMBOL]...", default=LIST)
 @option_of((GROUP,), "--delete", is_flag=True, help="Delete the group.")
 def watchlist_command(*, invocation: Invocation, action: str, what: tuple[str, ...], delete: bool) -> None:
     """Manages watchlist groups, shared by all desks: in the app `w` shows the next group and `W` edits one.

@@ -1,5 +1,5 @@
-"""What a configured desk lacks, asked for in the app: its keys, tried and kept in the file that its owner alone can
-read, or its symbols, written into its configuration."""
+"""Form for what a configured desk lacks: its keys, tried and kept in the file that its owner alone can read, or its
+symbols, written into its configuration."""
 
 from __future__ import annotations
 
