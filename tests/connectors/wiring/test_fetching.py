@@ -448,7 +448,7 @@ async def test_a_bar_that_is_late_is_waited_for_and_then_the_data_is_stale(start
 async def test_filings_come_once_a_day_and_their_failure_is_a_warning(start: Start, tmp_path: Path) -> None:
     start()
     with fake_edgar() as web:
-        edgar = {"user_agent": AGENT, "www": web.url, "data": web.url, "requests_per_second": 10}
+        edgar = {"user_agent": AGENT, "www": web.url, "data": web.url}
         assert (await refreshed(tmp_path, LATER, filings=edgar))[0] == []
         asked = len(web.asked)
         assert asked > 0
