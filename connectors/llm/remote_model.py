@@ -320,6 +320,7 @@ class RemoteModel(ABC):
             parameters = self._parameters(call.request, call.images, notes)
             if call.full_price:
                 parameters[TIER] = FULL_PRICE
+            streamed = call.on_delta is not None and self._streams
             try:
                 reply = await self._send(parameters, timeout, call)
             except Exception as error:
@@ -333,7 +334,7 @@ class RemoteModel(ABC):
                 if call.images and refuses_image(error):
                     self._takes_images = False
                     raise _ImageRefused from error
-                if call.on_delta is None or not self._streams or not refuses_stream(error):
+                if not streamed or not refuses_stream(error):
                     raise
                 self._streams = False
                 continue
