@@ -44,7 +44,9 @@ def table(pilot: Pilot[Any], name: str) -> Table:
     return pilot.app.screen.query_one(f"#{name}", Table)
 
 
-async def test_the_desk_opens_with_watchlist_and_chart(running: Running) -> None:
+async def test_the_desk_opens_with_watchlist_and_chart_and_symbols_change_by_bracket_and_by_row(
+    running: Running, tmp_path: Path
+) -> None:
     async with running() as pilot:
         text = drawn(pilot)
         assert PAPER in text and "no cycle yet" in text
@@ -52,10 +54,9 @@ async def test_the_desk_opens_with_watchlist_and_chart(running: Running) -> None
         chart = pilot.app.screen.query_one(CandleChart)
         assert chart.data.title == "AAA-USD 1D" and len(chart.data) == 90
         assert "press r to run the first cycle" in text
-
-
-async def test_symbols_change_by_bracket_and_by_row(running: Running) -> None:
-    async with running() as pilot:
+        await pilot.press("f8")
+        picture = tmp_path / "images" / "paperdesk-001.svg"
+        assert picture.is_file() and "PAPER" in picture.read_text(encoding="utf-8")
         screen = pilot.app.screen
         assert isinstance(screen, DeskScreen)
         await pilot.press("right_square_bracket")
@@ -450,13 +451,6 @@ async def test_help_lists_every_key_and_log_opens(running: Running) -> None:
         assert all(key.meaning in page and key.shown in page for key in KEYS)
         await pilot.press("escape", "grave_accent")
         assert isinstance(pilot.app.screen, ReadingScreen)
-
-
-async def test_a_picture_is_saved(running: Running, tmp_path: Path) -> None:
-    async with running() as pilot:
-        await pilot.press("f8")
-        picture = tmp_path / "images" / "paperdesk-001.svg"
-        assert picture.is_file() and "PAPER" in picture.read_text(encoding="utf-8")
 
 
 async def test_plain_characters_are_enough(running: Running) -> None:
