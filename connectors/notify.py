@@ -53,7 +53,7 @@ class CommandNotifier:
         except TimeoutError:
             process.kill()
             await process.wait()
-            raise NotificationFailed(f"{self.name} was ended after {PROGRAM_SECONDS:.0f} seconds") from None
+            raise NotificationFailed(f"{self.name} was killed after {PROGRAM_SECONDS:.0f} seconds") from None
         if process.returncode:
             detail = " ".join(errors.decode(errors="replace").split())[-200:]
             raise NotificationFailed(
@@ -71,7 +71,7 @@ class WebhookNotifier:
         self._url = url.strip()
         parts = urlsplit(self._url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(f"{self.setting} is no address: it has to begin with https:// or http://")
+            raise ConfigError(f"{self.setting} is not an address: it must begin with https:// or http://")
         self.name = f"the {self.what} at {parts.hostname}"
 
     async def notify(self, summary: Mapping[str, Any]) -> None:

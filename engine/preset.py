@@ -400,7 +400,7 @@ class Preset(settings.Frozen):
                 near = difflib.get_close_matches(name, known, 1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 unknown = f"--without {name}: no such step, tool or owner of {self.name}"
-                raise UsageError(f"{unknown} (there are {', '.join(known)}){hint}")
+                raise UsageError(f"{unknown} (available: {', '.join(known)}){hint}")
             gone.update(groups.get(name, (name,)))
         owners = {name: owner for name, owner in self.owners.items() if not (name in self.characters and name in gone)}
         if not owners:
@@ -465,7 +465,7 @@ def _loaded(name: str, folder: Path | None) -> Preset:
         known = steps_of(preset.registered)
         unknown = [step for step in preset.steps if step not in known]
         if unknown:
-            raise UsageError(f"steps: no such step: {unknown[0]} (there are {', '.join(known)})")
+            raise UsageError(f"steps: unknown step: {unknown[0]} (available: {', '.join(known)})")
         unread = [step for step in preset.steps if (step in PORTFOLIO_STEPS) != (preset.decision == "portfolio")]
         unread = [step for step in unread if step != "vision"]
         if unread:
@@ -489,7 +489,7 @@ def _read(name: str, extended_by: tuple[str, ...] = ()) -> dict[str, Any]:
         shipped = shipped_presets().get(name)
         if shipped is None:
             near = difflib.get_close_matches(name, preset_names(), 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(preset_names())}"
+            hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(preset_names())}"
             raise UsageError(f"no preset {name}; {hint}")
         entry = shipped
     try:

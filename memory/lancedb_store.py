@@ -88,7 +88,7 @@ def load_library() -> ModuleType:
 def store_embedder(folder: Path) -> tuple[str, int]:
     """Id and dimension of the embedder that a store was made with. Raises StoreError where there is none."""
     if not table_exists(folder, RECORDS):
-        raise StoreError(f"no memory at {folder}; it begins with the first run that remembers")
+        raise StoreError(f"no memory at {folder}; the first run that stores memories creates it")
     try:
         metadata = load_library().connect(folder).open_table(RECORDS).schema.metadata
         return metadata[b"embedder"].decode(), int(metadata[b"dimension"])
@@ -115,7 +115,7 @@ class LanceStore:
         if writing:
             self._acquire_lock()
         elif not table_exists(folder, RECORDS):
-            raise StoreError(f"no memory at {folder}; it begins with the first run that remembers")
+            raise StoreError(f"no memory at {folder}; the first run that stores memories creates it")
         try:
             self._open(writing)
         except BaseException:
@@ -212,7 +212,7 @@ class LanceStore:
             lock.acquire(timeout=0)
         except Timeout:
             raise MemoryLocked(
-                f"memory at {self._folder}: another process writes into it; wait until it is done, or stop it"
+                f"memory at {self._folder}: another process is writing to it; wait until it is done, or stop it"
             ) from None
         except OSError as error:
             raise _store_error(error, self._folder, "opened") from error
@@ -248,12 +248,12 @@ class LanceStore:
     def _check_embedder(self) -> None:
         metadata = self._records_table.schema.metadata or {}
         if b"embedder" not in metadata:
-            raise StoreDamaged(f"memory at {self._folder} does not say which embedder made it; nothing was changed")
+            raise StoreDamaged(f"memory at {self._folder} does not record its embedder; nothing was changed")
         stored, dimension = (metadata.get(key, b"").decode() for key in (b"embedder", b"dimension"))
         if (stored, dimension) != (self._embedder.id, str(self._embedder.dimension)):
             raise EmbedderMismatch(
                 f"memory at {self._folder} was made with embedder {stored or 'unknown'} ({dimension or '?'} numbers), "
-                f"not {self._embedder.id} ({self._embedder.dimension}); set that one, or move the store away"
+                f"not {self._embedder.id} ({self._embedder.dimension}); configure that one, or move the store away"
             )
 
     def _append(self, table: Any, rows: Any, values: Sequence[Any]) -> bool:
@@ -269,7 +269,7 @@ class LanceStore:
 
     def _require_writer(self) -> None:
         if not self.writable:
-            raise ReadOnly(f"memory at {self._folder} was opened for reading alone")
+            raise ReadOnly(f"memory at {self._folder} was opened read-only")
 
     def _read_touches(self) -> dict[str, list[Touch]]:
         lines: dict[str, list[Touch]] = {}

@@ -57,7 +57,7 @@ def mark(record: MemoryRecord, marks: Marks, cause: Cause, now: float, key: str)
     if marks.has(cause):
         return None
     if marks.faded:
-        raise InvalidRecord(f"memory {record.id} has faded: one that is alive can be {cause.value}")
+        raise InvalidRecord(f"memory {record.id} has been purged: only live memories can be {cause.value}")
     if marks.forgotten is not None and cause is not Cause.RESTORED:
         raise InvalidRecord(f"memory {record.id} is forgotten: restore it before it is {cause.value}")
     layer = None if cause is Cause.FORGOTTEN else marks.state.layer

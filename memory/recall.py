@@ -139,7 +139,7 @@ class LayeredMemory:
         vectors = self.embedder.embed(list(texts.values())) if texts else np.zeros((1, self.embedder.dimension))
         vectors = vectors.astype(np.float32, copy=False)
         if not np.isfinite(vectors).all():
-            raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; look at the embedder")
+            raise InvalidRecord(f"recall of {symbol}: a query's vector is not finite; check the embedder")
         preset = replace(self.preset, duplicate_similarity=None) if alike else self.preset
         recalled: dict[Layer, tuple[Hit, ...]] = {}
         parts = {layer: index.partitions(owner, (symbol, MARKET), layer) for layer in self.preset.layers}

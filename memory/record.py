@@ -191,7 +191,7 @@ class MemoryRecord:
         if self.vector.ndim != 1 or not (
             math.isfinite(np.dot(self.vector, self.vector)) or np.isfinite(self.vector).all()
         ):
-            raise InvalidRecord(f"{named}: its vector is not a row of finite numbers; look at the embedder")
+            raise InvalidRecord(f"{named}: its vector is not a row of finite numbers; check the embedder")
 
     @property
     def written_step(self) -> float:

@@ -102,10 +102,10 @@ def cli(
     if ctx.invoked_subcommand is not None:
         given = {"--daily": daily, "--watch": watch, "--cycle": cycle, "--read-only": read_only}
         if flag := next((name for name, there in given.items() if there), ""):
-            raise click.UsageError(f"{flag} stands alone; leave out {ctx.invoked_subcommand}")
+            raise click.UsageError(f"{flag} takes no command; leave out {ctx.invoked_subcommand}")
         return
     if (cycle or read_only) and (daily or watch or (cycle and read_only)):
-        raise click.UsageError("--cycle and --read-only belong to the app, one at a time; leave out the others")
+        raise click.UsageError("--cycle and --read-only are for the app, one at a time; leave out the others")
     if watch:
         if daily:
             raise click.UsageError("--watch runs what is due by itself; leave out --daily")
@@ -115,7 +115,7 @@ def cli(
         importlib.import_module("tui.commands.daily").run(invocation, session, symbol)
         return
     if as_json():
-        raise click.UsageError("--json belongs to --daily, to --watch, or to a command")
+        raise click.UsageError("--json needs --daily, --watch or a command")
     importlib.import_module("tui.commands.app").run(invocation, cycle=cycle, read_only=read_only)
 
 
@@ -138,7 +138,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         message, code = _outcome(error)
     except KeyboardInterrupt as error:
         _print_traceback(error, arguments)
-        message, code = "interrupted; what was done is kept", Interrupted.exit_code
+        message, code = "interrupted; finished work is kept", Interrupted.exit_code
     else:
         sys.exit(code if isinstance(code, int) else 0)
     from tui.text.plain_text import one_line  # what is quoted may hold control codes, as a link of somebody else's does
@@ -170,4 +170,4 @@ def _outcome(error: Exception) -> tuple[str, int]:
         return error.format_message(), UsageError.exit_code
     if isinstance(error, PaperdeskError):
         return str(error), error.exit_code
-    return f"a bug: {type(error).__name__}: {error}; run again with --debug and report what it says", 70
+    return f"a bug: {type(error).__name__}: {error}; run again with --debug and report the output", 70

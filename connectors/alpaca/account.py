@@ -125,7 +125,7 @@ def asset(raw: Raw) -> Asset:
     """An instrument; `tradable` is required. Raises MalformedData."""
     fields = Fields(raw, f"the broker's instrument {text_of(raw, 'symbol')}")
     if raw.get("tradable") is None:
-        raise MalformedData(f"{fields.where}: tradable is missing; look at it at the broker")
+        raise MalformedData(f"{fields.where}: tradable is missing; check it at the broker")
     symbol = from_wire(fields.required("symbol"), fields.text("class"))
     name, status = fields.text("name"), fields.text("status")
     return Asset(
@@ -155,7 +155,7 @@ def equity_by_session(document: Any) -> dict[date, Decimal]:
     by_session: dict[date, Decimal] = {}
     for stamp, value in zip(stamps, values, strict=True):
         if not isinstance(stamp, int) or isinstance(stamp, bool):
-            raise MalformedData(f"{where}: {str(stamp)[:40]!r} is no timestamp; try again later")
+            raise MalformedData(f"{where}: {str(stamp)[:40]!r} is not a timestamp; try again later")
         equity = Fields({"equity": value}, where).number_or_none("equity")
         if equity is not None and (equity or by_session):
             by_session[datetime.fromtimestamp(stamp, UTC).astimezone(NEW_YORK).date()] = equity
@@ -235,7 +235,7 @@ def side_of(text: str, where: str) -> Side:
         return Side.BUY
     if text.lower().startswith("sell"):
         return Side.SELL
-    raise MalformedData(f"{where}: its side is {text[:40]!r}, neither buy nor sell; look at it at the broker")
+    raise MalformedData(f"{where}: its side is {text[:40]!r}, neither buy nor sell; check it at the broker")
 
 
 def _side_of_legs(raw: Raw) -> str:

@@ -168,7 +168,9 @@ class AlpacaBroker:
             if len(page) < _ORDERS_A_PAGE:
                 return list(found.values())
             if not fresh:
-                raise NetworkError(f"{self.settings.trading_url} repeats a page of orders: try again later")
+                raise NetworkError(
+                    f"{self.settings.trading_url} returned the same page of orders twice: try again later"
+                )
             query.pop("after", None)  # the two cannot be combined
             query["after_order_id"] = text_of(page[-1], "id")
 

@@ -77,14 +77,14 @@ class Fields:
         except InvalidOperation:
             number = Decimal("NaN")
         if not number.is_finite():
-            raise MalformedData(f"{self.where}: {name} is no number but {_shown(value)}; {_ADVICE}")
+            raise MalformedData(f"{self.where}: {name} is not a number but {_shown(value)}; {_ADVICE}")
         return number
 
     def moment(self, name: str) -> datetime:
         """A time in UTC; one without an offset is UTC already, a bare date its beginning."""
         moment = self.moment_or_none(name)
         if moment is None:
-            raise MalformedData(f"{self.where}: {name} is no time but {_shown(self.raw.get(name))}; {_ADVICE}")
+            raise MalformedData(f"{self.where}: {name} is not a time but {_shown(self.raw.get(name))}; {_ADVICE}")
         return moment
 
     def moment_or_none(self, name: str) -> datetime | None:

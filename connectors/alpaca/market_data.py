@@ -241,13 +241,13 @@ class AlpacaData:
             except HttpError as refusal:
                 raise _error_of(refusal.status, self._settings.without_keys(_message(refusal.text)), path) from None
             if result is None:
-                raise ConfigError(f"there is no {path} at {address}; correct broker.data_url")
+                raise ConfigError(f"{address} has no {path}; correct broker.data_url")
             page, token = result
             yield page
             if not token:
                 return
             if token in seen or len(seen) == MOST_PAGES:
-                raise NetworkError(f"Alpaca's data service never comes to the end of {path}; try again later")
+                raise NetworkError(f"Alpaca's data service never reaches the last page of {path}; try again later")
             seen.add(token)
             query |= {"page_token": token}
 
@@ -261,7 +261,7 @@ def _page(body: bytes, read: Callable[[dict[str, Any]], T]) -> tuple[T, str | No
     try:
         return read(document), token
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"another shape: {type(error).__name__} {error}") from None
+        raise ValueError(f"unexpected format: {type(error).__name__} {error}") from None
 
 
 def quote_of(symbol: Symbol, row: Row) -> Quote | None:

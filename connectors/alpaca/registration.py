@@ -62,7 +62,7 @@ def _now(settings: AlpacaSettings) -> datetime:
         response = httpx.get(url, headers=settings.headers, timeout=settings.timeout, trust_env=not settings.is_local)
         document = response.raise_for_status().json()
     except (httpx.HTTPError, ValueError) as error:
-        raise NetworkError(f"{url} does not tell the time: {type(error).__name__}") from None
+        raise NetworkError(f"{url} did not return the time: {type(error).__name__}") from None
     return broker_clock(document).now
 
 
@@ -76,7 +76,7 @@ def _advance(settings: AlpacaSettings, to: datetime) -> None:
     except httpx.TransportError as error:
         raise NetworkError(f"the sandbox at {settings.trading_url} does not answer: {type(error).__name__}") from None
     if done.status_code == 404:
-        raise UsageError(f"the broker at {settings.trading_url} is no paperdesk sandbox: its clock cannot be moved")
+        raise UsageError(f"the broker at {settings.trading_url} is not a paperdesk sandbox: its clock cannot be moved")
     if done.status_code != 200:
         raise UsageError(f"the sandbox cannot go on to {to:%Y-%m-%d %H:%M} UTC: {done.text[:200]}")
 

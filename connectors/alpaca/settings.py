@@ -77,7 +77,7 @@ def checked_trading_url(url: str) -> str:
     if parts.hostname == LIVE_HOST:
         raise ConfigError(f"{LIVE_HOST} trades real money and is never used: set the trading address to {PAPER_URL}")
     raise ConfigError(
-        f"{_shown(parts)} is no trading address: only {PAPER_URL} or an address of this machine is used; correct "
+        f"{_shown(parts)} is not a trading address: only {PAPER_URL} or an address of this machine is used; correct "
         f"broker.trading_url or {BASE_URL}"
     )
 
@@ -88,7 +88,7 @@ def checked_data_url(url: str) -> str:
     parts = _split(url, "data")
     if not is_loopback(parts.geturl()) and not _is_own(parts):
         raise ConfigError(
-            f"{_shown(parts)} is no address for market data: keys are sent over https to the broker's own hosts alone "
+            f"{_shown(parts)} is not a market data address: keys are only sent over https to the broker's own hosts "
             f"({', '.join(sorted(DATA_HOSTS))}) or to this machine; correct broker.data_url or {DATA_URL}"
         )
     return _tidy(parts)
@@ -114,7 +114,7 @@ def _split(url: str, what: str) -> SplitResult:
             problem = "it ends with the host, or a path"
     if problem:
         variable, setting = (BASE_URL, "trading_url") if what == "trading" else (DATA_URL, "data_url")
-        raise ConfigError(f"the {what} address means nothing: {problem}; correct broker.{setting} or {variable}")
+        raise ConfigError(f"the {what} address is invalid: {problem}; correct broker.{setting} or {variable}")
     return parts
 
 
@@ -135,5 +135,5 @@ def _checked_key(variable: str, key: str) -> str:
         )
     # An HTTP library that gets such a header quotes it in its error.
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise CredentialsRefused(f"{variable} holds characters that no key has: copy it again")
+        raise CredentialsRefused(f"{variable} contains characters that no key has: copy it again")
     return key

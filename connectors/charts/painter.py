@@ -69,7 +69,7 @@ class MatplotlibPainter:
 def _check(spec: ChartSpec) -> None:
     count = len(spec.sessions)
     if not count:
-        raise MissingData(f"the chart {spec.title!r} has no sessions; name a window that has some")
+        raise MissingData(f"the chart {spec.title!r} has no sessions; choose a window with sessions")
     lines = [*spec.lines, *(line for panel in spec.panels for line in panel.lines)]
     sizes = [(line.name, len(line.values)) for line in lines]
     sizes += [(panel.name, len(panel.bars)) for panel in spec.panels if panel.bars]

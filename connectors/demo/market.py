@@ -173,7 +173,7 @@ class DemoMarket:
     async def series(self, name: str) -> MacroSeries:
         """Weekly claims or monthly hours through the last day. Raises MissingData for another series."""
         if name not in SERIES:
-            raise MissingData(f"the demo market has no series {name!r}; it has {', '.join(SERIES)}")
+            raise MissingData(f"the demo market has no series {name!r}; available: {', '.join(SERIES)}")
         return economy(self._seed, name, EPOCH, self._through, sessions=self._exchange, moves=self._moves)
 
     def _path(self, symbol: Symbol) -> PricePath:

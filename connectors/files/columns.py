@@ -33,7 +33,7 @@ def column_names(kind: str, chosen: Mapping[str, str]) -> Names:
     fields = {field for one in _KINDS for field in _TABLES[one]}
     for field in chosen:
         if field not in fields:
-            raise UsageError(f"--map {field}: there is no such field; {kind} have {', '.join(names)}")
+            raise UsageError(f"--map {field}: unknown field; {kind} have {', '.join(names)}")
     return {**names, **{ours: (theirs,) if theirs else () for ours, theirs in chosen.items() if ours in names}}
 
 

@@ -296,7 +296,7 @@ class ForeignFile:
             self._numerals = Numerals(POINT if request.decimal == "point" else COMMA)
         if self._numerals.doubt:
             raise MalformedData(
-                f"{self._source}: {self._numerals.doubt!r} may have thousands or decimals behind its mark; say which "
+                f"{self._source}: {self._numerals.doubt!r} may have a thousands separator or a decimal mark; specify "
                 "with --decimal point or --decimal comma"
             )
         self._order = request.dates or self._told_order()
@@ -375,9 +375,7 @@ class ForeignFile:
         named = row.values.get("symbol")
         if named is None and ("symbol" not in row.values or not self._names_symbols):
             if len(self._wanted) != 1:
-                raise UsageError(
-                    f"{self._source}, {self._unit} {row.line} names no symbol: say whose rows they are (--symbol)"
-                )
+                raise UsageError(f"{self._source}, {self._unit} {row.line} names no symbol: give one with --symbol")
             return self._wanted
         names = symbol_names(named or "")
         if self._wanted:

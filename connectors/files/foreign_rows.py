@@ -87,7 +87,7 @@ def _parquet(path: Path) -> list[Record]:
     try:
         records: list[Record] = parquet.read_table(path).to_pylist()
     except (OSError, ValueError) as error:
-        raise MalformedData(f"{path} is no Parquet file ({str(error)[:80]}); write it again") from None
+        raise MalformedData(f"{path} is not a Parquet file ({str(error)[:80]}); write it again") from None
     return records
 
 
@@ -188,7 +188,7 @@ def records(path: Path, text: str, *, one_per_line: bool) -> Foreign:
         try:
             found.records = list(enumerate(_records(document), 1))
         except RecursionError:
-            raise malformed(path, 1, "this is nested too deeply; save the answer as it came") from None
+            raise malformed(path, 1, "nested too deeply; save the response unchanged") from None
     if len(found.records) < 2:
         found.message = " ".join(" ".join(list(words_of(document)) or [text]).split())[:_QUOTED]
     return found
@@ -202,8 +202,8 @@ def _document(path: Path, text: str, decoder: json.JSONDecoder) -> Any:
         first, *more = text.strip().splitlines() or [""]
         if more and first.lstrip().startswith("{") and first.rstrip().endswith("}"):
             return None
-        problem = f"this is no JSON ({str(error)[:80]}); it says: {' '.join(text.split())[:_QUOTED]!r}"
-        raise malformed(path, 1, f"{problem}; save the answer as it came") from None
+        problem = f"invalid JSON ({str(error)[:80]}); it says: {' '.join(text.split())[:_QUOTED]!r}"
+        raise malformed(path, 1, f"{problem}; save the response unchanged") from None
 
 
 def _lines(path: Path, text: str, decoder: json.JSONDecoder, found: Foreign) -> Any:

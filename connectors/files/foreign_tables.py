@@ -86,7 +86,7 @@ def table(path: Path, text: str, names: Names, *, header: bool) -> Foreign:
     """
     found = Foreign()
     if not text.strip():
-        raise malformed(path, 1, "the file is empty; its first line has to name the columns")
+        raise malformed(path, 1, "the file is empty; its first line must name the columns")
     lines, separator = (_of_page(text, names), "") if is_page(text) else _of_text(path, text, names)
     found.semicolons = separator == ";"
     pairs = pairwise(cells for _, cells in lines[:_LOOKED_AT])
@@ -132,7 +132,7 @@ def _parted(path: Path, text: str, separator: str) -> Lines:
                 lines.append((line, cells))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise malformed(path, line, f"this is no CSV row ({error}); correct its quotes") from None
+        raise malformed(path, line, f"invalid CSV ({error}); correct its quotes") from None
     return lines
 
 

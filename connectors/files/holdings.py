@@ -18,14 +18,14 @@ def read_holdings(path: Path) -> Sequence[FundHolding]:
     found: dict[tuple[object, ...], FundHolding] = {}
     for line, holding in csv_items(path, HOLDING_COLUMNS, holding_row) if path.exists() else ():
         if found.setdefault((holding.date, holding.symbol), holding) is not holding:
-            raise malformed(path, line, f"{holding.symbol} stands twice on {holding.date}; keep one row")
+            raise malformed(path, line, f"{holding.symbol} appears twice on {holding.date}; keep one row")
     return sorted(found.values(), key=lambda holding: (holding.date, holding.symbol))
 
 
 def holding_row(cells: Sequence[str]) -> FundHolding:
     """A holding from its cells. Raises ValueError with the remedy."""
     if len(cells) != len(HOLDING_COLUMNS):
-        raise ValueError(f"{len(cells)} cells where {len(HOLDING_COLUMNS)} belong")
+        raise ValueError(f"{len(cells)} cells, expected {len(HOLDING_COLUMNS)}")
     try:
         symbol = parse_symbol(cells[1])
     except UsageError as error:
@@ -34,7 +34,7 @@ def holding_row(cells: Sequence[str]) -> FundHolding:
     if shares < 0:
         raise ValueError(f"shares {shares} are below zero; a fund's file lists what it holds")
     if not 0 <= weight <= 100:
-        raise ValueError(f"weight {weight} is no percentage of the fund; write 0 to 100")
+        raise ValueError(f"weight {weight} is not a percentage of the fund; write 0 to 100")
     return FundHolding(iso_date(cells[0]), symbol, shares, weight)
 
 

@@ -107,7 +107,7 @@ def plan_prices(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterato
             noted.setdefault(ROUNDED, []).append(day)
         known = new.setdefault(symbol, {}).get(bar[0])
         if known is not None and prices_text([known]) != prices_text([bar]):
-            raise ValueError(f"{day} stands twice; keep one row per date")
+            raise ValueError(f"{day} appears twice; keep one row per date")
         if known is not None:
             noted.setdefault(TWICE, []).append(day)
         new[symbol][bar[0]] = bar
@@ -248,7 +248,7 @@ def _ratio(text: str) -> str:
     old = rest[0]
     per_old = number("split", old)
     if per_old <= 0:
-        raise ValueError(f"split {text} is no ratio; write new shares:old shares, such as 4:1")
+        raise ValueError(f"split {text} is not a ratio; write new shares:old shares, such as 4:1")
     return str(number("split", new) / per_old)
 
 
@@ -330,7 +330,7 @@ def _with_stamps(values: Mapping[str, str | None], kind: TextKind, zone: tzinfo 
     if clock and stamped.get("date") and len(clock) <= len("HH:MM:SS"):
         day, of_day = read_stamp(str(stamped["date"]), zone), _time_of_day(clock)
         if zone is None:
-            raise ValueError(f"{clock!r} is a time without a zone; say which it is in with --tz ZONE, such as UTC")
+            raise ValueError(f"{clock!r} is a time without a time zone; give one with --tz ZONE, such as UTC")
         moment = datetime.combine(day, of_day, zone).astimezone(UTC)
         stamped |= {"time": None, kind.first[0]: f"{moment.replace(tzinfo=None).isoformat()}Z"}
     return stamped
@@ -340,7 +340,7 @@ def _time_of_day(text: str) -> time:
     try:
         return time.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no time of day; write HH:MM:SSZ, or null") from None
+        raise ValueError(f"{text[:40]!r} is not a time of day; write HH:MM:SSZ, or null") from None
 
 
 NO_HOLDING = "no ticker: cash, or a remark below the table"
@@ -352,7 +352,7 @@ def plan_macro(foreign: ForeignFile, folder: Path, reading: Reading) -> Iterator
 
     def add(name: Symbol, row: Row) -> None:
         if not cell(row, "known_from"):
-            raise ValueError("there is no known_from; write the day or the time of the release")
+            raise ValueError("known_from is missing; write the day or the time of the release")
         stamps = {column: stamp_text(cell(row, column), reading.zone) for column in ("date", "known_from")}
         new.setdefault(name, []).append(macro_row([stamps.get(one) or cell(row, one) for one in MACRO_COLUMNS]))
 
@@ -380,7 +380,7 @@ def plan_holdings(foreign: ForeignFile, folder: Path, reading: Reading) -> Itera
         day = stamp_text(cell(row, "date"), reading.zone)
         held = holding_row([day, cell(row, "holding"), cell(row, "shares"), cell(row, "weight")])
         if new.setdefault(fund, {}).setdefault((held.date, held.symbol), held) is not held:
-            raise ValueError(f"{held.symbol} stands twice on {held.date}; keep one row")
+            raise ValueError(f"{held.symbol} appears twice on {held.date}; keep one row")
         return None
 
     for fund in foreign.each(add):
@@ -459,7 +459,7 @@ def _derived(folder: Path, wanted: Sequence[Symbol], read: Sequence[Planned], fi
     without = [symbol for symbol in wanted if symbol not in known]
     if without or not known:
         of = f" of {', '.join(without)}" if without else ""
-        raise MissingData(f"there is no adj_close{of} in {file or prices}; nothing can be derived from it")
+        raise MissingData(f"no adj_close{of} in {file or prices}: nothing to derive actions from")
     for symbol, own in known.items():
         stored = read_actions(folder / "actions" / f"{symbol}.csv", symbol)
         missing = implied_actions(history_of(symbol, own), stored).missing

@@ -93,7 +93,7 @@ async def fetch_macro(source: MacroSource, options: FetchOptions, names: Sequenc
 def macro_row(cells: Sequence[str]) -> MacroObservation:
     """A figure from its cells. Raises ValueError with the remedy."""
     if len(cells) != len(MACRO_COLUMNS):
-        raise ValueError(f"{len(cells)} cells where {len(MACRO_COLUMNS)} belong")
+        raise ValueError(f"{len(cells)} cells, expected {len(MACRO_COLUMNS)}")
     day, value, known = cells
     stamp = parse_stamp(known)
     known_from = stamp if isinstance(stamp, datetime) else end_of_vintage(stamp)

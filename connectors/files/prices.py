@@ -95,7 +95,7 @@ def read_rows(path: Path) -> PriceRows:
     for line, (cells, bar, problem) in csv_items(path, PRICE_COLUMNS, _judged) if path.exists() else ():
         ordinal = iso_date(cells[0]).toordinal() if bar is None else bar[0]
         if ordinal <= before:
-            place = "stands twice" if ordinal == before else f"comes after {date.fromordinal(before)}"
+            place = "appears twice" if ordinal == before else f"comes after {date.fromordinal(before)}"
             problem = f"{date.fromordinal(ordinal)} {place}; keep one row per date, in order of date"
             raise malformed(path, line, problem)
         before = ordinal
@@ -125,7 +125,7 @@ def bar_row(cells: Sequence[str]) -> BarRow:
     Raises ValueError with the problem and its remedy.
     """
     if len(cells) != len(PRICE_COLUMNS):
-        raise ValueError(f"{len(cells)} cells where {len(PRICE_COLUMNS)} belong; leave a blank cell for an unknown")
+        raise ValueError(f"{len(cells)} cells, expected {len(PRICE_COLUMNS)}; leave unknown values blank")
     day, *texts, adjusted_text, volume_text = cells
     session = iso_date(day).toordinal()
     open_, high, low, close = (_price(name, text) for name, text in zip(PRICES, texts, strict=True))
@@ -176,7 +176,7 @@ def action_row(symbol: Symbol, cells: Sequence[str]) -> CorporateAction:
     Raises ValueError with the problem and its remedy.
     """
     if len(cells) != len(ACTION_COLUMNS):
-        raise ValueError(f"{len(cells)} cells where {len(ACTION_COLUMNS)} belong; write ex_date,kind,value")
+        raise ValueError(f"{len(cells)} cells, expected {len(ACTION_COLUMNS)}; write ex_date,kind,value")
     day, kind, text = cells
     if kind not in tuple(ActionKind):
         raise ValueError(f"kind {kind[:40]!r} is unknown; write {' or '.join(ActionKind)}")
@@ -201,7 +201,7 @@ def _price(column: str, text: str) -> int:
     value = number(column, text)
     nano = to_nano(value) if value <= _LARGEST else 0
     if nano <= 0:
-        raise ValueError(f"{column} {text[:40]} is no price above zero and below {_LARGEST}; correct the row")
+        raise ValueError(f"{column} {text[:40]} is not a price above zero and below {_LARGEST}; correct the row")
     return nano
 
 

@@ -43,7 +43,7 @@ class Reading:
             problem = f"the {day} session of {calendar.name} has not closed yet"
             raise ValueError(f"{problem}; remove the row, and import it after the close")
         if not self.was_open(day, symbol):
-            raise ValueError(f"{day} is no session of {calendar.name}; remove the row, or correct --tz or --symbol")
+            raise ValueError(f"{day} is not a session of {calendar.name}; remove the row, or correct --tz or --symbol")
 
     def was_open(self, day: date, symbol: Symbol) -> bool:
         """False for a day on which a symbol's market was closed."""
@@ -71,8 +71,8 @@ class Reading:
         said = self.currency or row.values.get("currency") or ""
         if not said and exchange.minor:
             raise UsageError(
-                f"{symbol}: prices of {exchange.calendar} are written in {exchange.currency} or in {exchange.minor}, a "
-                f"hundredth of it; say which with --currency {exchange.minor}"
+                f"{symbol}: prices of {exchange.calendar} are quoted in {exchange.currency} or in {exchange.minor}, a "
+                f"hundredth of it; specify with --currency {exchange.minor}"
             )
         # Vendors write pence as GBX or GBp.
         if exchange.minor and (said.upper() == exchange.minor or said == f"{exchange.currency[:2]}p"):

@@ -40,7 +40,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     except UnicodeDecodeError:
         raise malformed(path, line, "the text is not UTF-8; save the file as UTF-8") from None
     except csv.Error as error:
-        raise malformed(path, line, f"this is no CSV row ({error}); correct its quotes") from None
+        raise malformed(path, line, f"invalid CSV ({error}); correct its quotes") from None
 
 
 def csv_items(path: Path, columns: Sequence[str], parse: Callable[[list[str]], Item]) -> Iterator[tuple[int, Item]]:
@@ -52,7 +52,7 @@ def csv_items(path: Path, columns: Sequence[str], parse: Callable[[list[str]], I
     wanted = ",".join(columns)
     line, header = next(rows, (1, None))
     if header is None:
-        raise malformed(path, line, f"the file is empty; its first line has to be {wanted}")
+        raise malformed(path, line, f"the file is empty; its first line must be {wanted}")
     if header != list(columns):
         problem = f"the columns are {','.join(header)[:120]}, not {wanted}; `paperdesk import` maps them"
         raise malformed(path, line, problem)
@@ -96,9 +96,9 @@ def json_object(path: Path, line: int, raw: bytes, decoder: json.JSONDecoder) ->
     except UnicodeDecodeError:
         raise malformed(path, line, "the text is not UTF-8; save the file as UTF-8") from None
     except (ValueError, RecursionError) as error:
-        raise malformed(path, line, f"this is no JSON ({error}); write one object per line") from None
+        raise malformed(path, line, f"invalid JSON ({error}); write one object per line") from None
     if not isinstance(value, dict):
-        raise malformed(path, line, 'this is no JSON object; write one {"date": ...} per line')
+        raise malformed(path, line, 'not a JSON object; write one {"date": ...} per line')
     if b"\\ud" in raw.lower() and not _encodable(value):
         raise malformed(path, line, "half of a surrogate pair is missing; save the text as UTF-8")
     return value
@@ -120,7 +120,7 @@ def iso_date(text: str) -> date:
             raise ValueError
         return date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no date; write it as YYYY-MM-DD") from None
+        raise ValueError(f"{text[:40]!r} is not a date; write it as YYYY-MM-DD") from None
 
 
 def parse_stamp(text: str) -> date | datetime:
@@ -131,7 +131,7 @@ def parse_stamp(text: str) -> date | datetime:
             raise ValueError
         return date.fromisoformat(text) if len(text) == 10 else in_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
-        raise ValueError(f"{text[:40]!r} is no date; write YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ") from None
+        raise ValueError(f"{text[:40]!r} is not a date; write YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ") from None
 
 
 def in_utc(moment: datetime) -> datetime:
@@ -146,7 +146,7 @@ def number(column: str, text: str) -> Decimal:
     except InvalidOperation:
         value = Decimal("NaN")
     if not value.is_finite() or "_" in text:
-        raise ValueError(f"{column} {text[:40]!r} is no number; correct the row")
+        raise ValueError(f"{column} {text[:40]!r} is not a number; correct the row")
     return value
 
 

@@ -58,7 +58,7 @@ def zone_named(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise UsageError(f"--tz {name[:40]} is no time zone; write one such as America/New_York or UTC") from None
+        raise UsageError(f"--tz {name[:40]} is not a time zone; write one such as America/New_York or UTC") from None
 
 
 def day_by_order(text: str) -> dict[str, date]:
@@ -92,13 +92,13 @@ def read_stamp(text: str, zone: tzinfo | None) -> date | datetime:
     try:
         found = _parsed(text)
     except (ValueError, OverflowError, TypeError):
-        raise ValueError(f"{text[:40]!r} is no date; write YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ") from None
+        raise ValueError(f"{text[:40]!r} is not a date; write YYYY-MM-DD or YYYY-MM-DDTHH:MM:SSZ") from None
     if not isinstance(found, datetime) or found.tzinfo is not None:
         return found
     if found.time() == time():
         return found.date()
     if zone is None:
-        raise ValueError(f"{text[:40]!r} is a time without a zone; say which it is in with --tz ZONE, such as UTC")
+        raise ValueError(f"{text[:40]!r} is a time without a time zone; give one with --tz ZONE, such as UTC")
     return found.replace(tzinfo=zone)
 
 

@@ -65,7 +65,7 @@ class TextKind:
             first = stamp = parse_stamp(clock) if whole else _time_of_day(_day(given), clock)
         first = first or given or last
         if first is None:
-            raise ValueError("there is no date; write one as YYYY-MM-DD")
+            raise ValueError("the date is missing; write one as YYYY-MM-DD")
         known = [one for key in (*self.first, *self.release) if (one := _stamp(record, (key,))) is not None]
         # A day says nothing against a time within it.
         released = [one for one in known if isinstance(one, datetime) or one > _day(stamp or one)]
@@ -200,7 +200,7 @@ def text_of(record: Record, key: str) -> str | None:
     value = record.get(key)
     if value is None or isinstance(value, str):
         return value
-    raise ValueError(f"{key} is {str(value)[:40]}, which is no text; put it in quotes or write null")
+    raise ValueError(f"{key} is {str(value)[:40]}, which is not text; put it in quotes or write null")
 
 
 def stored_filings(path: Path) -> Container[str | tuple[str, date]]:
@@ -290,7 +290,7 @@ def _time_of_day(day: date, text: str) -> datetime:
     try:
         return in_utc(datetime.combine(day, time.fromisoformat(text)))
     except (ValueError, OverflowError):
-        raise ValueError(f"{text[:40]!r} is no time of day; write HH:MM:SS, or null") from None
+        raise ValueError(f"{text[:40]!r} is not a time of day; write HH:MM:SS, or null") from None
 
 
 def _day(stamp: date | datetime) -> date:

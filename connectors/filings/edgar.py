@@ -127,13 +127,11 @@ class EdgarFilings:
         except HttpError as refusal:
             path = url.removeprefix(self._www).removeprefix(self._data)
             if refusal.status == 403 and "threshold" in refusal.text.lower():
-                raise TryAgainLater(
-                    "SEC EDGAR holds us off (403, too many requests of this address): wait ten minutes"
-                ) from None
+                raise TryAgainLater("SEC EDGAR is rate-limiting this address (403): wait ten minutes") from None
             if refusal.status in {401, 403}:
                 raise ConfigError(
-                    f"SEC EDGAR refused {path} (HTTP {refusal.status}): filings.user_agent has to name you and an "
-                    "e-mail address at which you can be reached"
+                    f"SEC EDGAR refused {path} (HTTP {refusal.status}): filings.user_agent must contain your name and "
+                    "an e-mail address"
                 ) from None
             raise NetworkError(f"SEC EDGAR answered {path} with HTTP {refusal.status}; try again later") from None
 
@@ -143,7 +141,7 @@ def contact(user_agent: str | None) -> str:
     text = (user_agent or "").strip()
     if not text:
         raise ConfigError(
-            "filings.user_agent is not set: the SEC serves only those who say who they are; set it to your name and "
+            "filings.user_agent is not set: the SEC requires a contact; set it to your name and "
             'e-mail address, such as "Jane Doe jane@example.com"'
         )
     if "@" not in text or " " not in text or not (text.isascii() and text.isprintable()):
@@ -202,7 +200,7 @@ def _reported(facts: Mapping[str, Any], concept: str, unit: str, accession: str)
                 yield _Fact(end, (end - start).days, Decimal(row["val"]))
     except (AttributeError, TypeError, KeyError, ValueError, ArithmeticError) as error:
         raise MalformedData(
-            f"SEC EDGAR's company facts have another shape at {concept} ({type(error).__name__}); report this"
+            f"SEC EDGAR's company facts have an unexpected format at {concept} ({type(error).__name__}); report this"
         ) from None
 
 
@@ -262,7 +260,7 @@ def read_companies(body: bytes) -> dict[str, int]:
     try:
         return {row["ticker"].upper(): int(row["cik_str"]) for row in json_object(body).values()}
     except (TypeError, KeyError, AttributeError):
-        raise ValueError("the list of tickers has another shape") from None
+        raise ValueError("the list of tickers has an unexpected format") from None
 
 
 def read_list(body: bytes) -> tuple[list[ListedFiling], list[tuple[str, date]]]:
@@ -278,7 +276,7 @@ def read_list(body: bytes) -> tuple[list[ListedFiling], list[tuple[str, date]]]:
                 raise ValueError(f"{name[:80]!r} is no list of filings")
         return _filings_in(filings["recent"]), older
     except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"the list of filings has another shape ({error})") from None
+        raise ValueError(f"the list of filings has an unexpected format ({error})") from None
 
 
 def read_older_list(body: bytes) -> list[ListedFiling]:
@@ -298,7 +296,7 @@ def _filings_in(columns: Mapping[str, Any]) -> list[ListedFiling]:
             for accession, form, day, accepted, document in rows
         ]
     except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"the list of filings has another shape ({error})") from None
+        raise ValueError(f"the list of filings has an unexpected format ({error})") from None
 
 
 def accepted_by_header(header: str) -> datetime | None:

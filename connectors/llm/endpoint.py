@@ -175,7 +175,7 @@ class Endpoint:
             known = f"set {self.key_variable}, or write it into {places.keys_file()}"
             raise CredentialsRefused(f"{spec} needs a key: {known}")
         if not (key.isascii() and key.isprintable()):
-            raise CredentialsRefused(f"{self.key_variable} holds characters that no key has; set it again")
+            raise CredentialsRefused(f"{self.key_variable} contains characters that no key has; set it again")
         return key
 
     def check(self, spec: str) -> None:

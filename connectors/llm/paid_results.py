@@ -90,7 +90,7 @@ class _PaidResults:
                 with FileLock(f"{path}.lock", timeout=_LOCK_TIMEOUT):
                     self._prepare()
             except Timeout:
-                raise TryAgainLater(f"{path} cannot be used now: another process is opening it") from None
+                raise TryAgainLater(f"{path} is in use: another process is opening it") from None
             except sqlite3.OperationalError as error:
                 raise TryAgainLater(f"{path} cannot be used now: {error}") from None
             except sqlite3.DatabaseError:
@@ -105,7 +105,7 @@ class _PaidResults:
     def _prepare(self) -> None:
         version = self._db.execute("PRAGMA user_version").fetchone()[0]
         if version > len(self.SCHEMA):
-            raise MalformedData(f"{self.path} is of a newer Paperdesk (version {version}); update this one")
+            raise MalformedData(f"{self.path} was written by a newer Paperdesk (version {version}); upgrade this one")
         self._db.execute("PRAGMA journal_mode = WAL")
         # A crash may lose the last rows, never the file: they would be requested again.
         self._db.execute("PRAGMA synchronous = NORMAL")

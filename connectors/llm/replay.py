@@ -76,7 +76,7 @@ class ReplayModel:
                 return without_images(self.spec, digest)
             raise MissingData(
                 f"no answer of {self.spec} is recorded for {request.purpose} of {request.symbol} "
-                f"on {request.session}; run once with the model itself to record it"
+                f"on {request.session}; run once with the model itself to record one"
             )
         if self.before is not None:
             await self.before(request)

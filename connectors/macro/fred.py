@@ -39,11 +39,9 @@ class FredMacro:
         """Raise CredentialsRefused without a key."""
         key = (api_key or "").strip()
         if not key:
-            raise CredentialsRefused(
-                f"FRED needs a key: set {KEY_VARIABLE} (free of charge at fredaccount.stlouisfed.org)"
-            )
+            raise CredentialsRefused(f"FRED needs a key: set {KEY_VARIABLE} (free at fredaccount.stlouisfed.org)")
         if not (key.isascii() and key.isalnum()):
-            raise CredentialsRefused(f"{KEY_VARIABLE} holds characters that no key has; set it again")
+            raise CredentialsRefused(f"{KEY_VARIABLE} contains characters that no key has; set it again")
         self._key = key
         self._address = address.rstrip("/")
         self.http = RateLimitedClient("FRED", seconds_between=_SECONDS_BETWEEN, timeout=60.0)
@@ -87,7 +85,7 @@ class FredMacro:
             except HttpError as refusal:
                 raise self._error_of(refusal, name) from None
             if page is None:
-                raise ConfigError(f"there is no FRED at {self._address}; correct macro.address")
+                raise ConfigError(f"no FRED service at {self._address}; correct macro.address")
             rows += page
             if len(page) < _PAGE:
                 return rows
@@ -144,7 +142,7 @@ def _observations(body: bytes) -> list[MacroObservation | None]:
     try:
         return [_observation(row) for row in _list(body, "observations")]
     except (TypeError, KeyError, InvalidOperation, OverflowError) as error:
-        raise ValueError(f"observations of another shape ({type(error).__name__})") from None
+        raise ValueError(f"observations in an unexpected format ({type(error).__name__})") from None
 
 
 def _observation(row: Mapping[str, str]) -> MacroObservation | None:

@@ -67,8 +67,8 @@ def _registration(kind: str) -> BrokerRegistration[Any]:
     known = _kinds()
     if kind not in known:
         near = difflib.get_close_matches(kind, [SIMULATED, *known], 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join([SIMULATED, *known])}"
-        raise ConfigError(f"broker.kind: there is no broker {kind}; {hint}")
+        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join([SIMULATED, *known])}"
+        raise ConfigError(f"broker.kind: unknown broker {kind}; {hint}")
     registration: BrokerRegistration[Any] = importlib.import_module(f"connectors.{kind}.registration").BROKER
     return registration
 

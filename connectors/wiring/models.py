@@ -131,7 +131,7 @@ def open_embedder(
         own = sorted(config.endpoints) or ["NAME"]
         known = ("hash-384", "minilm:FOLDER", "openai:MODEL", *(f"{name}:MODEL" for name in own))
         hint = "" if config.endpoints else " of an [endpoints.NAME]"
-        raise ConfigError(f"memory.embedder: {text!r} makes no vectors; possible are {', '.join(known)}{hint}")
+        raise ConfigError(f"memory.embedder: {text!r} makes no vectors; available: {', '.join(known)}{hint}")
     from connectors.llm.embeddings import OpenAIEmbedder
     from connectors.llm.paid_results import EmbeddingStore
     from connectors.wiring.remote_models import endpoint_of

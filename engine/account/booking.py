@@ -302,7 +302,7 @@ def adopt(report: ReconciliationReport, booking: Booking, session: date, reason:
     after. `session` is the last completed one. A desk without books opens them with what the account holds. Raises
     ConfigError without a reason."""
     if not reason.strip():
-        raise ConfigError("an adoption needs its reason, for whoever reads the books later")
+        raise ConfigError("an adoption needs a reason")
     booking.orders(report, session)
     booking.lost(report)
     found = adoptions(report, booking.calendar, session, reason)

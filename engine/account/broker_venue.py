@@ -207,6 +207,6 @@ def claim_account(path: Path, desk: str, account: str) -> None:
         raise places.unusable(path, error) from error
     if holder != desk:
         raise ConfigError(
-            f"the account {account} serves the desk {holder} already, and {desk} needs one of its own: use other keys, "
-            f"or delete {path} where {holder} is gone for good"
+            f"the account {account} already serves the desk {holder}, and {desk} needs its own: use other keys, "
+            f"or delete {path} if {holder} is gone permanently"
         )

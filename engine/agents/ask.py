@@ -242,8 +242,8 @@ def check_had(result: ModelResult, question: str) -> None:
         return
     text = f"{result.model}, {question}: {failure.kind.value}: {plain(failure.detail, 300)}"
     if failure.kind in STAYS:
-        raise ConfigError(f"{text}; mend the configuration of the model or name another")
-    raise TryAgainLater(f"{text}; nothing is decided without it: try again later, what was answered is not asked again")
+        raise ConfigError(f"{text}; fix the model's configuration or name another")
+    raise TryAgainLater(f"{text}; no decision is possible without it: try again later, recorded answers will be reused")
 
 
 def _failed_by(result: ModelResult, kind: FailureKind) -> bool:

@@ -51,7 +51,7 @@ def registered(load: tuple[str, ...] = ()) -> Agents:
     for kind, names in (("agent", [agent.name for agent in agents]), ("step", [*steps, *FEATURES])):
         twice = [name for name, times in Counter(names).items() if times > 1]
         if twice:
-            raise ConfigError(f"{', '.join(load)}: the {kind} {twice[0]} is taken")
+            raise ConfigError(f"{', '.join(load)}: the {kind} {twice[0]} is already registered")
     return {agent.name: agent for agent in agents}
 
 
@@ -60,7 +60,7 @@ def _loaded(reference: str) -> Agent[Any, Any]:
     if not isinstance(agent, Agent):
         raise ConfigError(f"{reference}: not an Agent")
     if agent.see is None or agent.step == DECIDING:
-        raise ConfigError(f"{reference}: an agent of one's own has a step of its own, and says by `see` what it sees")
+        raise ConfigError(f"{reference}: a custom agent needs its own step, and a `see` that returns its view")
     return agent
 
 

@@ -135,7 +135,7 @@ def _csv_notes(path: Path, text: str) -> Iterator[ExpertNote]:
     try:
         missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
         if missing:
-            raise MalformedData(f"{path}: no column {missing[0]}; its first line has to name {','.join(COLUMNS)}")
+            raise MalformedData(f"{path}: no column {missing[0]}; its first line must name {','.join(COLUMNS)}")
         for row in rows:
             yield _note(f"{path}:{rows.line_num}", row)
     except csv.Error as error:

@@ -65,7 +65,7 @@ def memory_errors() -> Iterator[None]:
     except MemoryLocked as error:
         raise TryAgainLater(str(error)) from error
     except EmbedderMismatch as error:
-        raise ConfigError(f"{error}; or embed it anew: paperdesk memory reembed") from error
+        raise ConfigError(f"{error}; or recompute its vectors: paperdesk memory reembed") from error
     except (EmbedderUnavailable, UnknownPreset) as error:
         raise ConfigError(str(error)) from error
     except UnknownRecord as error:
@@ -208,7 +208,7 @@ def check_memory(memory: LayeredMemory | None, reader: JournalReader, desk: str)
     if memory is None or head.rows == 0:
         raise MissingData(
             f"{of} is missing, and its journal knows {known.rows:,} rows of it: restore a backup (paperdesk restore "
-            f"FILE), or go on with an empty one ({ACCEPT})"
+            f"FILE), or continue with an empty one ({ACCEPT})"
         )
     if head.rows < bound.rows:
         raise DataError(
@@ -316,7 +316,7 @@ class RecordedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Raises EmbedderUnavailable."""
-        raise EmbedderUnavailable(f"{self.id}: this memory was opened to be read, not to be searched")
+        raise EmbedderUnavailable(f"{self.id}: this memory was opened without search")
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +421,7 @@ def export_memory(stored: StoredMemory, file: Path) -> int:
         with file.open("x", encoding="utf-8") as out:
             out.writelines(lines)
     except FileExistsError:
-        raise DataError(f"{file} is there already: name another file") from None
+        raise DataError(f"{file} already exists: name another file") from None
     except OSError as error:
         raise DataError(f"{file} cannot be written ({error.strerror}): name another file") from None
     return len(lines)

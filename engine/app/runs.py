@@ -78,7 +78,7 @@ def named_runs(runs: Sequence[StoredRun], names: Iterable[str]) -> Sequence[Stor
     known = {run.id: run for run in runs}
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise MissingData(f"no run {unknown}: paperdesk runs list shows those that there are")
+        raise MissingData(f"no run {unknown}: `paperdesk runs list` shows the existing ones")
     return [known[name] for name in dict.fromkeys(names)]
 
 
@@ -184,7 +184,7 @@ def compare_runs(runs: Sequence[StoredRun]) -> Row:
     if kinds == {StoredKind.BACKTEST}:
         return comparison_document([stored_document(run.id) for run in runs])
     named = ", ".join(f"{run.id} ({run.kind})" for run in runs if run.kind is not StoredKind.BACKTEST)
-    raise UsageError(f"backtests are compared, and the agents of an arena by its --repeats: {named} is no backtest")
+    raise UsageError(f"only backtests can be compared: {named} is not one (for an arena use --repeats)")
 
 
 PRUNABLE = (StoredKind.BACKTEST, StoredKind.ARENA)
@@ -251,7 +251,7 @@ def export_run(services: Services, run: StoredRun, folder: Path) -> tuple[str, .
     A run of a desk comes with the whole journal of its desk. Raises DataError where the folder is there or cannot be
     written, MissingData for a run that never came to a result."""
     if folder.exists():
-        raise DataError(f"{folder} is there already: name another folder")
+        raise DataError(f"{folder} already exists: name another folder")
     made = {StoredKind.BACKTEST: _backtest_files, StoredKind.ARENA: _arena_files}.get(run.kind, _desk_files)
     texts, half = made(services, run), folder.with_name(f".{folder.name}.part")
     try:

@@ -117,7 +117,7 @@ class ArenaRules(Frozen):
         for stock in self.stocks:
             named = any(stock.name in seat.shares for seat in self.seats)
             if named == (stock.shares is not None):
-                raise ValueError(f"stock {stock.name}: either `shares` or the seats say how many there are")
+                raise ValueError(f"stock {stock.name}: either `shares` or the seats set the number")
         strangers = {name for seat in self.seats for name in seat.shares} - {one.name for one in self.stocks}
         if strangers:
             raise ValueError(f"seats name shares of unknown stocks: {', '.join(sorted(strangers))}")

@@ -204,7 +204,7 @@ def seat_strategy(rule: str, params: Mapping[str, object]) -> Strategy:
         raise UsageError(f"no rule {rule} of the arena ({', '.join(RULES)}), and {error}") from None
     strategy = make_strategy(rule, {name: str(value) for name, value in params.items()})
     if isinstance(strategy, Fitted):
-        raise UsageError(f"strategy {rule} is fitted before it trades, and nothing comes before an arena")
+        raise UsageError(f"strategy {rule} needs a training part, which an arena does not have")
     return strategy
 
 
@@ -218,7 +218,7 @@ class Seating(Frozen):
         names = [agent.name for agent in self.agents]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"{twice[0]} sits at the table twice")
+            raise ValueError(f"{twice[0]} appears twice in the table")
         return self
 
 

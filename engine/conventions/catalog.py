@@ -110,5 +110,5 @@ def convention(name: str) -> Convention:
     if found is None:
         close = difflib.get_close_matches(name, list(CONVENTIONS), n=1, cutoff=0.5)
         hint = f" (did you mean {close[0]}?)" if close else ""
-        raise UsageError(f"no convention {name}{hint}; there are {', '.join(CONVENTIONS)}")
+        raise UsageError(f"unknown convention {name}{hint}; available: {', '.join(CONVENTIONS)}")
     return found

@@ -334,7 +334,7 @@ def parse_symbol(text: str) -> Symbol:
     be a symbol."""
     name = text.strip().upper().replace("/", "-")
     if not re.fullmatch(r"[A-Z0-9^][A-Z0-9.=^_-]{0,23}", name):
-        raise UsageError(f"{text!r} is no symbol; write letters, digits, dot or dash, such as BRK.B or BTC-USD")
+        raise UsageError(f"{text!r} is not a symbol; write letters, digits, dot or dash, such as BRK.B or BTC-USD")
     return name
 
 

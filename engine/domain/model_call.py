@@ -396,7 +396,7 @@ def parse_model_spec(text: str, endpoints: Collection[str] = ()) -> ModelSpec:
     names = [entry.partition(":")[0] for entry in possible]
     near = difflib.get_close_matches(head.lower(), names, n=1)
     hint = f"did you mean {possible[names.index(near[0])]!r}? " if near else ""
-    raise UsageError(f"unknown model spec {text!r}: {hint}possible are {', '.join(possible)}")
+    raise UsageError(f"unknown model spec {text!r}: {hint}available: {', '.join(possible)}")
 
 
 STALE_DAYS = 120

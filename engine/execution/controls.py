@@ -229,7 +229,7 @@ def carry_out(journal: Path, command: Command, now: datetime) -> str:
         case OrderCommand():
             late = give(journal, [command], now)
         case _:
-            raise InvariantBroken(f"{type(command).__name__} is no operator control")
+            raise InvariantBroken(f"{type(command).__name__} is not an operator control")
     if refused or not isinstance(command, OrderCommand):
         return refused or _CARRIED_OUT[type(command)]
     with JournalReader(journal) as reader:

@@ -505,7 +505,7 @@ def own_order(
     quantity = in_steps(size / most if wanted.size.money else size, step)
     if not quantity or (not wanted.size.money and quantity != size):
         what = "whole shares" if whole else f"steps of {plain(step)} shares"
-        raise UsageError(f"{wanted.symbol}: {plain(size)} does not come to {what}, in which it is traded")
+        raise UsageError(f"{wanted.symbol}: {plain(size)} is less than {what}, the smallest unit traded")
     return order(quantity=quantity)
 
 
@@ -534,7 +534,7 @@ def edit_of(order: Order, size: OrderSize, price: Decimal) -> Edit:
     quantity = (wanted / price if size.money else wanted).quantize(ONE if whole else SHARE_STEP, ROUND_DOWN)
     if not quantity or (not size.money and quantity != wanted):
         step = "whole shares" if whole else f"steps of {SHARE_STEP} shares"
-        raise UsageError(f"{order.symbol}: {plain(wanted)} does not come to {step}, in which this order is sized")
+        raise UsageError(f"{order.symbol}: {plain(wanted)} is less than {step}, the smallest unit of this order")
     return Edit(order.id, quantity=quantity)
 
 
@@ -542,4 +542,4 @@ def _check_size(size: Decimal, otherwise: str = "") -> None:
     if not size.is_finite() or size <= 0:
         raise UsageError(f"an order needs a size above zero, not {size}{otherwise}")
     if size > LARGEST_SIZE:
-        raise UsageError(f"{size:.3g} is more than any account can trade: give a size that cash or shares allow")
+        raise UsageError(f"{size:.3g} exceeds what any account can trade: give a size within cash or shares")

@@ -231,7 +231,7 @@ class Submission(OrderRoute):
             except (TryAgainLater, NetworkError, DataError) as error:
                 problem = error
         assert problem is not None  # every wait ended with one
-        raise _kind_of(problem)(f"it is not known whether order {order.id} arrived ({problem}): run again later")
+        raise _kind_of(problem)(f"it is unknown whether order {order.id} arrived ({problem}): run again later")
 
     async def _gate(self, order: Order, bounds: _Bounds) -> tuple[Order, _Gate]:
         """The gate of an order at this moment: open once the order is written as being submitted. One that can never

@@ -19,7 +19,7 @@ def backup(path: Path, to: Path, wait: float = WAIT) -> None:
     file alone loses what stands in its write-ahead log). Raises as `open_read_only` does, and DataError where `to` is
     taken or cannot be written."""
     if to.exists():
-        raise DataError(f"{to} is there already: name a file that is not")
+        raise DataError(f"{to} already exists: name another file")
     source = open_read_only(path, wait)
     half = to.with_name(to.name + ".part")
     try:
@@ -46,11 +46,13 @@ def check(copy: Path, named: Path, wait: float = WAIT) -> None:
     try:
         faults = quick_check(copy, wait)
     except MalformedData as error:
-        raise MalformedData(f"the backup {named} is damaged, or no journal: take an older one") from error
+        raise MalformedData(f"the backup {named} is damaged, or not a journal: use an older one") from error
     except (DataError, ConfigError) as error:
-        raise type(error)(f"the backup {named} is of another version of Paperdesk: restore it with that one") from error
+        raise type(error)(
+            f"the backup {named} was written by another version of Paperdesk: restore it with that version"
+        ) from error
     if faults:
-        raise DataError(f"the backup {named} is not sound ({faults[0]}): take an older one")
+        raise DataError(f"the backup {named} is damaged ({faults[0]}): use an older one")
 
 
 def replace(copy: Path, path: Path, now: datetime) -> Path | None:

@@ -76,7 +76,7 @@ def check_version(connection: sqlite3.Connection, path: Path) -> None:
         application = int(connection.execute("PRAGMA application_id").fetchone()[0])
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if application != APPLICATION:
-            raise MalformedData(f"{path} is a SQLite file but no journal of Paperdesk: name another file")
+            raise MalformedData(f"{path} is a SQLite file but not a Paperdesk journal: name another file")
         noted = _noted_version(connection, version)
     if noted != version:
         raise damaged_file(f"its header says version {version}, its rows {noted}", path)

@@ -95,7 +95,9 @@ async def run_agents(context: BacktestContext) -> Result:
     warming, sessions = windows(spec, context.calendar)
     covered = coverage(spec, context.market)
     if context.same_close and has_books(context.cycle.preset):
-        raise UsageError("books of several owners need orders that fill after the close: choose another --convention")
+        raise UsageError(
+            "owners with separate books need orders that fill after the close: choose another --convention"
+        )
     total, state = len(warming) + len(sessions), RunState(TradingHistory())
     parts: list[_Part] = []
     for name, days in ((WARM_UP, warming), (TEST, sessions)):

@@ -114,7 +114,7 @@ class PublishedTable:
 def published(bench: str) -> tuple[PublishedTable, ...]:
     """The printed tables of a bench, in the paper's order. Raises UsageError for one without printed rows."""
     if bench not in BENCHES:
-        raise UsageError(f"no published tables for {bench}; there are those of {', '.join(BENCHES)}")
+        raise UsageError(f"no published tables for {bench}; available: {', '.join(BENCHES)}")
     return _tables(bench)
 
 

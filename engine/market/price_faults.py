@@ -340,7 +340,7 @@ def check_coverage(history: PriceHistory, calendar: Calendar, first: date, last:
     if extra:
         days = [date.fromordinal(day) for day in extra]
         raise MalformedData(
-            f"{history.symbol}: bars on {_listed(days)}, no session of {calendar.name}; remove those rows"
+            f"{history.symbol}: bars on {_listed(days)}, which are not sessions of {calendar.name}; remove those rows"
         )
     begins, ends = window.session(0), window.session(-1)
     return Coverage(begins, ends, begins > sessions[0], ends < sessions[-1])

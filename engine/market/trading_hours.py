@@ -87,7 +87,7 @@ class ExchangeCalendar:
         """Row of a session in the table. Raises MissingData for a day that is no session."""
         row = bisect_left(self.days, session.toordinal())
         if row == len(self.days) or self.days[row] != session.toordinal():
-            raise MissingData(f"{session} is no session of {self.name}")
+            raise MissingData(f"{session} is not a session of {self.name}")
         return row
 
     def session_at(self, number: int) -> date:
@@ -242,7 +242,7 @@ def _computed(name: str) -> ExchangeCalendar:
         schedule = exchange_calendars.get_calendar(name, start=str(begins), end=str(ends)).schedule
     except (CalendarError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise ConfigError(f"there is no calendar {name}: {reason[:200]} (see exchange_calendars)") from None
+        raise ConfigError(f"unknown calendar {name}: {reason[:200]} (see exchange_calendars)") from None
     return ExchangeCalendar(
         name,
         tuple(stamp.date().toordinal() for stamp in schedule.index),

@@ -21,7 +21,7 @@ Rows = Iterable[Sequence[Any]]
 def csv_table(document: Document, table: str) -> str:
     """One table as text with a heading. Raises UsageError for a table that does not exist."""
     if table not in TABLES:
-        raise UsageError(f"no table {table}; there are {', '.join(TABLES)}")
+        raise UsageError(f"unknown table {table}; available: {', '.join(TABLES)}")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in TABLES[table](document):

@@ -29,7 +29,7 @@ def stored_document(run: str | None) -> Document:
     """The document of a backtest, the latest where none is named. Raises MissingData that names the latest ones."""
     latest = latest_backtests(3)
     if run is None and not latest:
-        raise MissingData("there is no backtest to report on yet: paperdesk backtest makes one")
+        raise MissingData("no backtest to report yet: run `paperdesk backtest`")
     journal = places.run_journal(latest[0] if run is None else run)
     if not journal.is_file():
         known = ", ".join(latest) or "(none: paperdesk backtest makes one)"

@@ -149,13 +149,13 @@ def _check(desk: DeskRun) -> None:
     session, books = desk.session, desk.venue.books
     if books is not None and books.session > session:
         raise UsageError(
-            f"the books of {desk.desk} are closed up to {books.session}: {session} can no longer be decided"
+            f"the books of {desk.desk} are closed through {books.session}: {session} can no longer be decided"
         )
     if desk.venue.real_time:
         latest = session_to_decide(desk.calendar, desk.symbols, None, desk.clock.now())
         if latest != session:
             raise UsageError(
-                f"{session} has passed at the broker: {latest} is the last completed session, and the only one that "
+                f"{session} has passed at the broker: {latest} is the last completed session, the only one that "
                 "can be traded"
             )
     for symbol in desk.batch:

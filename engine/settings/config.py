@@ -65,7 +65,7 @@ class DeskConfig(_Section):
         except UsageError as error:
             raise ValueError(str(error)) from None
         if twice := next((name for name, times in names.items() if times > 1), None):
-            raise ValueError(f"{twice} stands twice; name every symbol once")
+            raise ValueError(f"{twice} appears twice; name every symbol once")
         return symbols
 
     @field_validator("profile")
@@ -77,7 +77,7 @@ class DeskConfig(_Section):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,15}", name):
-            raise ValueError("use up to 16 of a-z, 0-9 and - (it becomes part of file names and order ids)")
+            raise ValueError("use up to 16 characters of a-z, 0-9 and - (it becomes part of file names and order ids)")
         return name
 
 
@@ -113,7 +113,7 @@ class CalendarConfig(_Section):
         try:
             return ZoneInfo(zone).key
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"{zone[:40]} is no time zone; write one such as Europe/London") from None
+            raise ValueError(f"{zone[:40]} is not a time zone; write one such as Europe/London") from None
 
 
 class BrokerConfig(_Section):
@@ -265,7 +265,7 @@ class MacroConfig(_Section):
     def _ids(cls, series: tuple[str, ...]) -> tuple[str, ...]:
         for name in series:
             if not re.fullmatch(r"[A-Z0-9_]{1,40}", name):
-                raise ValueError(f"{name!r} is no id of a FRED series: use A-Z, 0-9 and _")
+                raise ValueError(f"{name!r} is not a FRED series id: use A-Z, 0-9 and _")
         return series
 
 

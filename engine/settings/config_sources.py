@@ -40,7 +40,7 @@ def read_sources(file: Path | None, environ: Mapping[str, str] = os.environ, req
     origins: dict[str, str] = {}
     there = file is not None and file.is_file()
     if file is not None and not there and file.exists():
-        raise ConfigError(f"{file}: is no file; remove it, and `paperdesk init` writes one")
+        raise ConfigError(f"{file}: not a regular file; remove it, and `paperdesk init` writes one")
     if file is not None and there:
         try:
             values = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
@@ -50,7 +50,7 @@ def read_sources(file: Path | None, environ: Mapping[str, str] = os.environ, req
             raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
         origins = {key: str(file) for key in _leaves(values)}
     elif required:
-        raise ConfigError(f"{file}: there is no such file; `paperdesk init` writes one")
+        raise ConfigError(f"{file}: file not found; `paperdesk init` writes one")
     for name, text in sorted(environ.items()):
         if sets_value(name):
             path = name.removeprefix(PREFIX).lower().split("__")

@@ -127,7 +127,7 @@ def shipped_character(name: str) -> Character:
     if not entry.is_file():
         names = character_names()
         near = difflib.get_close_matches(name, names, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
+        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(names)}"
         raise ConfigError(f"no character {name}; {hint}; a character in words has more than one")
     return _character_in(entry, name)
 
@@ -152,7 +152,7 @@ def _with_character(owner: dict[str, Any], folder: Path) -> dict[str, Any]:
     if named.endswith(".toml"):
         path = folder / Path(named).expanduser()
         if not path.is_file():
-            raise ConfigError(f"character {named}: there is no file {path}")
+            raise ConfigError(f"character {named}: file not found: {path}")
         character = _character_in(path, named)
     else:
         character = shipped_character(named)

@@ -260,5 +260,5 @@ def _platform_folder(kind: str) -> Path:
 def _part(what: str, name: str) -> str:
     """A name that stays inside its folder on every system."""
     if not _NAME.fullmatch(name) or name.endswith("."):
-        raise ConfigError(f"{what} name {name!r} cannot name a file: use letters, digits, '-', '_' and '.'")
+        raise ConfigError(f"{what} name {name!r} is not a valid file name: use letters, digits, '-', '_' and '.'")
     return name

@@ -53,7 +53,7 @@ def load_name(
         raise absent(f"{reference}: not of the form FILE.py:NAME")
     path = ((folder or Path()) / Path(file).expanduser()).resolve()
     if not path.is_file():
-        raise absent(f"{reference}: there is no file {path}")
+        raise absent(f"{reference}: file not found: {path}")
     _close_own_folders()
     try:
         module = _module(path)

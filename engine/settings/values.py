@@ -96,7 +96,7 @@ def complaint(model: type[BaseModel], error: ValidationError) -> str:
         return f"{where}: {first['msg'].removeprefix('Value error, ')}".removeprefix(": ")
     known = sorted(_model_at(model, first["loc"][:-1]).model_fields)
     near = difflib.get_close_matches(str(first["loc"][-1]), known, 1)
-    return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}")
+    return f"unknown key {where}; " + (f"did you mean {near[0]}?" if near else f"available: {', '.join(known)}")
 
 
 def _model_at(model: type[BaseModel], path: tuple[int | str, ...]) -> type[BaseModel]:

@@ -30,7 +30,7 @@ def on_basis(history: PriceHistory, basis: PriceBasis) -> PriceHistory:
         if adjusted == UNKNOWN:
             raise MissingData(
                 f"{history.symbol} {history.session(row)}: adj_close is unknown, and {basis} prices need it; "
-                "fill it in or choose a convention on raw prices"
+                "add it or choose a convention on raw prices"
             )
     above, below = 1, 1
     if basis is PriceBasis.REBASED:

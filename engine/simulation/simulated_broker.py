@@ -538,7 +538,7 @@ class FillModel:
         if isnan(volume):
             raise MissingData(
                 f"{history.symbol} {history.session(row)}: volume is unknown, and the volume cap needs it; "
-                "fill it in or trade without a cap"
+                "add it or trade without a cap"
             )
         return self.rounded_down(EXACT.multiply(Decimal(repr(volume)), cap))
 

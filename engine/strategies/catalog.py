@@ -117,7 +117,9 @@ def make_rule(name: str, params: Mapping[str, str] | None = None) -> SignalStrat
 def _rule_class(name: str) -> type[SignalStrategy]:
     names = strategy_names()
     if name not in names:
-        raise UsageError(f"no strategy {name}{nearest(name, names)}; there are {', '.join(names)}, and FILE:CLASS")
+        raise UsageError(
+            f"unknown strategy {name}{nearest(name, names)}; available: {', '.join(names)}, and FILE:CLASS"
+        )
     return REGISTERED[name]
 
 
@@ -154,7 +156,7 @@ def weights_of(strategy: WeightStrategy, view: StrategyView) -> Mapping[Symbol, 
     elif sum(weights.values()) > 1 + _ROUNDING:
         problem = f"they are more than 1 in sum ({float(sum(weights.values())):g})"
     if problem:
-        raise MalformedData(f"strategy {strategy.name}: its weights after {view.session} mean nothing: {problem}")
+        raise MalformedData(f"strategy {strategy.name}: its weights after {view.session} are invalid: {problem}")
     return weights
 
 

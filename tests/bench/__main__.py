@@ -14,7 +14,7 @@ def main(chosen: list[str]) -> int:
     known = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
     unknown = [name for name in chosen if name not in known]
     if unknown:
-        print(f"no bench {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
+        print(f"unknown bench {unknown[0]}; there are {', '.join(known)}", file=sys.stderr)
         return 2
     failed = False
     for name in chosen or known:

@@ -193,7 +193,7 @@ def test_a_run_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[s
     assert backtest(folder, *arguments) == 0
     capsys.readouterr()
     assert backtest(folder, *arguments) == 2
-    assert "a run of that name" in capsys.readouterr().err
+    assert "this run already exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_symbols_days_and_cash_are_read_as_people_write_them() -> None:
     ("field", "text", "complaint"),
     [
         ("symbols", " , ", "at least one"),
-        ("symbols", "AAA,aaa", "AAA stands twice"),
+        ("symbols", "AAA,aaa", "AAA appears twice"),
         ("first", "2025-02-30", "write a day"),
         ("first", "2025-07-01", "after the last day"),
         ("last", "2026-01-01", "lies in the future; today is 2025-07-01"),

@@ -109,7 +109,7 @@ async def test_the_limits_are_held_against_it_before_it_is_given(running: Runnin
         pilot.app.screen.query_one("#size", Input).value = "5"
         await until(pilot, lambda: "within the cash floor" in effect(pilot))
         pilot.app.screen.query_one("#symbol", Input).value = "<X>"
-        await until(pilot, lambda: "'<X>' is no symbol" in effect(pilot))
+        await until(pilot, lambda: "'<X>' is not a symbol" in effect(pilot))
         pilot.app.screen.query_one("#symbol", Input).value = "zzz"
         await until(pilot, lambda: "ZZZ is none of the desk's symbols" in effect(pilot))
         await pilot.press("escape")

@@ -79,7 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("strategy", "code", "says"),
     [
-        ("none.py:Hold", 2, "none.py:Hold: there is no file {folder}/none.py"),
+        ("none.py:Hold", 2, "none.py:Hold: file not found: {folder}/none.py"),
         ("own.py", 2, "own.py: not of the form FILE.py:NAME"),
         ("own.py:Absent", 2, "own.py:Absent: the file defines no Absent"),
         ("own.py:Nothing", 2, "not a strategy, which is a class with weights(view) or signals(history)"),

@@ -111,16 +111,19 @@ def test_any_text_is_a_filter_or_one_line_of_complaint(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("dissent:>1", "no column dissent: there are sym, session, pnl, pnl%, why"),
+        ("dissent:>1", "unknown column dissent; available: sym, session, pnl, pnl%, why"),
         ("s:x", "s may be sym or session"),
-        ("pnl:<abc", "abc is no number"),
-        ("pnl:", "needs something to compare with, as pnl:>0"),
+        ("pnl:<abc", "abc is not a number"),
+        ("pnl:", "needs a value to compare with, such as pnl:>0"),
         ("pnl:..", "at least one end"),
-        ("session:>2026-13", "2026-13 is no date"),
-        ("pnl%>abc", "abc is no number"),
-        ("pnl>", "nothing is no number"),
-        ("dissent>=1", "no column dissent: there are sym, session, pnl, pnl%, why (quotes make it a word)"),
-        ("-session<soon", "soon is no date"),
+        ("session:>2026-13", "2026-13 is not a date"),
+        ("pnl%>abc", "abc is not a number"),
+        ("pnl>", "nothing is not a number"),
+        (
+            "dissent>=1",
+            "unknown column dissent; available: sym, session, pnl, pnl%, why (quote it to search for the word)",
+        ),
+        ("-session<soon", "soon is not a date"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_one_line(text: str, said: str) -> None:
@@ -152,7 +155,7 @@ async def test_the_key_filters_the_table_in_focus_and_escape_shows_all(running: 
         assert pilot.app.screen.symbol == "BBB-USD"  # type: ignore[attr-defined]  # the panes follow the cursor
         await typed(pilot, "last:<soon")
         complaint = str(pilot.app.screen.query_one("#complaint").render())
-        assert "soon is no number" in complaint and [row.key for row in table.rows] == ["BBB-USD"]
+        assert "soon is not a number" in complaint and [row.key for row in table.rows] == ["BBB-USD"]
         await pilot.press("escape")
         assert table.filter_text
         await typed(pilot, "-usd")

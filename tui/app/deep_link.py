@@ -43,11 +43,11 @@ def link_of(text: str) -> Link:
     if not at or not symbol:
         raise UsageError(f"{text}: a place is written SYMBOL@SESSION[#PART], such as NVDA@2026-11-20#chart")
     if part and part not in PARTS:
-        raise UsageError(f"{text}: there is no part {part}; there are {', '.join(PARTS)}")
+        raise UsageError(f"{text}: unknown part {part}; available: {', '.join(PARTS)}")
     try:
         return Link(symbol, date.fromisoformat(session), part or TRAIL)
     except ValueError:
-        raise UsageError(f"{text}: {session or 'nothing'} is no date; write it as 2026-11-20") from None
+        raise UsageError(f"{text}: {session or 'nothing'} is not a date; write it as 2026-11-20") from None
 
 
 class Arrival:

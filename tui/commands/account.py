@@ -119,9 +119,11 @@ def _check_options(adopt: bool, rebuild: bool, *, dry_run: bool, why: str, yes: 
     if adopt and rebuild:
         raise click.UsageError("--adopt and --rebuild are two steps: recover first, adopt what is left")
     if adopt and not dry_run and not why:
-        raise click.UsageError("--adopt needs --reason TEXT: it stands in the books")
+        raise click.UsageError("--adopt needs --reason TEXT, which is recorded in the books")
     if adopt and not (dry_run or yes or asks):
-        raise click.UsageError("nobody can be asked here: look with paperdesk reconcile, then say --adopt --yes")
+        raise click.UsageError(
+            "cannot ask for confirmation without a terminal: check with `paperdesk reconcile`, then pass --adopt --yes"
+        )
 
 
 def _broker_values(invocation: Invocation, records: Records) -> BrokerValues:

@@ -36,7 +36,7 @@ def run(invocation: Invocation, *, cycle: bool = False, read_only: bool = False,
     """
     in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")  # its terminal is a page of `paperdesk serve`
     if not in_browser and not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("the app needs a terminal; without one use a command, such as paperdesk backtest")
+        raise UsageError("the app needs a terminal; without one use a command, such as `paperdesk backtest`")
     plain = not in_browser and _fit_terminal()
     from engine.settings import places
     from tui.app.app import PaperdeskApp

@@ -66,7 +66,7 @@ def approve_command(
     if quantity is not None or amount is not None:
         size = OrderSize(quantity or amount or Decimal(0), money=quantity is None)
     if size is not None and (everything or len(order_ids) != 1):
-        raise click.UsageError("a size is for one order: name it")
+        raise click.UsageError("a size needs one order: name it")
     return _answer(invocation, "approve", order_ids, everything=everything, size=size)
 
 
@@ -125,7 +125,7 @@ def _answer(
     from engine.reports.documents.controls import answered_document
 
     if order_ids and everything:
-        raise click.UsageError("name orders or say --all, not both")
+        raise click.UsageError("name orders or pass --all, not both")
     invocation.begun_desk()
     desk = approval_desk(invocation.services())
     if not order_ids and not everything:

@@ -83,7 +83,7 @@ def arena_command(
     changes = {name: value for name, value in given.items() if value is not None}
     spec = _spec(services, invocation.run, resume, changes)
     if jobs > 1 and spec.repeats == 1:
-        raise click.UsageError("--jobs plays repeats at a time, and this is one arena: give --repeats N with it")
+        raise click.UsageError("--jobs runs repeats in parallel, and this is a single arena: give --repeats N with it")
     if model != "replay":
         agree(services, arena_forecast(services, spec), yes, budget=budget)
     replay = model == "replay"
@@ -95,7 +95,7 @@ def arena_command(
     if document is not None:
         show_document(document, lambda: arena_lines(document))
     if document is None or document["interrupted"]:
-        raise Interrupted(f"interrupted, what is done is kept; `paperdesk arena --resume {spec.run}` goes on")
+        raise Interrupted(f"interrupted; finished work is kept, `paperdesk arena --resume {spec.run}` continues")
 
 
 def _spec(services: Services, run: str | None, resume: str | None, changes: Mapping[str, Any]) -> ArenaSpec:
@@ -109,7 +109,7 @@ def _spec(services: Services, run: str | None, resume: str | None, changes: Mapp
         return spec
     if run is not None or set(changes) - {"model"} or changes.get("model", "replay") != "replay":
         raise click.UsageError(
-            "--resume goes on with an arena as it was begun: of what describes one it takes --model replay alone"
+            "--resume continues an arena with its original settings: the only one that can change is --model replay"
         )
     spec = load_spec(resume)
     check_files(spec)

@@ -68,9 +68,9 @@ def backtest_command(
     from engine.services import SpendingLimit, Spent
 
     if flags.preset is not None and flags.strategy is not None:
-        raise click.UsageError("--preset runs agents and --strategy runs rules: give one of them")
+        raise click.UsageError("--preset (agents) and --strategy (rules) exclude each other: give one of them")
     if flags.params and flags.strategy is None:
-        raise click.UsageError("--param belongs to a rule: give --strategy with it")
+        raise click.UsageError("--param sets a strategy's parameter: give --strategy with it")
     services = replace(invocation.services(), abstain_limit=abstain_limit)
     stopped = None if resume is None else _stopped_part(resume, flags, invocation.run)
     spec = _named(flags.spec(services), invocation.run) if stopped is None else _spec_of(stopped, flags)
@@ -197,7 +197,7 @@ def _named(spec: RunSpec, run: str | None) -> RunSpec:
     if run is None:
         return replace(spec, run=new_run_id("backtest", LiveClock().now()))
     if places.run_journal(run).exists() or places.arena_file(run).exists():
-        raise click.UsageError(f"--run {run}: there is a run of that name already; choose another")
+        raise click.UsageError(f"--run {run}: this run already exists; choose another name")
     return replace(spec, run=run)
 
 
@@ -206,7 +206,9 @@ def _stopped_part(run: str, flags: RunFlags, new: str | None) -> FirstPart:
     from engine.app.research.backtest import first_part
 
     if new is not None or any(getattr(flags, one.name) for one in fields(flags) if one.name != "model"):
-        raise click.UsageError("--resume goes on with a run as it was begun: of a run's flags it takes --model alone")
+        raise click.UsageError(
+            "--resume continues a run with its original settings: the only flag of a run that it takes is --model"
+        )
     return first_part(run)
 
 

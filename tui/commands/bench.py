@@ -283,7 +283,7 @@ def _bench_arena(
         document = run_arena_bench(services, arms, jobs=jobs, report=report, stop=stop)
     show_document(document, lambda: _arena_lines(document, standard_output().width))
     if document["interrupted"]:
-        raise Interrupted("interrupted: the arms that are done are printed, recorded answers are not asked again")
+        raise Interrupted("interrupted: finished arms are printed, recorded answers will be reused")
 
 
 def _bench_prices(
@@ -319,7 +319,7 @@ def _bench_prices(
             document = run_prices_bench(within, bench, jobs, report, stop)
     show_document(document, lambda: prices_lines(document, standard_output().width))
     if document["interrupted"]:
-        raise Interrupted("interrupted: the rows that are done are printed, recorded answers are not asked again")
+        raise Interrupted("interrupted: finished rows are printed, recorded answers will be reused")
 
 
 def _arena_lines(document: Mapping[str, Any], width: int) -> Iterator[str]:

@@ -44,7 +44,7 @@ _DIFFERENCES = (Column("", "what"), *(Column(side, side, str) for side in ("jour
 def run(invocation: Invocation, session: str | None, symbol: str | None = None) -> None:
     """Run the desk for a session, or a run of one symbol alone, unless it has been, and print the run."""
     if invocation.run is not None:
-        raise UsageError("--run names a run that is there; --daily makes its own: leave one of them out")
+        raise UsageError("--run names an existing run, but --daily starts a new one: leave one of them out")
     requested = None if session is None else DAY.convert(session, None, None)
     symbol = None if symbol is None else symbol.strip().upper()
     # Without a configuration the defaults hold; reading and checking them takes longer than seeing a finished run.

@@ -95,7 +95,7 @@ def decisions_command(
     check_order(first, last)
     if owners:
         if action is not None or limit is not None:
-            raise click.UsageError("--owners counts all opinions: leave out --action and --limit")
+            raise click.UsageError("--owners scores all opinions: leave out --action and --limit")
         narrow = {"symbol": symbol, "first": first, "until": last, "warm_up": warm_up}
         _show_owners(invocation, narrow, at)
         return

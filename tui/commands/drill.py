@@ -48,7 +48,7 @@ def drill_command(*, invocation: Invocation, names: tuple[str, ...], account: bo
     from engine.app.upkeep.drill.fault_table import chosen, fault_table
 
     if account and (names or listed):
-        raise click.UsageError("--only and --list are about the sandbox's rows: leave them or --account out")
+        raise click.UsageError("--only and --list do not go with --account: leave one of them out")
     if listed:
         show("\n".join(f"{row.name:<22}  {row.fault}" for row in fault_table()))
         return None

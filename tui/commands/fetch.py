@@ -77,12 +77,12 @@ def fetch_command(
     services = invocation.services()
     to = _folder(services, folder, "fetch")
     if kind == "macro" and (symbols is not None or since is not None):
-        raise click.UsageError("--symbols and --from belong to the others; macro.series says which series are fetched")
+        raise click.UsageError("macro takes no --symbols or --from; macro.series lists the series")
     if again and kind in ("filings", "macro"):
-        raise click.UsageError(f"--again belongs to bars, actions and news; {kind} are never replaced")
+        raise click.UsageError(f"--again is for bars, actions and news; {kind} are never replaced")
     wanted = list(listed(symbols) or services.config.desk.symbols)
     if kind != "macro" and not wanted:
-        raise click.UsageError(f"whose {'data' if kind == 'all' else kind}? give --symbols A,B or set desk.symbols")
+        raise click.UsageError("no symbols: give --symbols A,B or set desk.symbols")
     with interruptible() as stop, progress_bar() as show_progress:
         options = FetchOptions(folder=to, progress=show_progress, stop=stop, again=again)
         done = asyncio.run(fetch(services, kind, options, wanted, since))
@@ -94,7 +94,7 @@ def fetch_command(
     if impossible:
         raise MalformedData(f"{impossible[0]}; impossible bars left out: {len(impossible)}")
     if not whole:
-        raise Interrupted("interrupted; what was fetched is kept, and the same command goes on")
+        raise Interrupted("interrupted; fetched data is kept, and the same command continues")
 
 
 @command("import")
@@ -183,7 +183,7 @@ def import_command(
     if from_adjusted and listed(kinds) != ("actions",):
         raise click.UsageError("--from-adjusted derives actions: `paperdesk import actions --from-adjusted [FILE]`")
     if file is None and not from_adjusted:
-        raise click.UsageError("which file? name it, or derive actions from the folder's prices with --from-adjusted")
+        raise click.UsageError("no file: name one, or derive actions from the folder's prices with --from-adjusted")
     request = FileImport(
         kinds=listed(kinds),
         file=file,

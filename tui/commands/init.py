@@ -43,7 +43,7 @@ def init_command(invocation: Invocation, yes: bool) -> None:
     """
     file = places.config_file() if invocation.config_file is None else Path(invocation.config_file).expanduser()
     if file.exists():
-        raise ConfigError(f"{file} is there already: edit it, or remove it to have it written anew")
+        raise ConfigError(f"{file} already exists: edit it, or remove it to write a new one")
     answers = {"desk.name": invocation.desk} if invocation.desk else {}
     if not yes:
         try:
@@ -52,7 +52,9 @@ def init_command(invocation: Invocation, yes: bool) -> None:
             if os.isatty(0):
                 raise
             click.echo(err=True)  # ends the line of the question
-            raise click.UsageError("init asks, and nobody answers here: give --yes to take the defaults") from None
+            raise click.UsageError(
+                "init asks questions, which needs a terminal: pass --yes to take the defaults"
+            ) from None
     text = filled_in(example(), {key: value for key, value in answers.items() if value})
     check_configuration(text)
     try:

@@ -29,7 +29,7 @@ def open_command(invocation: Invocation, place: str) -> None:
 
     link = link_of(place)
     if link.session > LiveClock().now().date():
-        raise UsageError(f"{place}: {link.session} lies in the future")
+        raise UsageError(f"{place}: {link.session} is in the future")
     found = _found(invocation, link)
     from tui.commands import app
 

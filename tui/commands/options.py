@@ -65,13 +65,13 @@ def _cuts(text: str) -> int:
     return 0 if text == "all" else int(text)
 
 
-DAY = Parsed("date", date.fromisoformat, "is no date; write it as YYYY-MM-DD")
-AMOUNT = Parsed("number", _finite, "is no number")
-DOLLARS = Parsed("USD", _dollars, "is no amount from 0 on")
-CUTS = Parsed("cuts", _cuts, "is neither a number from 1 on nor `all`")
+DAY = Parsed("date", date.fromisoformat, "is not a date; write it as YYYY-MM-DD")
+AMOUNT = Parsed("number", _finite, "is not a number")
+DOLLARS = Parsed("USD", _dollars, "is not a non-negative amount")
+CUTS = Parsed("cuts", _cuts, "is neither a positive number nor `all`")
 """A number of cuts; `all` is 0."""
 COUNT = click.IntRange(min=0)
-POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor the number of an event")
+POINT = Parsed("point", _point, "is neither a session (YYYY-MM-DD) nor an event number")
 
 at_option = click.option(
     "--at",
@@ -140,7 +140,7 @@ def check_order(first: date | None, last: date | None) -> None:
 def both_ends(first: date | None, last: date | None, flags: str = "--from and --to") -> tuple[date, date] | None:
     """A window, or none. Raises a usage error for one end alone."""
     if (first is None) != (last is None):
-        raise click.UsageError(f"a window has two ends: give {flags}, or neither")
+        raise click.UsageError(f"a window needs two ends: give both {flags}, or neither")
     return None if first is None or last is None else (first, last)
 
 
@@ -198,7 +198,7 @@ class RunFlags:
 
         window = both_ends(self.first, self.last)
         if self.warm_up_from is not None and window is None:
-            raise click.UsageError("--warm-up-from goes before a window: give --from and --to with it")
+            raise click.UsageError("--warm-up-from needs a window: give --from and --to with it")
         config = services.config
         if self.folder is not None:
             data = replace(services.data, folder=self.folder)

@@ -59,11 +59,11 @@ def order_command(
       paperdesk order SELL AAPL --quantity 10 --yes --json
     """
     if quantity is None and amount is None:
-        raise click.UsageError("say how much: --quantity N or --amount USD")
+        raise click.UsageError("give a size: --quantity N or --amount USD")
     if quantity is not None and amount is not None:
-        raise click.UsageError("--quantity and --amount both say how much: give one of them")
+        raise click.UsageError("give --quantity or --amount, not both")
     if not yes and (as_json() or not sys.stdin.isatty()):
-        raise click.UsageError("nobody can be asked here: say --yes")
+        raise click.UsageError("cannot ask for confirmation without a terminal: pass --yes")
     from engine.app.orders.controls import controlled_journal
     from engine.messages.commands import PlaceOrder
 

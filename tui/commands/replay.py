@@ -87,7 +87,7 @@ def _prune(services: Services, before: date | None, run: str | None) -> None:
     from engine.reports.documents.row_json import fields
 
     if before is None and run is None:
-        raise click.UsageError("prune needs --before DATE, --run ID or both: without them nothing would be left")
+        raise click.UsageError("prune needs --before DATE, --run ID or both: otherwise it would remove every answer")
     done = prune_answers(services, before, run)
 
     def lines() -> Iterator[str]:

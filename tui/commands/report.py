@@ -39,7 +39,7 @@ def _session_named(text: str) -> date | str:
 @command("report")
 @click.option(
     "--session",
-    type=Parsed("session", _session_named, "is no date; write it as YYYY-MM-DD, or leave it out for the latest"),
+    type=Parsed("session", _session_named, "is not a date; write it as YYYY-MM-DD, or leave it out for the latest"),
     is_flag=False,
     flag_value=LATEST,
     metavar="[DATE]",
@@ -79,7 +79,7 @@ def report_command(
 
     target = None if out is None else Path(out).expanduser()
     if session is not None and invocation.run is not None:
-        raise click.UsageError("--session and --run both name a run: give one of them")
+        raise click.UsageError("give --session or --run, not both")
     chosen = _format(chosen, table, target)
     if session is not None or _is_of_the_desk(invocation.run):
         _check(chosen, PAGES, "a session of the desk is", target)
@@ -106,7 +106,7 @@ def _check(chosen: str | None, known: Sequence[str], what: str, target: Path | N
     *others, last = known
     formats = f"{', '.join(others)} or {last}" if others else last
     if chosen is None and target is not None:
-        raise click.UsageError(f"--out {target} names no format: {what} written as {formats}")
+        raise click.UsageError(f"--out {target} has no known extension: {what} written as {formats}")
     if chosen is not None and chosen not in known:
         raise click.UsageError(f"{what} written as {formats}, not as {chosen}")
 
@@ -114,14 +114,14 @@ def _check(chosen: str | None, known: Sequence[str], what: str, target: Path | N
 def _format(chosen: str | None, table: str | None, target: Path | None) -> str | None:
     """The format that is named, or that the file's ending means; None for neither."""
     if as_json() and chosen not in (None, "json"):
-        raise click.UsageError(f"--json and --format {chosen} say different things: give one of them")
+        raise click.UsageError(f"--json and --format {chosen} contradict each other: give one of them")
     if as_json():
         chosen = "json"
     if chosen is None and target is not None:
         ending = target.suffix.lower()
         chosen = next((name for name, known in FORMATS.items() if known == ending), None)
         if chosen is None and ending:
-            raise click.UsageError(f"--out {target}: {ending} is no format; give --format html, json or csv")
+            raise click.UsageError(f"--out {target}: {ending} is not a known format; give --format html, json or csv")
     if chosen is None and table is not None:
         return "csv"
     if table is not None and chosen != "csv":
@@ -239,7 +239,7 @@ def _write_tables(document: Mapping[str, Any], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"{folder} cannot be made a folder ({error.strerror}): name another with --out") from None
+        raise DataError(f"{folder} cannot be created ({error.strerror}): name another with --out") from None
     for table in TABLES:
         write_file(folder / f"{table}.csv", _rendered(document, "csv", table))
 
@@ -253,7 +253,7 @@ def page_target(name: str) -> Path:
     if target.suffix.lower() != ".html":
         raise click.UsageError(f"{name}: a page is HTML; name a file that ends in .html")
     if target.is_dir() or not os.access(target.parent, os.W_OK):
-        raise DataError(f"{target} cannot be written: name another file, in a folder that there is")
+        raise DataError(f"{target} cannot be written: name another file, in an existing folder")
     return target
 
 

@@ -110,7 +110,9 @@ def _prune(runs: Sequence[StoredRun], named: Sequence[StoredRun], keep: int | No
         click.echo(line, err=True)
     if going and not yes:
         if not asks():
-            raise click.UsageError("prune removes runs for good, and nobody can be asked here: --yes does it")
+            raise click.UsageError(
+                "prune removes runs permanently, and cannot ask for confirmation without a terminal: pass --yes"
+            )
         if not click.confirm("Remove them?", err=True):
             going = ()
     done = prune_runs(going) if going else Pruned((), ())

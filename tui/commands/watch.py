@@ -69,7 +69,7 @@ SIGTERM_SECONDS = 20.0
 def run(invocation: Invocation) -> None:
     """Watch over the desk until a signal ends it. Raises Interrupted after Ctrl-C; SIGTERM is the ordinary end."""
     if invocation.run is not None:
-        raise UsageError("--run names a run that is there; --watch makes its own: leave one of them out")
+        raise UsageError("--run names an existing run, but --watch starts new ones: leave one of them out")
     with _Signals() as signals:
         invocation.begun_desk()
         services = replace(invocation.services(), trigger=RunTrigger.WATCH)
@@ -77,7 +77,7 @@ def run(invocation: Invocation) -> None:
         run_cycle = unless_changed(run_here, ConfigurationChanges(invocation, services.config))
         asyncio.run(_watch(services, run_cycle, _Lines(named), signals))
     if signals.received is signal.SIGINT:
-        raise Interrupted("the watch ends; what was done is kept")
+        raise Interrupted("watch ended; finished work is kept")
 
 
 class _Lines:

@@ -119,13 +119,13 @@ def why_command(
     views = [name for name, view in (("--full", full), ("--prompts", prompts), ("--chart", chart_file)) if view]
     modes = {"--redecide": redecide, "--attribute": attribute, "--memory": memory}
     if len(given := [*(name for name, mode in modes.items() if mode), *views[:1]]) > 1:
-        raise click.UsageError(f"{' and '.join(given)} ask for different things: give one of them")
+        raise click.UsageError(f"{' and '.join(given)} exclude each other: give one of them")
     if attribute:
         if session is not None and (sample, seed) != (None, None):
-            raise click.UsageError("--sample and --seed draw decisions of a run: leave DATE out")
+            raise click.UsageError("--sample and --seed sample the decisions of a run: leave out DATE")
         _attribute(invocation, symbol, session, (sample or SAMPLE, seed or 0), yes=yes)
     elif symbol is None or session is None:
-        raise click.UsageError("SYMBOL and DATE name a decision: give both (--attribute alone can do without)")
+        raise click.UsageError("give both SYMBOL and DATE (only --attribute works without them)")
     elif redecide:
         changes = {"preset": preset, "model": model, "without": listed(without)}
         _redecide(invocation, symbol, session, changes, yes=yes)
@@ -316,7 +316,7 @@ def parity_command(invocation: Invocation, session: date | None) -> int:
 
     with invocation.records() as records:
         if records.reader is None:
-            raise MissingData(f"there is no day to replay: {records.absence}")
+            raise MissingData(f"no day to replay: {records.absence}")
         if records.is_backtest:
             raise click.UsageError(f"--run {records.run} is a backtest: only days of the desk are replayed")
         found = check_parity(invocation.services(), records.reader, session, records.run)

@@ -92,7 +92,7 @@ class Readings:
     async def minutes(self, symbol: str, now: datetime) -> Sequence[MinuteBar]:
         """The minutes of the session."""
         if self._past:
-            raise MissingData("a recorded history has bars by day alone: \\ goes back to the present")
+            raise MissingData("a recorded history has daily bars only: \\ returns to the present")
         known = await asyncio.to_thread(self._desk.session_minutes.bars, symbol, now)
         bars = continued(known, () if self._board is None else self._board.minutes.bars(symbol))
         if not bars:

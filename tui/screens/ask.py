@@ -25,7 +25,7 @@ def session_of(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"{text.strip() or 'nothing'} is no date: write it as 2026-11-20") from None
+        raise ValueError(f"{text.strip() or 'nothing'} is not a date: write it as 2026-11-20") from None
 
 
 class AskScreen(ShowsFailures, Dialog[str]):

@@ -235,7 +235,7 @@ class MemoryScreen(FramedScreen):
 def _some_reason(text: str) -> None:
     """Raise ValueError for a reason that says nothing."""
     if not text.strip():
-        raise ValueError("say why: the reason stays in its life-line")
+        raise ValueError("give a reason; it is recorded in the lifeline")
 
 
 MEMORIES = (

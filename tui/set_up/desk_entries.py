@@ -126,6 +126,6 @@ def _with_symbols(file: Path, answer: str) -> str:
     except tomllib.TOMLDecodeError:
         written = None
     if written != symbols_of(answer):
-        raise ConfigError(f"{file} has its symbols in a form that is not changed from here: write desk.symbols there")
+        raise ConfigError(f"{file} has its symbols in a form that cannot be edited here: edit desk.symbols in the file")
     check_configuration(changed)
     return changed

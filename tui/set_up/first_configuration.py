@@ -85,7 +85,7 @@ def desk_name(text: str) -> str:
 def data_folder(text: str) -> str:
     """A data folder, absolute; empty for none. Raises DataError for one without prices."""
     if text and not (Path(text).expanduser() / "prices").is_dir():
-        raise DataError(f"{text} has no folder prices in it; name a data folder, or nothing")
+        raise DataError(f"{text} has no prices folder; name a data folder, or nothing")
     return text and str(Path(text).expanduser().absolute())
 
 
@@ -115,16 +115,16 @@ def amount(text: str) -> str:
     try:
         amount = Decimal(text.replace(",", "").replace("_", ""))
     except InvalidOperation:
-        raise ConfigError(f"{text!r} is no amount") from None
+        raise ConfigError(f"{text!r} is not an amount") from None
     if amount.is_nan() or not CENT <= amount <= LARGEST:
-        raise ConfigError(f"it has to be above zero, and at most {LARGEST:,}")
+        raise ConfigError(f"it must be above zero and at most {LARGEST:,}")
     return f"{amount:f}"
 
 
 def model_spec(text: str) -> str:
     """A model that can answer. Raises UsageError and ConfigError."""
     if parse_model_spec(text).kind is ModelKind.REPLAY:
-        raise ConfigError("replay is a way of running, not a model: name the model, and set models.replay later")
+        raise ConfigError("replay is a mode, not a model: name the model, and set models.replay later")
     return text
 
 
@@ -167,7 +167,7 @@ def _keep(file: Path, answers: Answers) -> Iterator[Path]:
     """Write the keys, and then the configuration, both for their owner alone. Raises ConfigError where there is a
     configuration already, or one of them cannot be written."""
     if file.exists():
-        raise ConfigError(f"{file} is there already: edit it, or move it away")
+        raise ConfigError(f"{file} already exists: edit it, or move it away")
     text = configuration(answers)
     if keys := keys_of(answers):
         keep_keys(keys)

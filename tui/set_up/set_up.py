@@ -66,7 +66,7 @@ def checked_key(text: str) -> str:
     if not text:
         raise ConfigError("a key is needed: paste it here")
     if not text.isprintable() or " " in text:
-        raise ConfigError("a key has no spaces: copy it once more, and nothing beside it")
+        raise ConfigError("a key has no spaces: copy it again, without anything else")
     return text
 
 

@@ -34,7 +34,7 @@ def own_keys(own: Mapping[str, str], origins: Mapping[str, str]) -> tuple[dict[s
         if name not in by_id:
             near = difflib.get_close_matches(name, by_id, 1)
             hint = f"did you mean {near[0]}?" if near else "the app's settings (the key ,) list the ids"
-            raise ConfigError(f"{where}: there is no such id; {hint}")
+            raise ConfigError(f"{where}: unknown id; {hint}")
         keymap[name] = ",".join(_names(text, where))
     table = tuple(
         replace(key, keys=keymap[key.id], shown=" ".join(own[key.id].replace(",", " ").split()), hint=_hint(key))
@@ -61,9 +61,9 @@ def _names(text: str, where: str) -> list[str]:
         while plain.startswith(MODIFIERS):
             plain = plain.partition("+")[2]
         if not key or (len(plain) != 1 and plain not in {one.value for one in Keys} and not _names_character(plain)):
-            raise ConfigError(f"{where}: there is no key {key or 'of no name'}; write f5, E, ctrl+g or E,f5")
+            raise ConfigError(f"{where}: unknown key {key or '(empty)'}; write f5, E, ctrl+g or E,f5")
         if key in SAME:
-            raise ConfigError(f"{where}: {key} cannot be told from {SAME[key]} in a terminal; take another")
+            raise ConfigError(f"{where}: {key} is the same as {SAME[key]} in a terminal; choose another")
         names += [key, f"upper_{key.lower()}"] if len(key) == 1 and key.isupper() else [_normal(key)]
     return names
 
@@ -85,7 +85,7 @@ def _check_alone(mine: Key, table: tuple[Key, ...], origins: Mapping[str, str]) 
         if other.id != mine.id and shared and screens:
             where = f"{origins.get(f'bindings.{mine.id}', 'config')}: bindings.{mine.id}"
             raise ConfigError(
-                f"{where}: {shared[0]} is the key of {other.id} on {screens[0]}; give that one another too"
+                f"{where}: {shared[0]} is already bound to {other.id} on {screens[0]}; rebind that one too"
             )
 
 
@@ -190,4 +190,4 @@ def _named(name: str, origin: str) -> str:
     if name in short or name in known:
         return short.get(name, name)
     ours = ", ".join(one for one in short if one != DEFAULT_THEME)
-    raise ConfigError(f"{origin}: app.theme: there is no theme {name}; there are {ours}, and Textual's own")
+    raise ConfigError(f"{origin}: app.theme: unknown theme {name}; available: {ours}, and Textual's own")

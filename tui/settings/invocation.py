@@ -77,7 +77,7 @@ class Invocation:
     def refuse_run(self) -> None:
         """Raise UsageError for a run that was named, where a command concerns the whole desk."""
         if self.run is not None:
-            raise UsageError("--run names one run, and this concerns the whole desk: leave it out")
+            raise UsageError("--run does not apply: this command is about the whole desk")
 
     def records(self, at: At = None, *, decisions: bool = False) -> AbstractContextManager[Records]:
         """The records that `--run` names, else the desk's; with `decisions`, where the desk was never opened, those of
@@ -192,7 +192,7 @@ class OptionOf(click.Option):
         params = ctx.command.params
         if self.of[0].startswith("--"):
             if not any(is_given(ctx, one) for one in params if one.opts[0] in self.of):
-                raise click.UsageError(f"{self.opts[0]} says nothing alone: give {' or '.join(self.of)} with it", ctx)
+                raise click.UsageError(f"{self.opts[0]} only works with {' or '.join(self.of)}", ctx)
             return
         first = next(one for one in params if isinstance(one, click.Argument))
         word, named = ctx.params[str(first.name)], (one for one in params if isinstance(one, OptionOf))

@@ -52,7 +52,7 @@ def agree(
         raise UsageError(reason)
     reason = "" if yes else forecast.too_much(services.config.budget)
     if reason and not asks():
-        raise UsageError(f"{reason}: --yes runs it")
+        raise UsageError(f"{reason}: pass --yes to run it")
     if reason and not click.confirm("Run it?", err=True):
         click.echo("nothing was run", err=True)
         raise click.exceptions.Exit(declined)

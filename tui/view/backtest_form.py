@@ -92,7 +92,7 @@ def filled(
     if not symbols:
         wrong["symbols"] = "name at least one symbol"
     elif len(set(symbols)) < len(symbols):
-        wrong["symbols"] = f"{next(s for s in symbols if symbols.count(s) > 1)} stands twice"
+        wrong["symbols"] = f"{next(s for s in symbols if symbols.count(s) > 1)} appears twice"
     first, last = _day("first", texts, wrong), _day("last", texts, wrong)
     warm_up = _day("warm_up_from", texts, wrong) if texts["warm_up_from"] else None
     if last is not None and last > today:

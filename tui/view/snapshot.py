@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tui.view.live_view import LiveView
     from tui.view.market_view import MarketView
 
-PAST = "this is the past, where nothing can be done: \\ goes back to the present"
+PAST = "this is the past, where nothing can be done: \\ returns to the present"
 """The answer to a command while a recorded history is shown."""
 
 

@@ -103,7 +103,7 @@ def _field_term(name: str, operand: str, fields: Sequence[Field]) -> Fits:
     place = _place(name.casefold(), fields)
     field = fields[place]
     if not _unquoted(operand):
-        raise ValueError(f"{name}: needs something to compare with, as {name}:{'>0' if field.figures else 'word'}")
+        raise ValueError(f"{name}: needs a value to compare with, such as {name}:{'>0' if field.figures else 'word'}")
     if field.figures:
         holds = _compared(_unquoted(operand), _number)
     elif '"' not in operand and (operand[0] in "<>" or ".." in operand):
@@ -123,7 +123,9 @@ def _place(name: str, fields: Sequence[Field]) -> int:
         return near[0]
     if near:
         raise ValueError(f"{name} may be {' or '.join(names[n] for n in near)}: write more of it")
-    raise ValueError(f"no column {name}: there are {', '.join(filter(None, names))} (quotes make it a word)")
+    raise ValueError(
+        f"unknown column {name}; available: {', '.join(filter(None, names))} (quote it to search for the word)"
+    )
 
 
 def _contained(operand: str) -> Callable[[str], bool]:
@@ -161,7 +163,7 @@ def _number(operand: str) -> tuple[float, Value]:
     """A number to compare with, and how a text's is read. Raises ValueError."""
     match = _FIGURE.fullmatch(operand.removesuffix("%"))
     if match is None:
-        raise ValueError(f"{operand or 'nothing'} is no number: write it as >2, =-1.5 or 5..10")
+        raise ValueError(f"{operand or 'nothing'} is not a number: write it as >2, =-1.5 or 5..10")
     return _value(match), lambda text: _value(begin) if (begin := _FIGURE.match(text.strip())) else None
 
 
@@ -174,7 +176,7 @@ def _day(operand: str) -> tuple[float, Value]:
     """A day, a month or a year to compare with, and how as much of a text's is read. Raises ValueError."""
     limit = _ordinal(operand)
     if limit is None:
-        raise ValueError(f"{operand or 'nothing'} is no date: write it as 2026-11-20 or 2026-11")
+        raise ValueError(f"{operand or 'nothing'} is not a date: write it as 2026-11-20 or 2026-11")
     return limit, lambda text: _ordinal(text[: len(operand)])
 
 

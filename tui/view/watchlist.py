@@ -70,5 +70,5 @@ def changes_of(text: str, shown: str) -> tuple[str, list[str], list[str]]:
     if not symbols:
         raise ValueError("write symbols, such as NVDA -AAPL")
     if group == DESK:
-        raise ValueError("the desk's own symbols are desk.symbols in the configuration; name a group, as core: NVDA")
+        raise ValueError("the desk's own symbols are set in desk.symbols; name a group, such as core: NVDA")
     return group, [one for one in symbols if one[0] != "-"], [one[1:] for one in symbols if one[0] == "-"]

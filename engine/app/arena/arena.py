@@ -111,7 +111,7 @@ def run_arena(
         try:
             document = asyncio.run(_play(services, spec, rules, seating, _Limits(replay, budget, on_day, stop)))
         except TryAgainLater as error:
-            raise type(error)(f"{error}; `paperdesk arena --resume {spec.run}` goes on") from None
+            raise type(error)(f"{error}; `paperdesk arena --resume {spec.run}` continues") from None
         keep_record(spec, document)
     return document
 
@@ -211,7 +211,7 @@ def _run_repeats(
         documents = _play_repeats(services, left, jobs, (replay, each), stop)
     except TryAgainLater as error:
         text = str(error).partition("; `paperdesk arena --resume")[0]
-        raise type(error)(f"{text}; `paperdesk arena --resume {spec.run}` goes on") from None
+        raise type(error)(f"{text}; `paperdesk arena --resume {spec.run}` continues") from None
     done |= {one["run"]: one for one in documents if not one["interrupted"]}
     if not done:
         return None

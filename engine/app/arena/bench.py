@@ -290,7 +290,7 @@ def run_prices_bench(
     try:
         market = asyncio.run(load_run(services, _spec(bench, strategy="cash")))
     except StaleData as error:
-        raise StaleData(f"{error}, or name a window that there is by --from and --to") from None
+        raise StaleData(f"{error}, or choose an available window with --from and --to") from None
     validated = _validated(services, bench, market)
     best = validated["window"]
     results: dict[str, Result] = {}

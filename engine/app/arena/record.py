@@ -124,9 +124,9 @@ def check_new(spec: ArenaSpec) -> None:
     repeats = [repeat_of(spec, number).run for number in range(spec.repeats)] if spec.repeats > 1 else []
     for run in (spec.run, *repeats):
         if places.arena_file(run).exists():
-            raise UsageError(f"--run {spec.run}: there is an arena {run} already; choose another, or --resume {run}")
+            raise UsageError(f"--run {spec.run}: an arena {run} already exists; choose another name, or --resume {run}")
         if places.run_journal(run).exists():
-            raise UsageError(f"--run {spec.run}: there is a backtest {run} already; choose another")
+            raise UsageError(f"--run {spec.run}: a backtest {run} already exists; choose another name")
 
 
 def _check_settings(spec: ArenaSpec) -> None:
@@ -163,7 +163,7 @@ def load_document(run: str) -> Row:
     MalformedData."""
     document = played_document(run)
     if document is None:
-        raise MissingData(f"arena {run} was not played yet: `paperdesk arena --resume {run}` goes on")
+        raise MissingData(f"arena {run} was not played yet: `paperdesk arena --resume {run}` continues")
     return document
 
 

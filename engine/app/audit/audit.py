@@ -82,7 +82,7 @@ async def _audit(
     preset = preset_of(spec)
     models = None if preset is None else build_models(services, preset, spec.model, recorded=spec.models)
     if models is not None and models.spec != "offline" and services.config.models.replay == "live":
-        raise UsageError("an audit compares answers to equal prompts: set models.replay = read-through for it")
+        raise UsageError("an an audit needs recorded answers to identical prompts: set models.replay = read-through")
     market = await load_run(services, spec)
     with (
         folder_copies(services, spec, market) as copies,

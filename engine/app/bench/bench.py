@@ -126,7 +126,9 @@ def resumed(services: Services, run: str, jobs: int) -> PreparedBench:
     now = prepared.record.models
     if now != kept.models:
         words = f"{', '.join(kept.models)} answered, and {', '.join(now)} would by now"
-        raise UsageError(f"--resume {run} goes on with a bench as it was begun: {words}; configure its models again")
+        raise UsageError(
+            f"--resume {run} continues a bench with its original settings: {words}; configure its models again"
+        )
     return prepared
 
 
@@ -279,7 +281,7 @@ def bench_tables(services: Services, request: BenchRequest) -> tuple[PublishedTa
     first. Raises UsageError for an unknown bench or symbol."""
     name, symbols = request.name, tuple(dict.fromkeys(request.symbols))
     if name not in BENCHES:
-        raise UsageError(f"no bench {name}; there are {', '.join(BENCHES)}")
+        raise UsageError(f"unknown bench {name}; available: {', '.join(BENCHES)}")
     tables = published(name)
     if name == UNPRINTED:
         symbols = symbols or (services.symbols[:1] if request.folder is None else ())
@@ -287,7 +289,7 @@ def bench_tables(services: Services, request: BenchRequest) -> tuple[PublishedTa
     known = tuple(dict.fromkeys(symbol for table in tables for symbol in table.symbols()))
     for symbol in symbols:
         if symbol not in known:
-            raise UsageError(f"--symbols: {name}'s tables have no {symbol}; there are {', '.join(known)}")
+            raise UsageError(f"--symbols: {name}'s tables have no {symbol}; available: {', '.join(known)}")
     if not symbols:
         return tables
     chosen = (replace(table, cells=tuple(c for c in table.cells if c.symbol in symbols)) for table in tables)

@@ -329,7 +329,7 @@ def load_record(run: str) -> BenchRecord:
     """The record of a bench that was stopped. Raises MissingData where there is none, MalformedData."""
     file = places.bench_folder(run) / "bench.json"
     if not file.exists():
-        raise MissingData(f"--resume {run}: there is no bench of that name to go on with")
+        raise MissingData(f"--resume {run}: no such bench to resume")
     return _read(file, BenchRecord)
 
 

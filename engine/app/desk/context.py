@@ -181,7 +181,7 @@ def _refuse_earlier(
         return
     whose = "the broker's clock" if at_broker else "this machine's clock"
     raise ConfigError(
-        f"{whose} says {now:%Y-%m-%d %H:%M} UTC, and the books of {services.desk} are closed up to {closed}: it "
+        f"{whose} shows {now:%Y-%m-%d %H:%M} UTC, and the books of {services.desk} are closed up to {closed}: it "
         "was set back; set it right and run again"
     )
 
@@ -257,8 +257,8 @@ async def agreed_clock(services: Services, broker: Broker) -> Clock:
     ahead = machine.now() - theirs
     if services.config.broker.clock == "machine" and abs(ahead) > APART:
         raise ConfigError(
-            f"this machine's clock says {machine.now():%Y-%m-%d %H:%M:%S} UTC and the broker's "
-            f"{theirs:%Y-%m-%d %H:%M:%S}: set the machine's, or broker.clock to broker for a sandbox"
+            f"this machine's clock shows {machine.now():%Y-%m-%d %H:%M:%S} UTC and the broker's "
+            f"{theirs:%Y-%m-%d %H:%M:%S}: set the machine's clock, or for a sandbox broker.clock to broker"
         )
     return OffsetClock(machine, -ahead)
 
@@ -287,6 +287,6 @@ async def check_calendar(broker: Broker, calendar: Calendar, session: date) -> N
                 for closes in (ours.get(day), theirs.get(day))
             )
             raise StaleData(
-                f"the calendars disagree on {day}: {calendar.name} has {mine} and the broker {other}; bring "
-                "exchange_calendars up to date, or wait until the day has passed"
+                f"the calendars disagree on {day}: {calendar.name} has {mine} and the broker {other}; upgrade "
+                "exchange_calendars, or wait until the day has passed"
             )

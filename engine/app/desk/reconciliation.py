@@ -157,7 +157,7 @@ async def _opened(services: Services) -> AsyncIterator[tuple[DeskContext, DeskAc
     if services.broker is None:
         raise ConfigError(
             f"the desk {services.desk} trades on the simulated market, whose books are the journal: nothing "
-            "is to be reconciled (broker.kind)"
+            "to reconcile (broker.kind)"
         )
     async with desk_account(services, services.broker) as account:
         with DeskJournal(services.desk) as journal:

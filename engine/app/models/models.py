@@ -294,7 +294,7 @@ def open_model(text: str, config: Config, source: OpenModels) -> LanguageModel:
     if spec.kind is ModelKind.OFFLINE:
         return OfflineModel()
     if spec.kind is ModelKind.REPLAY:
-        raise ConfigError("models.default: replay is a way of running, not a model: set models.replay = replay-only")
+        raise ConfigError("models.default: replay is a mode, not a model: set models.replay = replay-only")
     return source.model(spec)
 
 
@@ -314,7 +314,7 @@ def chosen_models(
     ):
         unknown = sorted(set(named) - set(preset.registered))
         if unknown:
-            raise ConfigError(f"{where}.{unknown[0]}: no such agent; there are {', '.join(preset.registered)}")
+            raise ConfigError(f"{where}.{unknown[0]}: unknown agent; available: {', '.join(preset.registered)}")
     settings: dict[str, AgentSettings] = {}
     specs: dict[str, str] = {}
     for agent in preset.registered:

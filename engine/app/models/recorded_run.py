@@ -288,9 +288,9 @@ def _answer(file: Path, number: int, line: bytes) -> RecordedAnswer:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
         told = f"{where + ': ' if where else ''}{fault['msg']}"
-        raise MalformedData(f"{file} line {number} is no recorded answer: {told}; nothing was imported") from None
+        raise MalformedData(f"{file} line {number} is not a recorded answer: {told}; nothing was imported") from None
     if not one.result.request_hash or (one.result.answer is None) is (one.result.failure is None):
-        raise MalformedData(f"{file} line {number} is no recorded answer: it has no hash, or no result of its own")
+        raise MalformedData(f"{file} line {number} is not a recorded answer: it has no hash, or no result of its own")
     return one
 
 

@@ -130,7 +130,7 @@ async def answer_orders(
     names = None if order_ids is None else _named(state, answer, order_ids)
     taken, answered = _selected(desk, state, answer, names)
     if size is not None and len(taken) + len(answered) != 1:
-        raise UsageError("a size is for one order: name one that waits")
+        raise UsageError("a size needs one order: name a waiting one")
     if not taken:
         return Answered(answered)
     commands: list[OrderCommand] = []
@@ -199,7 +199,7 @@ def _ended(desk: ApprovalDesk, state: ControlState, order_ids: Sequence[str]) ->
     for name in sorted(order_ids):
         if name not in known:
             waiting = ", ".join(one.order.id for one in state.waiting) or "(none)"
-            raise MissingData(f"the desk {desk.desk} has no order {name}: those that wait are {waiting}")
+            raise MissingData(f"the desk {desk.desk} has no order {name}: waiting: {waiting}")
     return {name: known[name] for name in order_ids}
 
 
@@ -308,5 +308,5 @@ def _price(reader: JournalReader, market: MarketAsOf | None, symbol: Symbol) -> 
         return market.close(symbol)
     priced = [one.price for one in reader.holdings(symbol=symbol) if one.price is not None]
     if not priced:
-        raise MissingData(f"{symbol} has no price that an order of it could be sized by")
+        raise MissingData(f"{symbol} has no price to size an order by")
     return priced[-1]

@@ -297,20 +297,19 @@ def _with_live(close: Price, symbol: Symbol, live: Decimal | None) -> Price:
 def _preset(services: Services) -> Preset:
     """The desk's preset. Raises UsageError for a desk that takes no order of the operator's."""
     if services.config.broker.mode is TradingMode.OBSERVE:
-        raise UsageError(f"the desk {services.desk} only observes and sends nothing: set broker.mode to auto or ask")
+        raise UsageError(
+            f"the desk {services.desk} is in observe mode and sends nothing: set broker.mode to auto or ask"
+        )
     preset = load_preset(services.config.desk.preset)
     if has_books(preset):
-        raise UsageError(
-            f"the owners of {preset.name} keep books of their own, and an order of yours belongs in none of them"
-        )
+        raise UsageError(f"the owners of {preset.name} keep separate books, and your own order belongs to none of them")
     return preset
 
 
 def _check_symbol(services: Services, symbol: Symbol, held: Decimal) -> None:
     if symbol not in services.symbols and not held:
         raise UsageError(
-            f"{symbol} is none of the desk's symbols and is not held: it trades {', '.join(services.symbols)} "
-            "(desk.symbols)"
+            f"{symbol} is neither traded nor held by the desk: it trades {', '.join(services.symbols)} (desk.symbols)"
         )
 
 
@@ -319,8 +318,8 @@ def _halt_words(reader: JournalReader, order: Order, held: Decimal) -> str:
     if halt is None or _reduces(order, held):
         return ""
     return (
-        f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC, and only orders that reduce a position are taken: "
-        "K resumes it, or paperdesk resume"
+        f"the desk is halted since {halt.since:%Y-%m-%d %H:%M} UTC, and only orders that reduce a position are "
+        "accepted: press K or run `paperdesk resume`"
     )
 
 
@@ -342,8 +341,8 @@ def _identity(context: DeskContext, reader: JournalReader, wanted: PlaceOrder) -
             if _same_size(order, wanted):
                 return order.id
             raise TryAgainLater(
-                f"it is not known whether your order {order.id} arrived: give it again as it was, or run paperdesk "
-                "--daily, before another one"
+                f"it is unknown whether your order {order.id} arrived: repeat the same order, or run paperdesk "
+                "--daily, before placing another one"
             )
     return own_order_id(context.desk, context.session, wanted.symbol, wanted.side, len(before) + 1)
 

@@ -27,8 +27,8 @@ def check_look_index() -> None:
             open_read_only(index).close()
     except (DataError, ConfigError) as error:
         raise type(error)(
-            f"the index of looks {index} is damaged, or of another version of Paperdesk: move it aside, and the count "
-            "of looks at windows begins anew"
+            f"the trial index {index} is damaged, or was written by another version of Paperdesk: move it aside "
+            "and the count of trials starts over"
         ) from error
 
 

@@ -146,7 +146,7 @@ def answers_of(trails: Iterable[Trail]) -> tuple[AnswerRecord, ...]:
 def changed_preset(services: Services, run: RunEntry, changes: Changes, briefing: Briefing | None = None) -> Preset:
     """The preset that decides now, with the briefing of the run."""
     if run.spec is not None and run.spec.preset is None:
-        raise UsageError(f"{run.id} is a run of the rule strategy {run.name}: only decisions of agents are redecided")
+        raise UsageError(f"{run.id} is a run of the rule strategy {run.name}: only decisions of agents can be re-run")
     if changes.preset is None:
         return original_preset(services, run, briefing).without(changes.without)
     return briefed(load_preset(changes.preset), briefing).without(changes.without)
@@ -202,7 +202,7 @@ def recorded_inputs(reader: JournalReader, run: str, cycle: int) -> Inputs:
     """The inputs of a desk's run in a cycle, as its journal has them. Raises MissingData where it has none."""
     inputs = reader.inputs(run, cycle)
     if not inputs:
-        raise MissingData(f"{run} kept no inputs of cycle {cycle}: nothing can be decided again")
+        raise MissingData(f"{run} recorded no inputs of cycle {cycle}: it cannot be re-run")
     return inputs
 
 

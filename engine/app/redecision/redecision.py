@@ -341,7 +341,7 @@ def _decided_run(reader: JournalReader, session: date | None, run_id: str | None
         return decided[-1]
     days = [entry.session for entry in reader.runs(RunKind.DAILY) if entry.outcome is RunOutcome.DONE][-3:]
     latest = f": the latest sessions are {', '.join(map(str, days))}" if days else ""
-    raise MissingData(f"the desk decided nothing for {session or run_id or 'any session'}{latest}")
+    raise MissingData(f"the desk has no decision for {session or run_id or 'any session'}{latest}")
 
 
 def _data_changes(services: Services, recorded: RecordedTurn) -> tuple[str, ...]:

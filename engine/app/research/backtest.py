@@ -418,7 +418,7 @@ def recorded_spec(run: str) -> RunSpec:
     with JournalReader(places.run_journal(run)) as reader:
         spec = reader.run(run).spec
     if spec is None:
-        raise UsageError(f"{run} is no backtest: only a backtest can be run again")
+        raise UsageError(f"{run} is not a backtest: only backtests can be repeated")
     return spec
 
 
@@ -430,7 +430,7 @@ def first_part(run: str) -> FirstPart:
         answers, unanswered = reader.answers(run=run), reader.unanswered(run=run)
         anew = _undecided(reader, run) if entry.detail.startswith(NO_DECISION) else set()
     if entry.outcome is RunOutcome.DONE or entry.spec is None:
-        raise UsageError(f"--resume {run}: the run has come to its end; paperdesk report --run {run} shows it")
+        raise UsageError(f"--resume {run}: the run is finished; paperdesk report --run {run} shows it")
     lost = [one for one in answers if one.key.session in anew and one.outcome != "answered"]
     kept = [one for one in answers if one not in lost]
     return FirstPart(entry, answers_by_question(kept), (*unanswered, *map(_unanswered, lost)))
@@ -468,7 +468,7 @@ def resumed_journal(first: FirstPart) -> Iterator[JournalWriter]:
     path = places.run_journal(first.run.id)
     with JournalReader(path) as reader:
         if reader.run(first.run.id) != first.run:
-            raise TryAgainLater(f"the run {first.run.id} was gone on with by another process: try again")
+            raise TryAgainLater(f"the run {first.run.id} was resumed by another process: try again")
     part = path.with_name(f"{path.name}.part")
     _delete(part)
     try:

@@ -277,7 +277,7 @@ async def _market(
         if not services.fetch.offers(exchange):
             raise UsageError(
                 f"{symbol} trades {exchange.described}, of which the market data service has nothing: bring its files "
-                "with `paperdesk import`, and fetch the others by --symbols"
+                "with `paperdesk import`, and fetch the others with --symbols"
             )
     async with services.fetch.market(options, await _fetch_clock(services)) as market:
         ask = {"bars": market.bars, "actions": market.actions, "news": market.news}
@@ -309,7 +309,7 @@ def bring_prices(services: Services) -> None:
     if missing and _brings_data(services):
         asyncio.run(fetch(services, "bars", FetchOptions(folder=folder), missing))
     elif missing and not prices.is_dir():
-        raise MissingData(f"no prices in {folder} yet: `paperdesk fetch` or `paperdesk import prices` brings them")
+        raise MissingData(f"no prices in {folder} yet: run `paperdesk fetch` or `paperdesk import prices`")
 
 
 async def bring_closes(services: Services, market: Market, symbols: Iterable[Symbol], now: datetime) -> int | None:

@@ -42,7 +42,7 @@ def back_up(services: Services, to: Path, now: datetime) -> Row:
     desk, journal = services.desk, places.desk_journal(services.desk)
     JournalFile.of(desk, None).require()
     if to.exists():
-        raise DataError(f"{to} is there already: name a file that is not")
+        raise DataError(f"{to} already exists: name another file")
     about = {"schema": SCHEMA, "desk": desk, "made": now.isoformat(timespec="seconds")}
     stored, part = memory_of_desk(services), places.part_of(to)
     with desk_lock(desk), _folder_beside(to) as folder:
@@ -72,7 +72,7 @@ def restore(services: Services, backup: Path, now: datetime) -> Row:
     nothing was replaced."""
     desk, journal = services.desk, places.desk_journal(services.desk)
     if not backup.is_file():
-        raise MissingData(f"there is no backup {backup}: name a file that paperdesk backup wrote")
+        raise MissingData(f"no backup {backup}: name a file written by paperdesk backup")
     if journal.exists() and backup.samefile(journal):
         raise UsageError(f"{backup} is the journal itself: name a backup of it")
     stored = memory_of_desk(services)
@@ -115,16 +115,16 @@ def _unpack(backup: Path, folder: Path, desk: str) -> None:
             names = [name for name in archive.namelist() if name == JOURNAL or name.startswith(MEMORY)]
             about = json.loads(archive.read(ABOUT))
             if about["schema"] != SCHEMA:
-                raise DataError(f"the backup {backup} is of a newer Paperdesk: bring this one up to date")
+                raise DataError(f"the backup {backup} was written by a newer Paperdesk: upgrade this one")
             if about["desk"] != desk:
-                raise DataError(f"the backup {backup} is of the desk {about['desk']}: name it with --desk")
+                raise DataError(f"the backup {backup} belongs to the desk {about['desk']}: give --desk {about['desk']}")
             archive.extractall(folder, names)
     except (BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise MalformedData(f"the backup {backup} is damaged, or no backup ({error}): take an older one") from error
+        raise MalformedData(f"the backup {backup} is damaged, or not a backup ({error}): use an older one") from error
     except OSError as error:
         raise DataError(f"the backup {backup} cannot be unpacked ({error.strerror}): check the free space") from error
     if JOURNAL not in names:
-        raise MalformedData(f"the backup {backup} is damaged, or no backup (no {JOURNAL}): take an older one")
+        raise MalformedData(f"the backup {backup} is damaged, or not a backup (no {JOURNAL}): use an older one")
 
 
 def _set_aside(place: Path, now: datetime) -> Path | None:

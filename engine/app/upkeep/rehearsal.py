@@ -118,7 +118,7 @@ def _backtest(services: Services, spec: RunSpec, stop: Stop) -> Row:
     report = run_backtest(services, spec, stop=stop, baselines=())
     result = report.result
     if result.interrupted:
-        raise Interrupted("interrupted: nothing was certified, recorded answers are not asked again")
+        raise Interrupted("interrupted: nothing was certified, recorded answers will be reused")
     measure = Measure(convention("desk"), spec.symbols, report.exchange)
     metrics = measure.of_run(result.test)
     decisions = result.test.decisions
@@ -138,7 +138,7 @@ def _backtest(services: Services, spec: RunSpec, stop: Stop) -> Row:
 def _arena(services: Services, spec: ArenaSpec, stop: Stop) -> Row:
     document = run_arena(services, spec, stop=stop)
     if document["interrupted"]:
-        raise Interrupted("interrupted: nothing was certified, recorded answers are not asked again")
+        raise Interrupted("interrupted: nothing was certified, recorded answers will be reused")
     own = next(one for one in document["agents"] if one["name"] == REHEARSED)
     decisions = [one for one in document["decisions"] if one["agent"] == REHEARSED]
     return {

@@ -52,7 +52,7 @@ def read_groups() -> Groups:
     try:
         return {_own(name): _symbols(symbols) for name, symbols in _groups_in(text).items()}
     except (ValueError, UsageError):
-        raise MalformedData(f"{path} is no file of watchlists: mend it, or move it away to begin anew") from None
+        raise MalformedData(f"{path} is not a watchlist file: repair it, or move it away to start over") from None
 
 
 def change_group(name: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Row:
@@ -106,7 +106,7 @@ def export_groups(groups: Groups, file: Path) -> Row:
         with file.open("x", encoding="utf-8") as target:
             target.write(text)
     except FileExistsError:
-        raise DataError(f"{file} is there already: name another file") from None
+        raise DataError(f"{file} already exists: name another file") from None
     except OSError as error:
         raise DataError(f"{file} cannot be written ({error.strerror}): name another file") from None
     return {**_head(), "file": str(file), "groups": len(groups), "symbols": sum(map(len, groups.values()))}
@@ -118,7 +118,7 @@ def import_groups(file: Path) -> Row:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise MissingData(f"{file}: there is no such file") from None
+        raise MissingData(f"{file}: file not found") from None
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedData(f"{file} cannot be read as text: {error}") from None
     found: dict[str, list[str]] = {}
@@ -158,7 +158,7 @@ def _csv_rows(text: str, file: Path) -> Iterator[tuple[int, tuple[str, str]]]:
                 raise MalformedData(f"{file}, line {reader.line_num}: write a group and a symbol, or a symbol alone")
             yield reader.line_num, (cells[0] if len(cells) == 2 else file.stem.lower(), cells[-1])
     except csv.Error as error:
-        raise MalformedData(f"{file}, line {reader.line_num}: this is no CSV ({error})") from None
+        raise MalformedData(f"{file}, line {reader.line_num}: invalid CSV ({error})") from None
 
 
 def _groups_in(text: str) -> Mapping[str, list[str]]:
@@ -180,9 +180,9 @@ def _groups_in(text: str) -> Mapping[str, list[str]]:
 def _own(name: str) -> str:
     """The name of a group that can be changed. Raises UsageError."""
     if name == DESK:
-        raise UsageError(f"the watchlist {DESK} is what the desk trades: change desk.symbols in the configuration")
+        raise UsageError(f"the watchlist {DESK} shows the desk's symbols: change desk.symbols in the configuration")
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} cannot name a watchlist: use up to 24 of a-z, 0-9 and -")
+        raise UsageError(f"{name!r} is not a valid watchlist name: use up to 24 characters of a-z, 0-9 and -")
     return name
 
 

@@ -59,7 +59,7 @@ def list_document(
     """The memories that are alive and fit, the most important first; `first` keeps that many (0: all). Beside them
     those that the operator has forgotten. Raises UsageError for a session that lies in the future."""
     if chosen.session is not None and chosen.session > today:
-        raise UsageError(f"{chosen.session} lies in the future: nobody knows what is remembered then")
+        raise UsageError(f"{chosen.session} is in the future")
     alive: Sequence[ScoredRecord] = ()
     forgotten: list[Row] = []
     now = -math.inf

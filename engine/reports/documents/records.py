@@ -132,7 +132,7 @@ def records_at(records: Records, at: int | date | Within) -> Iterator[Records]:
             raise UsageError(f"the {records.title} has no event {at}: name a session{example}")
         _check_settled(records, reader, at.session if isinstance(at, Within) else at)
     elif isinstance(at, Within):
-        raise UsageError(f"the {records.title} has events, and no points within a session")
+        raise UsageError(f"the {records.title} has no points within a session")
     else:
         point = _event(records, reader, at)
     with JournalReader(reader.path, at=point) as earlier:

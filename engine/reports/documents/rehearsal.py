@@ -22,7 +22,7 @@ def stored_certificate(desk: str) -> Row | None:
     except (OSError, ValueError) as error:
         raise MalformedData(f"{path} cannot be read ({error}): delete it, and run `paperdesk rehearse` again") from None
     if not isinstance(found, dict) or not found.keys() >= _KEYS:
-        raise MalformedData(f"{path} is no certificate: delete it, and run `paperdesk rehearse` again")
+        raise MalformedData(f"{path} is not a certificate: delete it, and run `paperdesk rehearse` again")
     return found
 
 

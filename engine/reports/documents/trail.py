@@ -42,7 +42,7 @@ def decided(records: Records, symbol: str, session: date) -> Sequence[Decision]:
     known = sorted({one.key.session for one in reader.decisions(run, name)})
     if not known:
         symbols = ", ".join(dict.fromkeys(one.key.symbol for one in reader.decisions(run))) or "no symbol"
-        raise MissingData(f"no decision for {name} in {records.title}: there are some for {symbols}")
+        raise MissingData(f"no decision for {name} in {records.title}; available: {symbols}")
     raise MissingData(f"no decision for {name} on {session} in {records.title}: {nearest(known, session)}")
 
 
@@ -53,8 +53,8 @@ def latest(records: Records, symbol: str) -> Sequence[Decision]:
         runs = () if records.reader is None else records.reader.runs()
         decided = dict.fromkeys(one for run in runs for one in run.symbols)
         if decided and symbol not in decided:
-            raise MissingData(f"{symbol} is none of the desk's symbols, which are decided: {', '.join(decided)}")
-        raise MissingData(f"there is no decision for {symbol} yet: run a cycle first")
+            raise MissingData(f"{symbol} is not one of the desk's symbols: {', '.join(decided)}")
+        raise MissingData(f"no decision for {symbol} yet: run a cycle first")
     last = made[-1].key
     return [
         one for one in made if (one.key.run, one.key.session, one.key.cycle) == (last.run, last.session, last.cycle)

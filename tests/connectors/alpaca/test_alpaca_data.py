@@ -232,7 +232,7 @@ def test_texts_lose_their_markup(text: str, seen: str) -> None:
 
 async def test_pages_that_never_end_are_left() -> None:
     with service(lambda asked: {"news": [article(1)], "next_page_token": "again"}) as (web, data):
-        with pytest.raises(NetworkError, match="never comes to the end"):
+        with pytest.raises(NetworkError, match="never reaches the last page"):
             await every(data.news(["AAA"], datetime(2024, 2, 1, tzinfo=UTC), datetime(2024, 2, 2, tzinfo=UTC)))
         await data.aclose()
     assert len(web.asked) == 2

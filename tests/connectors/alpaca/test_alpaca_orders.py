@@ -235,7 +235,7 @@ async def test_a_page_of_open_orders_that_comes_again_for_ever_is_left() -> None
     orders = [ORDER | {"id": f"{n:036}", "client_order_id": str(n)} for n in range(500)]
     with fake_web(lambda asked: said(orders)) as web:
         async with paper(web.url) as broker:
-            with pytest.raises(NetworkError, match="repeats a page"):
+            with pytest.raises(NetworkError, match="same page of orders twice"):
                 await broker.open_orders()
     assert len(web.asked) == 2
 

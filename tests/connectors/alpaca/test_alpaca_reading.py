@@ -114,7 +114,7 @@ def test_an_order_without_what_it_is_known_by_is_refused_by_name(name: str, how:
 @pytest.mark.parametrize("wrong", ["many", "NaN", "Infinity", True, [], {}])
 @pytest.mark.parametrize("name", ["qty", "notional", "filled_qty", "filled_avg_price"])
 def test_a_figure_of_an_order_that_is_no_number_is_refused_by_name(name: str, wrong: Any) -> None:
-    with pytest.raises(MalformedData, match=f"order desk-1: {name} is no number"):
+    with pytest.raises(MalformedData, match=f"order desk-1: {name} is not a number"):
         broker_order(ORDER | {name: wrong})
 
 
@@ -205,7 +205,7 @@ def test_what_an_account_may_leave_out() -> None:
     ("account", "positions", "named"),
     [
         ({"cash": None}, [], "account: cash is missing"),
-        ({"cash": "lots"}, [], "account: cash is no number"),
+        ({"cash": "lots"}, [], "account: cash is not a number"),
         ({"equity": None}, [], "portfolio_value is missing"),
         ({"id": None}, [], "account: id is missing"),
         ({}, [POSITION | {"qty": None}], "position in BTCUSD: qty is missing"),
@@ -282,14 +282,14 @@ def test_shares_that_moved_without_a_trade() -> None:
     ("raw", "named"),
     [
         (FILL | {"price": None}, "price is missing"),
-        (FILL | {"qty": "some"}, "qty is no number"),
+        (FILL | {"qty": "some"}, "qty is not a number"),
         (FILL | {"side": "sideways"}, "sideways"),
         (FILL | {"order_id": ""}, "order_id is missing"),
         (FILL | {"symbol": None}, "symbol is missing"),
-        (FILL | {"transaction_time": "noon"}, "transaction_time is no time"),
+        (FILL | {"transaction_time": "noon"}, "transaction_time is not a time"),
         (FILL | {"id": None}, "id is missing"),
         (DIVIDEND | {"net_amount": None}, "net_amount is missing"),
-        (DIVIDEND | {"id": "odd", "date": None, "created_at": None}, "date is no time"),
+        (DIVIDEND | {"id": "odd", "date": None, "created_at": None}, "date is not a time"),
     ],
 )
 def test_a_line_without_what_it_moved_is_refused_by_name(raw: dict[str, Any], named: str) -> None:

@@ -96,7 +96,7 @@ def test_keys_travel_over_https_only() -> None:
     ],
 )
 def test_keys_go_to_the_brokers_own_hosts_alone(url: str) -> None:
-    with pytest.raises(ConfigError, match=r"broker's own hosts alone .*correct broker\.data_url"):
+    with pytest.raises(ConfigError, match=r"broker's own hosts .*correct broker\.data_url"):
         AlpacaSettings(key=KEY, secret=SECRET, data_url=url)
 
 

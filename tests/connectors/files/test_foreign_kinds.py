@@ -107,7 +107,7 @@ def test_an_order_that_nothing_tells_is_asked_for(bring: Bring, tmp_path: Path) 
 
 def test_a_said_order_that_does_not_fit_is_told_by_row(bring: Bring) -> None:
     said = refused(bring, f"{HEAD}\n13/01/2025,{PRICES}\n14/01/2025,{PRICES}\n", "AAPL", dates="mdy")
-    assert "'13/01/2025' is no date" in str(said)
+    assert "'13/01/2025' is not a date" in str(said)
 
 
 # Numbers
@@ -441,7 +441,7 @@ def test_junk_around_a_table_is_passed_over_with_a_note(
 
 
 def test_a_different_row_of_a_date_is_refused(bring: Bring) -> None:
-    assert "stands twice" in str(refused(bring, f"{TABLE}2025-01-03,188.5,190,187,188,41000\n", "AAPL"))
+    assert "appears twice" in str(refused(bring, f"{TABLE}2025-01-03,188.5,190,187,188,41000\n", "AAPL"))
 
 
 def test_a_saved_page_is_read_by_its_table_and_its_dividends(bring: Bring, tmp_path: Path) -> None:

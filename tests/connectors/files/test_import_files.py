@@ -118,7 +118,7 @@ def test_every_bad_row_is_counted_and_the_folder_stays_as_it_was(tmp_path: Path)
         import_prices(bad, tmp_path / "data", "ABC")
     message = str(caught.value)
     assert message.startswith(f"{bad}: 4 bad rows, nothing was imported: line 3: high 10 is below low 11")
-    assert "line 4: 'yesterday' is no date" in message
+    assert "line 4: 'yesterday' is not a date" in message
     assert message.endswith("; and 1 more")
     assert message.count("line ") == 3
     assert done.path.read_bytes() == before
@@ -190,7 +190,7 @@ async def test_news_is_added_once_and_old_lines_stay_to_the_letter(tmp_path: Pat
 
 async def test_news_and_filings_come_from_csv_too(tmp_path: Path) -> None:
     text = 'title,publisher,date,content\n"Two\nlines",Wire,2024-03-05,"a ""b"""\nx,y,soon,z\n'
-    with pytest.raises(MalformedData, match="line 4: 'soon' is no date"):
+    with pytest.raises(MalformedData, match="line 4: 'soon' is not a date"):
         import_news(source(tmp_path, "news.csv", text), tmp_path / "data", "ABC")
     import_news(source(tmp_path, "news.csv", text.removesuffix("x,y,soon,z\n")), tmp_path / "data", "ABC")
     filings = "formType,filedAt,acceptanceDateTime,text\n10-K,2024-02-20,2024-02-20T21:05:00Z,good year\n"
@@ -209,7 +209,7 @@ def test_every_importer_refuses_what_it_cannot_read(tmp_path: Path, kind: str) -
         run(tmp_path / "nothing.csv", tmp_path, "ABC")
     with pytest.raises(UsageError, match=r"neither \.csv, \.json, \.jsonl nor \.parquet"):
         run(source(tmp_path, "book.xlsx", "x"), tmp_path, "ABC")
-    with pytest.raises(UsageError, match="no symbol"):
+    with pytest.raises(UsageError, match="not a symbol"):
         run(source(tmp_path, "a.csv", "date\n"), tmp_path, "../ABC")
     with pytest.raises(MalformedData, match="line 1: the file is empty"):
         run(source(tmp_path, "empty.csv", ""), tmp_path, "ABC")
@@ -231,7 +231,7 @@ def test_parquet_is_read_or_says_what_it_needs(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="needs pyarrow"):
             import_prices(path, tmp_path, "ABC")
         return
-    with pytest.raises(MalformedData, match="no Parquet file"):
+    with pytest.raises(MalformedData, match="not a Parquet file"):
         import_prices(path, tmp_path, "ABC")
     columns = {"Date": ["2024-03-04"], "Open": [1.5], "High": [2.0], "Low": [1.0], "Close": [1.25], "Volume": [None]}
     parquet.write_table(arrow.table(columns), path)

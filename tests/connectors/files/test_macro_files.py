@@ -36,10 +36,10 @@ async def test_a_day_counts_from_its_end_and_a_moment_from_itself(tmp_path: Path
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("2023-06-03,many,2023-06-15", "line 2: value 'many' is no number"),
-        ("2023-06-03,1,soon", "line 2: 'soon' is no date"),
-        ("2023-6-3,1,2023-06-15", "line 2: '2023-6-3' is no date"),
-        ("2023-06-03,1", "line 2: 2 cells where 3 belong"),
+        ("2023-06-03,many,2023-06-15", "line 2: value 'many' is not a number"),
+        ("2023-06-03,1,soon", "line 2: 'soon' is not a date"),
+        ("2023-6-3,1,2023-06-15", "line 2: '2023-6-3' is not a date"),
+        ("2023-06-03,1", "line 2: 2 cells, expected 3"),
         ("2023-06-03,1,2023-06-15\n2023-06-03,2,2023-06-15", "two values"),
         ("2023-06-03,1,9999-12-31", "line 2: "),
     ],

@@ -122,7 +122,7 @@ async def test_without_a_model_only_what_is_recorded_is_answered(store: AnswerSt
     await replaying(store, Counted()).answer(question())
     model = replaying(store, None, mode=ReplayMode.REPLAY_ONLY)
     assert (await model.answer(question())).answer == ANSWER.answer
-    complaint = "no answer of openai:m is recorded for decision of NVDA on 2024-03-08; .* to record it"
+    complaint = "no answer of openai:m is recorded for decision of NVDA on 2024-03-08; .* to record one"
     with pytest.raises(MissingData, match=complaint):
         await model.answer(question(sample=1))
 

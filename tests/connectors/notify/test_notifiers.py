@@ -45,7 +45,7 @@ async def test_a_program_that_fails_is_said_with_its_last_words(tmp_path: Path) 
 
 async def test_a_program_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("connectors.notify.PROGRAM_SECONDS", 0.3)
-    with pytest.raises(NotificationFailed, match="was ended after 0 seconds"):
+    with pytest.raises(NotificationFailed, match="was killed after 0 seconds"):
         await CommandNotifier(program(tmp_path, "import time\ntime.sleep(60)\n")).notify(SUMMARY)
 
 

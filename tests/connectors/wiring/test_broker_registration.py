@@ -56,12 +56,12 @@ def test_the_simulated_market_is_no_broker() -> None:
     ("kind", "said"),
     [
         ("alpca", "did you mean alpaca?"),
-        ("llm", "there are: simulated, alpaca"),
-        ("zzz", "there are: simulated, alpaca"),
+        ("llm", "available: simulated, alpaca"),
+        ("zzz", "available: simulated, alpaca"),
     ],
 )
 def test_an_unknown_kind_names_the_nearest(kind: str, said: str) -> None:
-    with pytest.raises(ConfigError, match=f"there is no broker {kind}; .*{said.rstrip('?')}"):
+    with pytest.raises(ConfigError, match=f"unknown broker {kind}; .*{said.rstrip('?')}"):
         broker_of(Config(broker=BrokerConfig(kind=kind)))
 
 
@@ -77,7 +77,7 @@ def test_a_command_refuses_an_unknown_kind_before_it_begins(
     assert ended.value.code == 78
     said = capsys.readouterr().err
     assert said == (
-        "paperdesk: environment PAPERDESK_BROKER__KIND: broker.kind: there is no broker alpca; did you mean alpaca?\n"
+        "paperdesk: environment PAPERDESK_BROKER__KIND: broker.kind: unknown broker alpca; did you mean alpaca?\n"
     )
 
 

@@ -71,5 +71,5 @@ async def test_services_are_refused_without_what_they_demand(
         await ConfiguredFetch(config()).filings(options, ["AAPL"], None)
     with pytest.raises(CredentialsRefused, match="FRED_API_KEY"):
         await ConfiguredFetch(config()).macro(options)
-    with pytest.raises(ValueError, match="no id of a FRED series"):
+    with pytest.raises(ValueError, match="not a FRED series id"):
         config(macro={"series": ["../ICSA"]})

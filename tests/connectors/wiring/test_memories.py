@@ -61,7 +61,7 @@ def run(config: Config, day: date, publish: Callable[[Event], None] = lambda eve
 
 
 def rows() -> tuple[dict[str, MemoryRecord], dict[str, Touch]]:
-    """All that the desk's memory holds, by id; a row that stands twice is found out."""
+    """All that the desk's memory holds, by id; a row that appears twice is found out."""
     with memory_of_desk(services(desk())).opened() as memory:
         records = memory.records()
         touches = [t for record in records for t in memory.lifeline(record.id) if t.cause is not Cause.BORN]

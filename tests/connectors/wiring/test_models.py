@@ -122,7 +122,7 @@ def test_a_spec_that_means_nothing_is_refused(
 def test_a_preset_that_names_an_agent_that_there_is_not_is_refused() -> None:
     misspelt = FINVISION.model_copy(update={"agents": {"decison": AgentSettings(temperature=0.1)}})
 
-    with pytest.raises(ConfigError, match=r"preset finvision: agents\.decison: no such agent"):
+    with pytest.raises(ConfigError, match=r"preset finvision: agents\.decison: unknown agent"):
         build_models(services(Config()), misspelt)
 
 

@@ -137,5 +137,5 @@ def test_answers_that_were_not_the_rules_are_found_out() -> None:
 def test_what_was_not_decided_is_missing_data() -> None:
     day = DAYS[0]
     asyncio.run(run_daily(services(desk(), Wall(day)), day))
-    with pytest.raises(MissingData, match=r"decided nothing for 2024-02-13: the latest sessions are 2024-02-12"):
+    with pytest.raises(MissingData, match=r"has no decision for 2024-02-13: the latest sessions are 2024-02-12"):
         parity(desk(), DAYS[1])

@@ -338,5 +338,5 @@ def test_a_desk_does_not_need_its_data_again(lived: Path, tmp_path: Path, monkey
     with closing(sqlite3.connect(journal)) as kept, kept:
         kept.execute("DROP TRIGGER inputs_no_delete")
         kept.execute("DELETE FROM inputs")
-    with JournalReader(journal) as reader, pytest.raises(MissingData, match="kept no inputs"):
+    with JournalReader(journal) as reader, pytest.raises(MissingData, match="recorded no inputs"):
         again(reader, reader.decisions()[-1], gone)

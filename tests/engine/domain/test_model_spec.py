@@ -36,7 +36,7 @@ def test_a_spec_is_understood_and_written_back(text: str, spec: ModelSpec, provi
         ("local:", "write 'local:MODEL'"),
         ("offline:rules", "write 'offline'"),
         ("", "possible are offline, replay"),
-        ("endpoint:x", "possible are"),
+        ("endpoint:x", "available: "),
         ("zzz", "openai:MODEL, anthropic:MODEL, local:MODEL"),
     ],
 )

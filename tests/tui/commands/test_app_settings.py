@@ -39,15 +39,15 @@ def settings_of(home: Path, text: str, *, read_only: bool = False) -> AppSetting
     [
         (
             '[app]\ntheme = "pink"',
-            "app.theme: there is no theme pink; there are colour-blind, high-contrast, light, ansi, dark",
+            "app.theme: unknown theme pink; available: colour-blind, high-contrast, light, ansi, dark",
         ),
-        ('[bindings]\ndesk.rum = "R"', "bindings.desk.rum: there is no such id; did you mean desk.run?"),
-        ('[bindings]\n"desk.run" = "ctrl+nix"', "bindings.desk.run: there is no key ctrl+nix"),
-        ('[bindings]\ndesk.run = ""', "bindings.desk.run: there is no key of no name"),
-        ('[bindings]\ndesk.run = "ctrl+m"', "bindings.desk.run: ctrl+m cannot be told from enter"),
-        ('[bindings]\ndesk.run = "d"', "bindings.desk.run: d is the key of desk.why on desk; give that one another"),
-        ('[bindings]\ndesk.run = "?"', "bindings.desk.run: question_mark is the key of go.help on desk"),
-        ('[bindings]\ndesk.run = "f5"\ndesk.pause = "f5"', "f5 is the key of desk.pause on desk"),
+        ('[bindings]\ndesk.rum = "R"', "bindings.desk.rum: unknown id; did you mean desk.run?"),
+        ('[bindings]\n"desk.run" = "ctrl+nix"', "bindings.desk.run: unknown key ctrl+nix"),
+        ('[bindings]\ndesk.run = ""', "bindings.desk.run: unknown key (empty)"),
+        ('[bindings]\ndesk.run = "ctrl+m"', "bindings.desk.run: ctrl+m is the same as enter"),
+        ('[bindings]\ndesk.run = "d"', "bindings.desk.run: d is already bound to desk.why on desk; rebind that one"),
+        ('[bindings]\ndesk.run = "?"', "bindings.desk.run: question_mark is already bound to go.help on desk"),
+        ('[bindings]\ndesk.run = "f5"\ndesk.pause = "f5"', "f5 is already bound to desk.pause on desk"),
     ],
 )
 def test_what_cannot_be_set_is_said_in_one_line(paperdesk_home: Path, text: str, said: str) -> None:
@@ -64,7 +64,7 @@ def test_the_doctor_says_where_colours_and_keys_are_set(run: Run, fresh: Path, m
 
     assert told() == {"theme": "paperdesk (default)", "keys": "those of the help"}
     monkeypatch.setenv("PAPERDESK_APP__THEME", "pink")
-    assert "there is no theme pink" in told()["settings"]
+    assert "unknown theme pink" in told()["settings"]
     monkeypatch.setenv("PAPERDESK_APP__THEME", "light")
     monkeypatch.setenv("PAPERDESK_APP__READ_ONLY", "true")
     monkeypatch.setenv("PAPERDESK_BINDINGS__PANE__ZOOM", "Z,f5")

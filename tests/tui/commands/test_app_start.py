@@ -63,9 +63,9 @@ def in_a_terminal(home: Path, arguments: Sequence[str] = (), **variables: str) -
         ),
         pytest.param(None, (), {"PAPERDESK_CASH": "1"}, 78, "write PAPERDESK_SECTION__KEY", marks=pytest.mark.slow),
         pytest.param(
-            None, ("--config", "nowhere.toml"), {}, 78, "nowhere.toml: there is no such file", marks=pytest.mark.slow
+            None, ("--config", "nowhere.toml"), {}, 78, "nowhere.toml: file not found", marks=pytest.mark.slow
         ),
-        pytest.param(None, ("--desk", "A B"), {}, 2, "--desk A B: use up to 16 of", marks=pytest.mark.slow),
+        pytest.param(None, ("--desk", "A B"), {}, 2, "--desk A B: use up to 16 characters of", marks=pytest.mark.slow),
         ('[desk]\npreset = "finvison"\n', (), {}, 2, "finvision"),
     ],
 )

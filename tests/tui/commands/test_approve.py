@@ -156,10 +156,10 @@ def test_an_edit_is_held_against_the_limits_said_everywhere_and_can_be_undone(
     assert "  Price  " in run("approve", *at).out
     for size, complaint in (
         (("--quantity", "100000"), "keeps its size: it would leave -"),
-        (("--quantity", "1e30"), "more than any account can trade"),
+        (("--quantity", "1e30"), "exceeds what any account can trade"),
         (("--amount", "0.5"), "less than the smallest order"),
         (("--quantity", "-1"), "above zero"),
-        (("--quantity", "x"), "is no number"),
+        (("--quantity", "x"), "is not a number"),
     ):
         refused = run("approve", symbol, *size, *at)
         assert refused.code == 2 and complaint in refused.err
@@ -290,4 +290,4 @@ def test_a_symbol_stands_for_its_orders_that_wait(run: Run, waiting: list[dict[s
     listed = run("orders", "--desk", desk)
     assert "vetoed: too much" in listed.out, "the list says why an order ended"
     nothing = run("veto", "NOSUCH", "--desk", desk)
-    assert nothing.code == 65 and "has no order NOSUCH: those that wait are" in nothing.err
+    assert nothing.code == 65 and "has no order NOSUCH: waiting:" in nothing.err

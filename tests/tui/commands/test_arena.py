@@ -391,7 +391,7 @@ def test_a_costly_arena_is_asked_about_first(run: Run, traders: Traders) -> None
     prices = '[models.prices]\n"openai:m1" = { input = 1000, output = 1000 }\n"openai:m2" = { input = 0, output = 0 }\n'
     places.config_file().write_text(prices)
     done = run(*ARENA[:-1])
-    assert done.code == 2 and "openai:m1: about" in done.err and "--yes runs it" in done.err
+    assert done.code == 2 and "openai:m1: about" in done.err and "pass --yes to run it" in done.err
     assert traders.requests == []
     assert run(*ARENA).code == 0
     # A budget that does not pay for the first question pauses before it is sent.
@@ -440,9 +440,9 @@ def test_an_agent_that_is_late_abstains(run: Run, traders: Traders, monkeypatch:
         (("--preset", "nasdaq"), 2, "no arena preset nasdaq: choose constant, paper, paper-program, ssw"),
         (("--agents", "twelve"), 2, "no table twelve"),
         (("--resume", "arena-none"), 65, "no arena arena-none"),
-        (("--resume", "arena-none", "--seed", "1"), 2, "it takes --model replay alone"),
+        (("--resume", "arena-none", "--seed", "1"), 2, "the only one that can change is --model replay"),
         (("--days", "0"), 2, "0 is not in the range"),
-        (("--jobs", "2"), 2, "--jobs plays repeats at a time, and this is one arena"),
+        (("--jobs", "2"), 2, "--jobs runs repeats in parallel, and this is a single arena"),
         (("--without-rumour", "31-Amy"), 2, "31-Amy: no such message; they are DAY-AGENT, days 1 to 30, of Amy, Bruce"),
         (("--without-rumour", "1-Nobody"), 2, "1-Nobody: no such message"),
         (("--baseline", "offline"), 2, "no agent of the table nine asks a baseline, as those of duel do"),
@@ -457,7 +457,7 @@ def test_a_faulty_table_names_file_and_fault(run: Run, fresh: Path, tmp_path: Pa
     file = tmp_path / "t.toml"
     for text, says in (
         ('[[agents]]\nname = "A"\n', "at least 2 items"),
-        ('[[agents]]\nname = "A"\n[[agents]]\nname = "A"\n', "A sits at the table twice"),
+        ('[[agents]]\nname = "A"\n[[agents]]\nname = "A"\n', "A appears twice in the table"),
         ('[[agents]]\nname = "A"\nrule = "luck"\n[[agents]]\nname = "B"\n', "no rule luck"),
         ("[[agents", "t.toml"),
     ):
@@ -473,18 +473,16 @@ def test_a_new_arena_never_takes_the_place_of_another(run: Run, fresh: Path) -> 
     assert run(*SMALL, "--seed", "1", "--run", "arena-n").code == 0
     kept = places.arena_file("arena-n").read_bytes()
     refused = run(*SMALL, "--seed", "2", "--run", "arena-n")
-    assert (
-        refused.code == 2 and "there is an arena arena-n already" in refused.err and "--resume arena-n" in refused.err
-    )
+    assert refused.code == 2 and "an arena arena-n already exists" in refused.err and "--resume arena-n" in refused.err
     assert places.arena_file("arena-n").read_bytes() == kept
     # Nor one of its repeats, and it has no name in common with a backtest.
     assert run(*SMALL, "--run", "arena-r-2").code == 0
     refused = run(*SMALL, "--repeats", "3", "--run", "arena-r")
-    assert refused.code == 2 and "there is an arena arena-r-2 already" in refused.err
+    assert refused.code == 2 and "an arena arena-r-2 already exists" in refused.err
     assert not places.arena_file("arena-r").exists()
     window = ("--symbols", "ORVL", "--from", "2025-03-03", "--to", "2025-03-07")
     backtest = run("backtest", "--strategy", "cash", *window, "--run", "arena-n")
-    assert backtest.code == 2 and "--run arena-n: there is a run of that name already" in backtest.err
+    assert backtest.code == 2 and "--run arena-n: this run already exists" in backtest.err
     assert run("backtest", "--strategy", "cash", *window, "--run", "bt").code == 0
     assert run(*SMALL, "--run", "bt").code == 2
 
@@ -510,7 +508,7 @@ def test_a_resumed_arena_takes_no_other_model(run: Run, fresh: Path) -> None:
     kept = places.arena_file("arena-o").read_bytes()
     for more in (("--model", "openai:gpt-4o"), ("--seed", "3"), ("--run", "other")):
         refused = run("arena", "--resume", "arena-o", *more)
-        assert refused.code == 2 and "it takes --model replay alone" in " ".join(refused.err.split())
+        assert refused.code == 2 and "the only one that can change is --model replay" in " ".join(refused.err.split())
     assert places.arena_file("arena-o").read_bytes() == kept
     assert run("arena", "--resume", "arena-o", "--model", "replay").code == 0
 
@@ -552,5 +550,5 @@ def test_a_resumed_arena_has_the_files_that_it_was_begun_with(
 def test_a_budget_is_an_amount_of_dollars(run: Run, fresh: Path) -> None:
     for text in ("nan", "-1", "lots"):
         refused = run(*SMALL, "--budget", text)
-        assert refused.code == 2 and f"'{text}' is no amount from 0 on" in refused.err
+        assert refused.code == 2 and f"'{text}' is not a non-negative amount" in refused.err
     assert run(*SMALL, "--budget", "0").code == 0  # rules cost nothing

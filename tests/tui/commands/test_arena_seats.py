@@ -237,8 +237,8 @@ def test_a_costly_or_silent_desk_harms_nobody_else(run: Run, desks: Desks) -> No
         ('preset = "desk"\nwindow = 5', "window belongs to a persona"),
         ('rule = "value"\nparams = { window = 3 }', "params belong to a strategy"),
         ('rule = "macd"\nparams = { fats = 3 }', "has no parameter fats (did you mean fast?)"),
-        ('rule = "momentun"', "no strategy momentun"),
-        ('rule = "fit.py:Learns"', "is fitted before it trades"),
+        ('rule = "momentun"', "unknown strategy momentun"),
+        ('rule = "fit.py:Learns"', "needs a training part"),
     ],
 )
 def test_a_seat_that_means_nothing_is_refused(run: Run, fresh: Path, tmp_path: Path, seat: str, says: str) -> None:

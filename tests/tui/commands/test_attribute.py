@@ -137,7 +137,7 @@ def test_upstream_answers_are_the_run_s_and_a_second_time_nobody_is_asked(
     refused = run(*asked)
     assert refused.code == 2 and service.requests == []
     assert "Forecast for deciding ORVL of 2025-03-11 again without each input:" in refused.err
-    assert "--yes runs it" in refused.err
+    assert "pass --yes to run it" in refused.err
 
     first = run(*asked, "--yes")
     (one,) = first.json["decisions"]
@@ -214,10 +214,10 @@ def test_few_decisions_have_no_interval(run: Run, backtested: Path) -> None:
     [
         (("ORVL", str(SESSIONS[0]), "--attribute", "--redecide"), 2, "give one of them"),
         (("ORVL", str(SESSIONS[0]), "--attribute", "--without", "chart"), 2, "give --redecide with it"),
-        (("ORVL", str(SESSIONS[0]), "--attribute", "--sample", "3"), 2, "leave DATE out"),
+        (("ORVL", str(SESSIONS[0]), "--attribute", "--sample", "3"), 2, "leave out DATE"),
         (("ORVL", str(SESSIONS[0]), "--seed", "3"), 2, "give --attribute with it"),
-        (("ORVL",), 2, "SYMBOL and DATE name a decision"),
-        ((), 2, "SYMBOL and DATE name a decision"),
+        (("ORVL",), 2, "give both SYMBOL and DATE"),
+        ((), 2, "give both SYMBOL and DATE"),
         (("NOSUCH", "--attribute"), 65, "decided nothing for NOSUCH"),
         (("ORVL", "2025-03-13", "--attribute"), 65, "no decision for ORVL on 2025-03-13"),
         (("--attribute", "--run", "nosuch"), 65, "no run nosuch"),

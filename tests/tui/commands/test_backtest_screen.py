@@ -102,7 +102,7 @@ async def test_a_run_of_an_earlier_day_is_shown_compared_and_exported(
         await pilot.press("E")
         pilot.app.screen.query_one(Input).value = str(tmp_path)
         await pilot.press("enter")
-        refused = f"{tmp_path} is there already: name another folder"
+        refused = f"{tmp_path} already exists: name another folder"
         await until(pilot, lambda: any(one.message == refused for one in pilot.app._notifications))
         await pilot.press("E")
         pilot.app.screen.query_one(Input).value = str(tmp_path / "out")

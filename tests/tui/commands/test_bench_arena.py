@@ -118,9 +118,9 @@ def test_another_window_has_no_printed_rows_and_a_missing_one_is_named(run: Run,
     assert "Table 6:" not in text and "Table 8: our trend" in text and "Table 8: two" not in text
     assert [line.split()[0] for line in text.splitlines()[2:6]] == ["Buy", "SMA", "ZMR", "MACD"]
     late = run(*asked, "--from", "2024-10-01", "--to", "2024-11-15")
-    assert (late.code, late.err.count("\n")) == (65, 1) and "by --from and --to" in late.err
+    assert (late.code, late.err.count("\n")) == (65, 1) and "with --from and --to" in late.err
     half = run(*asked, "--from", "2024-10-01")
-    assert half.code == 2 and "a window has two ends" in half.err
+    assert half.code == 2 and "a window needs two ends" in half.err
     foreign = run(*asked, "--repeats", "3")
     assert foreign.code == 2 and "leave out --repeats" in foreign.err
 

@@ -150,7 +150,7 @@ def test_a_budget_is_never_crossed_and_the_bench_goes_on_to_the_unbroken_result(
     assert figures(done.json) == whole
     assert not places.bench_folder(run).exists()
     gone = bench("--resume", run)
-    assert gone.code == 65 and "there is no bench of that name" in gone.err
+    assert gone.code == 65 and "no such bench" in gone.err
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_a_run_that_keeps_its_journal_goes_on_in_it(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("finvision", "--resume", "nothing"), 65, "--resume nothing: there is no bench of that name to go on with"),
+        (("finvision", "--resume", "nothing"), 65, "--resume nothing: no such bench to resume"),
         (("finvision", "--resume", "x", "--repeats", "2"), 2, "leave out --repeats"),
         (("memory", "--budget", "1"), 2, "bench memory takes no --budget"),
         (("arena", "--resume", "x"), 2, "bench arena takes no --resume"),

@@ -171,7 +171,7 @@ def test_a_size_beyond_any_account_is_a_slip(run: Run, desk: Path) -> None:
         ("BUY", "--amount", "9" * 40),
     ):
         said = run("order", side, "ORVL", unit, size, "--yes")
-        assert (said.code, said.out) == (2, "") and "more than any account" in said.err
+        assert (said.code, said.out) == (2, "") and "exceeds what any account" in said.err
 
 
 def test_a_symbol_that_takes_no_orders_is_named_without_a_contradiction(run: Run, shares: SandboxServer) -> None:

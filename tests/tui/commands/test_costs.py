@@ -319,7 +319,7 @@ def test_a_backtest_is_forecast_and_above_a_limit_it_needs_a_yes(desk: Desk, ser
     refused = run(*BACKTEST)
     assert refused.code == 2 and service.requests == []
     assert "Forecast for 1 run" in refused.err and "near:m1: about" in refused.err
-    assert "is above budget.ask_above ($0.01): --yes runs it" in refused.err
+    assert "is above budget.ask_above ($0.01): pass --yes to run it" in refused.err
     assert not places.run_journal("paid").exists()
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
 
@@ -329,7 +329,7 @@ def test_tokens_without_a_price_above_those_of_a_day_need_a_yes_too(desk: Desk, 
     refused = run(*BACKTEST)
     assert refused.code == 2 and service.requests == []
     assert "price unknown" in refused.err and "free" not in refused.err
-    said = "million tokens of models without a known price is above budget.tokens_per_day (1,000): --yes runs it"
+    said = "million tokens of models without a known price is above budget.tokens_per_day (1,000): pass --yes to run it"
     assert said in refused.err
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
 

@@ -179,7 +179,7 @@ def test_the_zone_of_the_machine_changes_nothing(
 def test_a_clock_an_hour_off(run: Run, opened: Open, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
     server = opened(LiveClock().now() + timedelta(hours=hours), any_day=True)
     monkeypatch.setenv("PAPERDESK_BROKER__CLOCK", "machine")
-    says(run("--daily"), 78, "clock says", "UTC", f"{server.exchange.now:%Y-%m-%d %H:}", "broker.clock")
+    says(run("--daily"), 78, "clock shows", "UTC", f"{server.exchange.now:%Y-%m-%d %H:}", "broker.clock")
     assert not places.desk_journal("paper").exists()
 
 

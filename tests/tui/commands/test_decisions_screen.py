@@ -44,7 +44,7 @@ async def test_a_filter_that_cannot_be_meant_is_said_and_the_rows_stay(run: Run,
         kept = await filtered(pilot, "symbol:ORVL")
         assert {symbol for symbol, _ in kept} == {"ORVL"} and len(kept) == len(SESSIONS)
         for typed, said in (
-            ("sym:ORVL size%>abc", "abc is no number"),
+            ("sym:ORVL size%>abc", "abc is not a number"),
             ("tiker:ORVL", "no column tiker: there are session, sym, action"),
             ("tiker>1 (", "no column tiker: there are session, sym, action"),
         ):

@@ -151,8 +151,8 @@ def test_macro_series_come_with_every_vintage_and_only_once(run: Run, fred: Fake
         (("filings", "--symbols", "QLMP"), 2, "no data folder"),
         (("filings", "--data", "D"), 2, "whose filings"),
         (("filings", "--symbols", "QLMP", "--from", "soon", "--data", "D"), 2, "YYYY-MM-DD"),
-        (("filings", "--symbols", "../x", "--data", "D"), 2, "is no symbol"),
-        (("macro", "--symbols", "QLMP", "--data", "D"), 2, "macro.series says"),
+        (("filings", "--symbols", "../x", "--data", "D"), 2, "is not a symbol"),
+        (("macro", "--symbols", "QLMP", "--data", "D"), 2, "macro.series lists"),
         (("filings", "--symbols", "QLMP", "--data", "D"), 78, "filings.user_agent is not set"),
         (("macro", "--data", "D"), 77, "FRED_API_KEY"),
         (("weather",), 2, "weather"),
@@ -276,7 +276,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
     said = run("fetch", *SINCE, "--json")
     assert said.code == 130
     assert said.json["complete"] is False
-    assert "the same command goes on" in said.err
+    assert "the same command continues" in said.err
     assert run("fetch", *SINCE).code == 0
     found = [len(path.read_text().splitlines()) for path in sorted(paperdesk_home.rglob("prices/*.csv"))]
     assert found == [46, 46, 65]
@@ -291,10 +291,10 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
         ({}, ("bars", "--symbols", "AAA,NOSUCH"), 65, "NOSUCH"),
         ({"APCA_API_DATA_URL": "http://127.0.0.1:9"}, (), 74, "check the connection"),
         ({"APCA_API_DATA_URL": "http://example.com"}, (), 78, "https"),
-        ({}, ("filings", "--again"), 2, "--again belongs to"),
+        ({}, ("filings", "--again"), 2, "--again is for"),
         ({"PAPERDESK_BROKER__KIND": "simulated"}, ("bars",), 2, "no data folder"),
         ({"PAPERDESK_DESK__SYMBOLS": ""}, (), 2, "whose data"),
-        ({}, ("bars", "--symbols", "../x"), 2, "is no symbol"),
+        ({}, ("bars", "--symbols", "../x"), 2, "is not a symbol"),
     ],
 )
 def test_what_goes_wrong_is_one_line_and_a_code(

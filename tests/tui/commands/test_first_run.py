@@ -94,7 +94,7 @@ async def test_a_paper_account_is_set_up_in_the_app(
             assert "name" in text_of(pilot, "complaint")
             for text in ("first", key, "wrong", "AAA, <X>"):
                 await answer(pilot, text)
-            assert "'<X>' is no symbol" in text_of(pilot, "complaint")
+            assert "'<X>' is not a symbol" in text_of(pilot, "complaint")
             assert CRYPTO_AMONG_SHARES in text_of(pilot, "text")
             for text in ("AAA, btc-usd, aaa", "openai:m", "sk-abandoned", "7"):
                 await answer(pilot, text)
@@ -242,7 +242,7 @@ async def test_a_desk_without_symbols_leads_into_the_set_up(
         assert "no prices there" in text_of(pilot, "complaint")
         await answer(pilot, "orvl, hlxm")
         if "none yet" in symbols:  # a form that is left to the person
-            assert "write desk.symbols there" in text_of(pilot, "complaint") and file.read_text() == before
+            assert "edit desk.symbols" in text_of(pilot, "complaint") and file.read_text() == before
             return
         await pilot.press("enter")
         await until(pilot, lambda: "has its symbols" in text_of(pilot, "text"))

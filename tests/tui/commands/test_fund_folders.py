@@ -138,9 +138,9 @@ def test_holdings_are_facts_that_are_checked_and_listed(
     [
         ("macro", "date,value,known_from\n2024-01-01,52.4,\n", "line 2: "),
         ("macro", "date,value\n2024-01-01,52.4\n", "line 2: "),
-        ("holdings", "date,symbol,shares,weight\n,BXWD,1,2\n", "line 2: '' is no date"),
+        ("holdings", "date,symbol,shares,weight\n,BXWD,1,2\n", "line 2: '' is not a date"),
         ("holdings", "date,symbol,shares,weight\n2024-01-02,BXWD,-1,2\n", "line 2: shares -1 are below zero"),
-        ("holdings", "date,symbol,shares,weight\n2024-01-02,BXWD,1,200\n", "line 2: weight 200 is no percentage"),
+        ("holdings", "date,symbol,shares,weight\n2024-01-02,BXWD,1,200\n", "line 2: weight 200 is not a percentage"),
     ],
 )
 def test_what_has_no_date_or_cannot_be_is_refused(run: Run, folder: Path, kind: str, text: str, said: str) -> None:

@@ -36,7 +36,7 @@ def test_deciding_again_is_forecast_asked_about_and_lives_within_the_day(
     refused = run(*again)
     assert refused.code == 2 and service.requests == []
     assert "Forecast for deciding ORVL of 2025-03-11 again:" in refused.err and "near:m1: about 1 calls" in refused.err
-    assert "is above budget.ask_above ($0.00): --yes runs it" in refused.err
+    assert "is above budget.ask_above ($0.00): pass --yes to run it" in refused.err
 
     desk(DEAR + ASKING.format("0.01"))
     reached = run(*again, "--yes")
@@ -60,7 +60,7 @@ def test_the_bench_of_memory_lives_within_the_day(desk: Desk, service: Counting,
     bench = ("bench", "memory", "--preset", "finmem", *window)
     desk(DEAR + ASKING.format("0.01"))
     refused = run(*bench)
-    assert refused.code == 2 and "--yes runs it" in refused.err and service.requests == []
+    assert refused.code == 2 and "pass --yes to run it" in refused.err and service.requests == []
     reached = run(*bench, "--yes")
     assert reached.code == 75 and "budget.usd_per_day of $0.01 is reached" in reached.err
     assert service.requests == []

@@ -71,7 +71,7 @@ def test_answers_are_asked_for_again_until_they_can_be_used(
     assert (config.data.folder, config.models.default) == (str(data), "openai:gpt-5")
     for complaint in (
         "use up to 16",
-        "no folder prices",
+        "no prices folder",
         "MSFT has no prices",
         "did you mean finvision?",
         "above zero",
@@ -96,7 +96,7 @@ def test_where_nobody_answers_it_says_so_and_writes_nothing(
     said = run("init")
     assert said.code == 2 and "--yes" in said.err
     *_, question, error = said.err.splitlines()
-    assert question.startswith("Name of the desk") and error.startswith("paperdesk: init asks, and nobody answers")
+    assert question.startswith("Name of the desk") and error.startswith("paperdesk: init asks questions")
     assert contents(paperdesk_home) == {}
 
 

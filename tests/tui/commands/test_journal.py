@@ -109,7 +109,7 @@ def test_an_index_of_looks_that_cannot_be_added_to_is_refused_before_anything_is
         ("bench", "memory", "--preset", "finmem", *WEEK),
     ):
         said = run(*words)
-        assert said.code == 65 and f"{index} is damaged, or of another version" in said.err, (words, said)
+        assert said.code == 65 and f"{index} is damaged, or was written by another version" in said.err, (words, said)
         assert said.out == "" and sorted(places.runs_dir().iterdir()) == before, words
     index.unlink()
     assert run("backtest", "--strategy", "cash", *WEEK).code == 0

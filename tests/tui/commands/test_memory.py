@@ -116,7 +116,7 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
         (("list", "--preset", "desk"), 2, "memory list takes no --preset"),
         (("forget",), 2, "write it as `paperdesk memory forget ID"),
         (("forget", "zz"), 65, "no memory has the id zz"),
-        (("pin", "zz", "--run", REMEMBERING), 2, "--run names one run"),
+        (("pin", "zz", "--run", REMEMBERING), 2, "--run does not apply"),
         (("lifeline", "zz", "--reason", "x"), 2, "memory lifeline takes no --reason"),
         (("fade",), 2, "'fade' is not one of"),
         (("preview", "--preset", "finmen"), 2, "did you mean finmem"),
@@ -223,7 +223,7 @@ def test_export_writes_every_memory_with_its_changes_once(run: Run, remembering:
         if row["id"] in listed:
             assert row["text"] == listed[row["id"]]["text"]
     again = run("memory", "export", str(file))
-    assert again.code == 65 and "is there already" in again.err
+    assert again.code == 65 and "already exists" in again.err
 
 
 def test_reading_changes_nothing_and_optimize_loses_nothing(run: Run, remembering: Path, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_while_another_process_writes_a_writer_ends_with_75_and_readers_read(run
             ended = run(*arguments)
             assert (ended.code, ended.result) == (75, "")
             # A daily run may warn of other things before it; why it ended is the last line.
-            assert "another process writes into it; wait until it is done, or stop it" in ended.err.splitlines()[-1]
+            assert "another process is writing to it; wait until it is done, or stop it" in ended.err.splitlines()[-1]
         assert run("memory", "list", "--json").json == listed
     assert run("memory", "optimize").code == 0
     assert run("--daily", "--session", "2024-02-15").code == 0
@@ -342,7 +342,7 @@ def test_a_change_that_came_too_late_is_said_at_the_end_of_the_run(run: Run, rem
         assert run("memory", "pin", weak["id"], "--json").json["applied"] is False
         assert memory is not None
         memory.begin(calendar.number(REMEMBERED[-1]) + 4000.0)  # it fades while the run holds it
-    assert said == [f"memory {weak['id']} has faded: one that is alive can be pinned"]
+    assert said == [f"memory {weak['id']} has been purged: only live memories can be pinned"]
 
 
 def test_a_forgotten_memory_is_never_recalled_again_and_a_pinned_one_stays(run: Run, remembering: Path) -> None:

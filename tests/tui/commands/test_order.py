@@ -152,14 +152,14 @@ def test_an_order_before_the_daily_run_settles_and_leaves_the_decisions_to_that_
 def test_what_cannot_be_ordered_says_why(run: Run, evening: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     none = run("order", "BUY", "ORVL", "--yes")
     both = run("order", "BUY", "ORVL", "--amount", "5", "--quantity", "1", "--yes")
-    for said, words in ((none, "say how much: --quantity N or --amount USD"), (both, "give one of them")):
+    for said, words in ((none, "give a size: --quantity N or --amount USD"), (both, "give one of them")):
         assert (said.code, said.err.count("\n")) == (2, 1) and words in said.err
-    assert "nobody can be asked" in run("order", "BUY", "ORVL", "--amount", "500").err
-    assert "none of the desk's symbols" in run("order", "BUY", "TMBK", "--amount", "500", "--yes").err
+    assert "without a terminal" in run("order", "BUY", "ORVL", "--amount", "500").err
+    assert "neither traded nor held" in run("order", "BUY", "TMBK", "--amount", "500", "--yes").err
     assert "less than the smallest order" in run("order", "BUY", "ORVL", "--amount", "0.5", "--yes").err
     halt(places.desk_journal("demo"), EVENING, "earnings")
     refused = order(run, "BUY", "ORVL", "--amount", "500", code=1)["refused"]
-    assert "halted since" in refused and refused.endswith("K resumes it, or paperdesk resume")
+    assert "halted since" in refused and refused.endswith("press K or run `paperdesk resume`")
     run("resume")
     monkeypatch.setenv("PAPERDESK_BROKER__MODE", "observe")
     assert "only observes" in run("order", "BUY", "ORVL", "--amount", "500", "--yes").err
@@ -258,10 +258,10 @@ def test_where_it_stays_unknown_whether_it_arrived_the_same_line_never_orders_tw
     sandbox.fault("gateway_timeout", path="/v2/orders", method="POST", after=True)
     sandbox.fault("server_error", path="/v2/orders:by_client_order_id", count=0)
     lost = run("order", "BUY", "ORVL", "--amount", "900", "--yes", "--json")
-    assert lost.code == 74 and "it is not known whether order" in lost.err
+    assert lost.code == 74 and "it is unknown whether order" in lost.err
     sandbox.clear_faults()
     other = run("order", "BUY", "ORVL", "--amount", "901", "--yes", "--json")
-    assert other.code == 75 and "give it again as it was" in other.err
+    assert other.code == 75 and "repeat the same order" in other.err
     again = order(run, "BUY", "ORVL", "--amount", "900")["order"]
     assert again["state"] == "acknowledged" and is_own(again["id"])
     assert len(sandbox.state()["orders"]) == orders + 1 and [*own("paper")] == [again["id"]]

@@ -136,7 +136,7 @@ def test_a_suffix_of_ones_own_is_named_in_the_configuration(folder: Folder, run:
     assert (settings["calendar"], settings["currency"], settings["periods_per_year"]) == ("XPAR", "XPF", 250)
     configure('[calendars.QQQ]\ncalendar = "XQQQ"\ncurrency = "XPF"\n')
     said = run("backtest", "--strategy", "macd", *flags)
-    assert said.code == 78 and "there is no calendar XQQQ" in said.err and said.err.count("\n") == 1
+    assert said.code == 78 and "unknown calendar XQQQ" in said.err and said.err.count("\n") == 1
 
 
 def test_a_desk_trades_on_its_own_exchange_and_keeps_its_currency(folder: Folder, run: Run) -> None:
@@ -180,7 +180,7 @@ def test_imported_days_are_held_against_the_symbols_calendar(fresh: Path, run: R
     file, data = tmp_path / "bars.csv", tmp_path / "data"
     file.write_text(f"{HEADER}\n2024-10-01,10,11,9,10,,1\n2024-10-08,10,11,9,10,,1\n")
     said = run("import", "prices", str(file), "--symbol", "600519.SS", "--data", str(data))
-    assert said.code == 65 and "2024-10-01 is no session of XSHG" in said.err
+    assert said.code == 65 and "2024-10-01 is not a session of XSHG" in said.err
     assert run("import", "prices", str(file), "--symbol", "AAPL", "--data", str(data)).code == 0
     midnight = datetime(2024, 10, 8, tzinfo=UTC) - timedelta(hours=8)
     file.write_text(f"t,o,h,l,c,v\n{int(midnight.timestamp())},10,11,9,10,1\n")
@@ -193,7 +193,7 @@ def test_prices_in_pence_are_asked_for_and_stored_in_pounds(fresh: Path, run: Ru
     file.write_text("Date,Open,High,Low,Close,Adj Close,Volume,Dividends\n2024-10-08,72,73,71,72.5,,1000,3.45\n")
     into = ("import", "prices,actions", str(file), "--symbol", "VOD.L", "--data", str(data))
     said = run(*into)
-    assert said.code == 2 and "say which with --currency GBX" in said.err and said.err.count("\n") == 1
+    assert said.code == 2 and "specify with --currency GBX" in said.err and said.err.count("\n") == 1
     assert run(*into, "--currency", "GBX").code == 0
     assert (data / "prices" / "VOD.L.csv").read_text().splitlines()[1] == "2024-10-08,0.72,0.73,0.71,0.725,,1000"
     assert (data / "actions" / "VOD.L.csv").read_text().splitlines()[1] == "2024-10-08,dividend,0.0345"

@@ -100,7 +100,7 @@ def test_the_warm_up_can_be_decided_again(run: Run, backtested: Path) -> None:
     [
         (("--preset", "finagent"), 2, "give --redecide with it"),
         (("--without", "chart"), 2, "give --redecide with it"),
-        (("--redecide", "--prompts"), 2, "--prompts ask for different things"),
+        (("--redecide", "--prompts"), 2, "--prompts exclude each other"),
         (("--redecide", "--preset", "finvsion"), 2, "no preset finvsion; did you mean finvision?"),
         (("--redecide", "--without", "chrat"), 2, "no such step"),
         (("--redecide", "--model", "nosuch"), 2, "unknown model spec"),

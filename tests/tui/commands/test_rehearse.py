@@ -236,7 +236,7 @@ def test_an_arena_of_models_lives_within_the_budget_of_the_day(
     desk(LOCAL_PRICE + "[budget]\nask_above = 0.00001\nusd_per_day = 0.0001\n")
     monkeypatch.setenv("PAPERDESK_DESK__PRESET", str(file))
     asked = run("rehearse")
-    assert asked.code == 2 and "Forecast for the rehearsal:" in asked.err and "--yes runs it" in asked.err
+    assert asked.code == 2 and "Forecast for the rehearsal:" in asked.err and "pass --yes to run it" in asked.err
     reached = run("rehearse", "--yes")
     assert reached.code == 75 and "budget.usd_per_day of $0.00 is reached" in reached.err
     assert service.requests == [] and not places.desk_rehearsal("demo").exists()

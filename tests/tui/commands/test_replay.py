@@ -106,8 +106,8 @@ def test_age_decides_what_is_removed_and_undated_answers_stay(recorded: Run, tmp
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{}", "line 1 is no recorded answer: provider: Field required"),
-        ("not JSON", "line 1 is no recorded answer: Invalid JSON"),
+        ("{}", "line 1 is not a recorded answer: provider: Field required"),
+        ("not JSON", "line 1 is not a recorded answer: Invalid JSON"),
         ('{"provider": "p", "model": "m", "sees": false, "result": {"model": "p:m"}}', "has no hash"),
     ],
 )

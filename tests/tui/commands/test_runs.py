@@ -201,7 +201,7 @@ def test_a_run_is_exported_as_a_folder_of_its_own(
     with JournalReader(folder / "journal.db") as reader:
         assert reader.run("fast").name == "macd"
     again = run("runs", "export", "fast")
-    assert again.code == 65 and f"{folder} is there already" in again.err
+    assert again.code == 65 and f"{folder} already exists" in again.err
     (tmp_path / "file").write_text("")
     blocked = run("runs", "export", "fast", "--to", str(tmp_path / "file" / "below"))
     assert blocked.code == 65 and "cannot be written" in blocked.err
@@ -225,7 +225,7 @@ def test_a_run_of_a_desk_is_exported_and_never_pruned(run: Run, desk: Path, tmp_
 def test_pruning_says_what_goes_asks_and_keeps_the_index_of_looks(run: Run, runs: Path) -> None:
     before, counted = contents(runs), len(looks_in(places.looks_index()))
     asked = run("runs", "prune", "--keep", "1")
-    assert asked.code == 2 and "--yes does it" in asked.err and "2 runs, " in asked.err
+    assert asked.code == 2 and "pass --yes" in asked.err and "2 runs, " in asked.err
     assert contents(runs) == before
     left, record = (places.part_of(file) for file in (places.run_journal("fast"), places.arena_file("ring")))
     for part in (left, record):

@@ -161,13 +161,13 @@ def test_a_page_says_why_its_app_cannot_open(paperdesk_home: Path) -> None:
         address = f"ws://127.0.0.1:{url.port}/ws?width=120&height=40"
         with connect(address, additional_headers=cookie, max_size=None) as page:
             read_until(
-                lambda text: "there is no theme pink" in text and "reload this page" in text,
+                lambda text: "unknown theme pink" in text and "reload this page" in text,
                 partial(page.recv, timeout=WITHIN),
             )
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=WITHIN)
-        assert (process.returncode, out) == (0, "") and err.count("there is no theme pink") == 1
-        assert "there is no theme pink" in err.splitlines()[-1]
+        assert (process.returncode, out) == (0, "") and err.count("unknown theme pink") == 1
+        assert "unknown theme pink" in err.splitlines()[-1]
     finally:
         process.kill()
         process.communicate()

@@ -162,7 +162,7 @@ def test_two_sessions_with_cycles_a_broken_stream_and_a_kill(
         assert [str(fill.session) for fill in reader.fills(order_id=filled["order_id"])] == ["2024-03-05"]
     to(sandbox, "2024-03-05T16:30")
     assert watch.finished("session-paper-20240304-2")["outcome"] == "done"
-    assert watch.ended(signal.SIGINT) == (130, "paperdesk: the watch ends; what was done is kept\n")
+    assert watch.ended(signal.SIGINT) == (130, "paperdesk: watch ended; finished work is kept\n")
 
     state = sandbox.state()
     assert set(state["posts"].values()) <= {1}

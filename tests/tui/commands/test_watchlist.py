@@ -57,12 +57,12 @@ def test_groups_are_made_changed_exported_and_imported(run: Run, fresh: Path, tm
         (("group",), 2, "write it as `paperdesk watchlist group GROUP"),
         (("list", "core"), 2, "write it as `paperdesk watchlist list`"),
         (("add", "desk", "NVDA"), 2, "change desk.symbols in the configuration"),
-        (("add", "My List", "NVDA"), 2, "cannot name a watchlist"),
-        (("add", "core", "N V"), 2, "is no symbol"),
+        (("add", "My List", "NVDA"), 2, "is not a valid watchlist name"),
+        (("add", "core", "N V"), 2, "is not a symbol"),
         (("remove", "core", "NVDA"), 65, "there is no watchlist core: none was made yet"),
         (("group", "core", "--delete"), 65, "there is no watchlist core: none was made yet"),
         (("add", "core", "NVDA", "--delete"), 2, "watchlist add takes no --delete"),
-        (("import", "nix.csv"), 65, "there is no such file"),
+        (("import", "nix.csv"), 65, "file not found"),
     ],
 )
 def test_what_cannot_be_meant_is_said_in_one_line(
@@ -103,7 +103,7 @@ def test_a_store_that_holds_something_else_is_refused(run: Run, fresh: Path, tex
     (fresh / "data").mkdir(exist_ok=True)
     (fresh / "data" / "watchlists.json").write_text(text, errors="surrogateescape")
     ended = run("watchlist")
-    assert (ended.code, ended.err.count("\n")) == (65, 1) and "is no file of watchlists" in ended.err
+    assert (ended.code, ended.err.count("\n")) == (65, 1) and "is not a watchlist file" in ended.err
 
 
 @pytest.mark.parametrize("text", [*BROKEN[2:], 'core,"NVDA\n', 'core,"NVDA\n' + "x" * 200_000, "core,N\x1bV\n"])

@@ -137,7 +137,7 @@ def test_cuts_and_figures_from_nowhere_are_told(run: Run, wayward: Path) -> None
     [
         (("ORVL", "2025-03-13"), "the nearest are 2025-03-12 and 2025-03-14"),
         (("ORVL", "2025-01-02"), "the nearest is 2025-03-11"),
-        (("NIX", "2025-03-12"), "there are some for ORVL, BXWD, HLXM, WRNN-USD"),
+        (("NIX", "2025-03-12"), "available: ORVL, BXWD, HLXM, WRNN-USD"),
     ],
 )
 def test_where_there_is_none_it_says_where_there_are_some(
@@ -213,8 +213,8 @@ async def test_a_backtests_decision_opens_in_its_own_past(run: Run, backtested: 
     ("place", "code", "said"),
     [
         ("ORVL", 2, "a place is written SYMBOL@SESSION[#PART]"),
-        (f"ORVL@{DAY}#trail", 2, "there is no part trail; there are why, desk, chart, agents, memory"),
-        ("ORVL@yesterday", 2, "yesterday is no date"),
+        (f"ORVL@{DAY}#trail", 2, "unknown part trail; available: why, desk, chart, agents, memory"),
+        ("ORVL@yesterday", 2, "yesterday is not a date"),
         ("ORVL@2931-01-02", 2, "lies in the future"),
         ("ORVL@2025-03-13", 65, "no decision for ORVL on 2025-03-13"),
         (f"NVDA@{DAY}", 65, "no decision for NVDA"),
