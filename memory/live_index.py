@@ -161,6 +161,7 @@ class LiveIndex:
                 sequences = [partition.records[row].sequence for row in rows[moves.moved].tolist()]
                 touches = self._move(partition, rows, steps, moves)
                 made.extend(zip(steps[moves.moved].tolist(), sequences, touches, strict=True))
+            self._compact()
         self.latest = max(self.latest, now)
         made.sort(key=itemgetter(0, 1))
         return [touch for _, _, touch in made]
@@ -236,6 +237,14 @@ class LiveIndex:
         self._set_due(partition, rows[~moves.moved], steps[~moves.moved])
         return moves.touches([record.id for record in records])
 
+    def _compact(self) -> None:
+        """Reclaim rows in partitions with many removed ones; earlier row numbers are invalid afterwards."""
+        for partition in self._partitions.values():
+            if partition.removed > 64 and partition.removed > partition.size // 4:
+                partition.compact()
+                for row, record in enumerate(partition.records):
+                    self._places[record.id] = (partition, row)
+
     def _note(self, record: MemoryRecord) -> None:
         key = record.owner, record.symbol
         self._first[key] = min(record.available_at, self._first.get(key, math.inf))
@@ -250,7 +259,7 @@ class LiveIndex:
     ) -> None:
         partition = self._partitions.get(key)
         if partition is None:
-            partition = Partition(key[2], self._dimension)
+            partition = Partition(key[2], self._preset.rule(key[2]), self._dimension)
             self._partitions[key] = partition
         rows = partition.append(records, vectors, states, floors)
         for row, record in zip(rows.tolist(), records, strict=True):

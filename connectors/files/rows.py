@@ -24,7 +24,7 @@ def malformed(path: Path, line: int, problem: str, unit: str = "line") -> Malfor
     return MalformedData(f"{path}, {unit} {line}: {problem}")
 
 
-def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(path: Path, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Rows of a CSV file with the number of their first line; blank lines are skipped.
 
     Raises MalformedData for text that is neither UTF-8 nor CSV.
@@ -32,7 +32,7 @@ def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     line = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
             for cells in reader:
                 if cells:
                     yield line, cells

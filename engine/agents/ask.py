@@ -260,6 +260,8 @@ def _schema(answer: type[Answer]) -> Mapping[str, Any]:
     schema = answer.model_json_schema()
     for described in (schema, *schema.get("$defs", {}).values()):
         described.pop("description", None)
+        if "properties" in described:  # asked for, also where an answer without it is taken
+            described["required"] = list(described["properties"])
         for field in described.get("properties", {}).values():
             if "description" in field:
                 field["description"] = one_line(field["description"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from engine.agents.agent import MARKET_ALONE, Agent, Answer, ChartedView, Part, Sentence, shortened
 from engine.domain.chart import IndicatorTable
@@ -31,6 +32,8 @@ class Reading(Part):
     """One observation about the trend, at most 10 words."""
     signal: Sentence
     """One signal that follows from it, at most 10 words."""
+    side: Literal["bullish", "bearish", "neutral"] = "neutral"
+    """The side that the signal takes: bullish, bearish, or neutral where there is none."""
 
 
 class ChartReading(Answer):

@@ -178,13 +178,24 @@ def _side(event: _Event) -> str:
 
 FRESH = 3
 """Sessions for which a crossover counts as fresh."""
+_SIDES = {"Buy": "bullish", "Oversold dip": "bullish", "Sell": "bearish", "Overbought": "bearish"}
 TOO_FEW = {"trend": "Too few sessions to say", "signal": "None"}
 
 
 def read_chart(view: ChartView) -> Mapping[str, Any]:
     """A ChartReading of the view, as plain JSON."""
     chart = view.chart
-    return {"macd": _macd(chart), "kdj_rsi": _kdj_rsi(chart), "bollinger": _bollinger(chart)}
+    bollinger = _bollinger(chart)
+    return {
+        "macd": _sided(_macd(chart)),
+        "kdj_rsi": _sided(_kdj_rsi(chart)),
+        "bollinger": None if bollinger is None else _sided(bollinger),
+    }
+
+
+def _sided(reading: Mapping[str, str]) -> Mapping[str, str]:
+    """A reading with the side of its signal, which begins with what it advises."""
+    return {**reading, "side": _SIDES.get(reading["signal"].partition(":")[0], "neutral")}
 
 
 def _macd(chart: ChartSpec) -> Mapping[str, str]:

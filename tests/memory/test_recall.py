@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memory import partition, projection, search
+from memory.embedders import HashEmbedder
 from memory.errors import EmbedderUnavailable, InvalidRecord, TimeOrder, UnknownPreset, UnknownRecord
 from memory.in_memory_store import InMemoryStore
-from memory.layer_rank import similarity
 from memory.placement import Inquiry, Placement, Reason, placement_of
 from memory.presets import PRESETS, MemoryPreset, Relevancy
+from memory.projection import similarity
 from memory.recall import LayeredMemory
 from memory.record import MARKET, Cause, Item, Layer
+from tests.bench.bench_memory import texts
 from tests.memory.chosen_vectors import ChosenVectors, memory, news
 
 WORDS = [f"text {n}" for n in range(400)]
@@ -398,3 +401,50 @@ def test_with_hysteresis_a_promotion_lasts() -> None:
     promoted, demoted, _ = (step for _, step in moves[1:])
     assert promoted == 4
     assert demoted - promoted > 20
+
+
+@pytest.mark.parametrize(
+    ("preset", "labelled"),
+    [
+        ("finagent", True),
+        pytest.param("desk", True, marks=pytest.mark.slow),
+        *(pytest.param(preset, False, marks=() if preset == "desk" else pytest.mark.slow) for preset in PRESETS),
+    ],
+)
+def test_many_are_ranked_as_few_are(monkeypatch: pytest.MonkeyPatch, preset: str, labelled: bool) -> None:
+    """What an outline leaves out is not among the first: with and without one, the same is recalled every day."""
+    embedder = HashEmbedder()
+    asked = {f"type {n}": text for n, text in enumerate(texts(3, seed=8))}
+
+    def lived(*, outlined: bool) -> list[object]:
+        monkeypatch.setattr(partition, "PROJECT_FROM", 20 if outlined else 10**9)
+        for module, name, few in (
+            (projection, "BLOCK", 16),
+            (search, "_HEAD", 1),
+            (search, "_AT_ONCE", 2),
+            (search, "_BATCH", 8),
+        ):
+            monkeypatch.setattr(module, name, few)
+        desk = LayeredMemory(InMemoryStore(embedder.dimension), embedder, preset)
+        made, chance = texts(480, seed=7), random.Random(preset)
+        seen: list[object] = []
+        for day in range(1, 9):
+            desk.sweep(day)
+            kinds = chance.choices(("news", "10-Q", "10-K", "reflection"), (6, 2, 1, 1), k=60)
+            items = [
+                Item(
+                    symbol="MSFT" if n % 5 else MARKET,
+                    kind=kind,
+                    text=next(made),
+                    source=str(n),
+                    labels=(f"type {n % 2}", "x"),
+                )
+                for n, kind in enumerate(kinds)
+            ]
+            names = desk.remember(items, day)
+            desk.reinforce(names[:9], chance.choice((1, -1)), day, "decision")
+            seen.append(desk.recall("MSFT", asked, day, labelled=labelled))
+            seen.append(desk.recall("MSFT", asked, day, kinds=("10-K",)))
+        return seen
+
+    assert lived(outlined=True) == lived(outlined=False)

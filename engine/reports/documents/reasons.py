@@ -99,6 +99,9 @@ def side_of(answer: Answer) -> int | None:
     stated = answer.get("sentiment")
     if isinstance(stated, str) and stated in (*SIDES, "neutral"):
         return SIDES.get(stated, 0)
+    read = [SIDES.get(one["side"], 0) for one in answer.values() if isinstance(one, Mapping) and "side" in one]
+    if read:
+        return (sum(read) > 0) - (sum(read) < 0)
     items = [one for value in answer.values() if isinstance(value, list) for one in value if _has_effect(one)]
     net = sum(_side(one) * one["weight"] for one in items)
     return (net > 0) - (net < 0) if items else None
@@ -147,6 +150,8 @@ def _stated(answer: Answer) -> Iterator[tuple[int, str, str, float]]:
     for name, value in answer.items():
         if isinstance(value, str) and value in SIDES:
             yield SIDES[value], name.replace("_", " "), str(answer.get("reason") or value), USUAL_WEIGHT
+        if isinstance(value, Mapping) and (side := SIDES.get(value.get("side", ""))):
+            yield side, name.replace("_", " "), str(value.get("signal", "")), USUAL_WEIGHT
         for one in value if isinstance(value, list) else ():
             if isinstance(one, str) and name in SIDES:
                 yield SIDES[name], "", one, USUAL_WEIGHT

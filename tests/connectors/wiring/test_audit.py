@@ -135,7 +135,7 @@ def test_both_kinds_of_planted_memories_are_looked_for(monkeypatch: pytest.Monke
             for record in part.records
         ]
         hidden = honest(rows, part)
-        return hidden & ~np.array(ahead, np.bool_)
+        return (~part.alive if hidden is None else hidden) & ~np.array(ahead, np.bool_)
 
     monkeypatch.setattr(LayerRows, "hidden", off_by_a_kind)
     short = RunSpec(**{**_fields(AGENTS), "preset": "desk", "symbols": ("ORVL",), "last": date(2025, 2, 4)})

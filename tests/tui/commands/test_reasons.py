@@ -116,7 +116,9 @@ def test_reasons_are_sorted_by_the_weight_that_was_stated(run: Run, debating: Pa
 
 def test_reports_that_take_a_side_are_judged_by_what_followed(run: Run, opinionated: Path) -> None:
     document = run("decisions", "--owners", "--symbol", "ORVL", "--json").json
-    (news,) = document["per_agent"]
+    by_agent = {one["agent"]: one for one in document["per_agent"]}
+    assert set(by_agent) == {"chart", "news"}
+    news = by_agent["news"]
     assert (news["owner"], news["agent"], news["reports"], news["sided"]) == ("desk", "news", 2, 2)
     falls = [
         later["change"] < 0
