@@ -166,6 +166,9 @@ class RecordedAnswers(Protocol):
     def find(self, spec: ModelSpec, request: ModelRequest) -> ModelResult | None:
         """A model's recorded answer to a question; None where there is none."""
 
+    def reasoning(self, spec: ModelSpec) -> float | None:
+        """Tokens of reasoning in a model's answer, the mean of those that are recorded; None where there is none."""
+
     def specs(self) -> Sequence[str]:
         """Every model of which any answer is recorded, sorted."""
 

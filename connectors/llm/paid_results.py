@@ -215,6 +215,12 @@ class AnswerStore(_PaidResults):
         with self._writing() as db:
             return db.execute(f"{verb} INTO answers ({', '.join(row)}) VALUES ({places})", row).rowcount > 0
 
+    def mean_reasoning(self, provider: str, model: str) -> float | None:
+        """The mean of the reasoning tokens of a model's recorded answers; None where there is none."""
+        query = "SELECT avg(reasoning_tokens) AS mean FROM answers WHERE provider = ? AND model = ?"
+        mean: float | None = self._rows(query, provider, model)[0]["mean"]
+        return mean
+
     def hashes(self) -> list[str]:
         """The hash of every recorded answer, sorted."""
         return [row["request_hash"] for row in self._rows("SELECT request_hash FROM answers ORDER BY request_hash")]

@@ -128,6 +128,10 @@ class StoredAnswers(AnswerStore):
         found = self.answer(request_hash(spec.provider, spec.model, request, version))
         return None if found is None or _too_long(found.result) else found.result
 
+    def reasoning(self, spec: ModelSpec) -> float | None:
+        """Tokens of reasoning in a model's answer, the mean of those that are recorded; None where there is none."""
+        return self.mean_reasoning(spec.provider, spec.model)
+
     def specs(self) -> list[str]:
         """Every model of which any answer is recorded."""
         return sorted(f"{provider}:{model}" for provider, model in self._models)

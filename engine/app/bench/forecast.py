@@ -74,7 +74,8 @@ HASHING = "hash-384"
 @dataclass(slots=True)
 class Estimate:
     """The questions to one model: all calls, those of them that are recorded, tokens of the others. `cost` in USD, None
-    where the price is not known; `one_call` is the most that the cheapest call may cost, None where it is not known."""
+    where the price is not known; `one_call` is the most that the cheapest call may cost, None where it is not known;
+    `reasoning` are the tokens that an answer of it takes beside what is written, None where none is recorded."""
 
     calls: float = 0.0
     held: int = 0
@@ -82,6 +83,7 @@ class Estimate:
     output_tokens: float = 0.0
     cost: Decimal | None = Decimal(0)
     one_call: Decimal | None = None
+    reasoning: float | None = None
 
     def add(self, other: Estimate) -> None:
         """Add the questions of another estimate to the same model."""
@@ -140,7 +142,10 @@ class Forecast:
             cost = "price unknown" if found.cost is None else f"about ${found.cost:,.2f}"
             tokens = f"{_millions(found.input_tokens)} tokens in, {_millions(found.output_tokens)} out"
             yield f"  {spec}: about {new:,.0f} calls ({found.held:,} more are recorded), {tokens}, {cost}"
-        yield "  (a model that reasons writes several times as many tokens as are counted here)"
+            if found.reasoning is None:
+                yield f"  (reasoning of {spec} is not in it: none of its answers is recorded yet)"
+            elif found.reasoning:
+                yield f"  ({found.reasoning:,.0f} tokens of reasoning a call among them, as in its recorded answers)"
 
 
 def _millions(count: float) -> str:
@@ -222,7 +227,15 @@ def forecast(services: Services, jobs: Sequence[Job], report: Callable[[str], No
             follows = services.config.models.replay != ReplayMode.LIVE
             follows = follows and any(map(recorded.has, specs.values()))
             held = _held(services, job, recorded, specs, seeing) if follows else Counter()
-            _add(estimates, known, specs, held, prices=prices, tiers=_tiers(services, job))
+            _add(
+                estimates,
+                known,
+                specs,
+                held,
+                prices=prices,
+                tiers=_tiers(services, job),
+                reasoning=recorded.reasoning,
+            )
     return Forecast(estimates, len(wanted), unknown)
 
 
@@ -234,13 +247,15 @@ def _add(
     *,
     prices: PriceTable,
     tiers: Mapping[str, Decimal] = MappingProxyType({}),
+    reasoning: Callable[[ModelSpec], float | None] = lambda spec: None,
 ) -> None:
     sessions, rates = known
     for agent, (calls, tokens_in, tokens_out) in rates.items():
         spec = specs.get(agent) or specs[agent_of(agent)]
         if spec.kind is ModelKind.OFFLINE:
             continue
-        found = estimates.setdefault(str(spec), Estimate())
+        thought = 0.0 if agent == VECTORS else reasoning(spec)
+        found = estimates.setdefault(str(spec), Estimate(reasoning=thought))
         total = calls * sessions
         new = max(0.0, total - held.get(agent, 0))
         found.calls += max(total, held.get(agent, 0))
@@ -248,13 +263,14 @@ def _add(
         if not calls:
             continue
         found.input_tokens += new * tokens_in / calls
-        found.output_tokens += new * tokens_out / calls
+        written = tokens_out / calls + (found.reasoning or 0.0)
+        found.output_tokens += new * written
         price = prices.find(spec.provider, spec.model)
         if price is None or found.cost is None:
             found.cost = None
         else:
             found.add(Estimate(one_call=one_call(price, tokens_in / calls) if new else None))
-            cost = price.cost(Usage(round(tokens_in / calls), 0, round(tokens_out / calls)))
+            cost = price.cost(Usage(round(tokens_in / calls), 0, round(written)))
             share = Decimal(1) if spec.kind is ModelKind.ANTHROPIC else tiers.get(agent_of(agent), Decimal(1))
             found.cost += cost * round(new) * share
 

@@ -321,7 +321,10 @@ def test_a_backtest_is_forecast_and_above_a_limit_it_needs_a_yes(desk: Desk, ser
     assert "Forecast for 1 run" in refused.err and "near:m1: about" in refused.err
     assert "is above budget.ask_above ($0.01): pass --yes to run it" in refused.err
     assert not places.run_journal("paid").exists()
+    assert "reasoning of near:m1 is not in it" in refused.err, "nothing is recorded of the model"
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
+    again = run(*LONG)
+    assert again.code == 2 and "Forecast for 1 run" in again.err and "is not in it" not in again.err
 
 
 def test_tokens_without_a_price_above_those_of_a_day_need_a_yes_too(desk: Desk, service: Counting, run: Run) -> None:
