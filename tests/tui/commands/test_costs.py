@@ -323,7 +323,7 @@ def test_a_backtest_is_forecast_and_above_a_limit_it_needs_a_yes(desk: Desk, ser
     assert not places.run_journal("paid").exists()
     assert "reasoning of near:m1 is not in it" in refused.err, "nothing is recorded of the model"
     assert run(*BACKTEST, "--yes").code == 0 and service.requests
-    again = run(*LONG)
+    again = run(*LONG[:-1], "longer")
     assert again.code == 2 and "Forecast for 1 run" in again.err and "is not in it" not in again.err
 
 
