@@ -11,6 +11,7 @@ from connectors.llm.answer_json import as_instruction, is_closed
 from connectors.llm.endpoint import refuses_schema
 from connectors.llm.remote_model import TIER, Images, OnDelta, RemoteModel, Reply, used
 from connectors.llm.service_reply import ErrorReply, StreamCut, names_error, read_reply, text_of, token_count
+from connectors.llm.warm_prefixes import beginning
 from engine.domain.model_call import ModelRequest
 from engine.errors import ConfigError
 
@@ -103,9 +104,11 @@ class AnthropicModel(RemoteModel):
 
 
 def _marked(system: str) -> list[dict[str, Any]]:
-    """The system part, whose end is marked for the vendor's cache where it is long enough for any model's."""
-    mark = {"cache_control": {"type": "ephemeral"}} if len(system) >= _MARKED_FROM else {}
-    return [{"type": "text", "text": system, **mark}]
+    """The system part, whose beginning is marked for the vendor's cache where it is long enough for any model's."""
+    stable = beginning(system)
+    mark = {"cache_control": {"type": "ephemeral"}} if len(stable) >= _MARKED_FROM else {}
+    rest = system[len(stable) :]
+    return [{"type": "text", "text": stable, **mark}, *([{"type": "text", "text": rest}] if rest.strip() else [])]
 
 
 @dataclass(slots=True)

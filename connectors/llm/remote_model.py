@@ -192,7 +192,7 @@ class RemoteModel(ABC):
             return without_images(self.spec, digest)
         call = _Call(request, {}, self.estimated_tokens(request), on_delta, allowance)
         call.images = await self._paint(request, call.notes)
-        prefix = prefix_key(f"{self.model}\n{request.system}")
+        prefix = prefix_key(request.system, self.model)
         async with self._endpoint.prefixes.after_the_first(prefix), self._endpoint.limiter.slot(call.requested):
             started = time.perf_counter()
             try:
@@ -391,7 +391,7 @@ class RemoteModel(ABC):
         return dict(zip(charts, painted, strict=True))
 
     def _turns(self, request: ModelRequest, images: Images) -> list[dict[str, Any]]:
-        """The conversation: text, or a title and an image per chart before the text.
+        """The conversation: text, then a title and an image per chart.
 
         Images go with the user's turns only; no vendor takes them from the assistant.
         """
@@ -404,7 +404,7 @@ class RemoteModel(ABC):
             for chart in charts:
                 parts.append({"type": "text", "text": f"Chart: {chart.title}"})
                 parts.append(self._image(base64.b64encode(images[chart]).decode("ascii")))
-            return [*parts, {"type": "text", "text": turn.text}]
+            return [{"type": "text", "text": turn.text}, *parts]
 
         return [{"role": turn.role, "content": content(turn)} for turn in request.messages]
 

@@ -7,15 +7,25 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-_CACHED_FROM = 4_000
+CACHED_FROM = 4_000
 """Characters from which a beginning is cached at all: about 1,024 tokens."""
+_LAST_OF_IT = "\nexample>>>"
+"""The closing mark of an example (engine/agents/prompts/answer.md)."""
 _KEPT = 240.0
 """Seconds for which a service keeps a beginning that is not read, a little less than it says."""
 
 
-def prefix_key(system: str) -> str | None:
-    """A name for the beginning of a question, its system part; None for one that no service caches."""
-    return hashlib.sha256(system.encode()).hexdigest()[:32] if len(system) >= _CACHED_FROM else None
+def beginning(system: str) -> str:
+    """The part of a system prompt that is the same for all symbols, sessions and owners of a run: up to the end of its
+    examples, all of it where there are none."""
+    before, end, after = system.rpartition(_LAST_OF_IT)
+    return before + end or after
+
+
+def prefix_key(system: str, model: str = "") -> str | None:
+    """A name for the beginning of a model's questions; None for one that no service caches."""
+    stable = beginning(system)
+    return hashlib.sha256(f"{model}\n{stable}".encode()).hexdigest()[:32] if len(stable) >= CACHED_FROM else None
 
 
 class WarmPrefixes:

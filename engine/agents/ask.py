@@ -14,7 +14,7 @@ from typing import Any, Generic
 from pydantic import ValidationError
 
 from engine.agents.agent import A, Agent, Answer, V, View, one_line, plain
-from engine.agents.rendering import Question, prompt_version, render, render_complaint
+from engine.agents.rendering import Question, fields_of, prompt_version, render, render_complaint
 from engine.domain.decision import LEANING, DecisionKey
 from engine.domain.market import Symbol
 from engine.domain.model_call import (
@@ -226,7 +226,7 @@ class Asker:
             messages=messages,
             view=view,
             schema_name=answer.__name__,
-            schema=_schema(answer),
+            schema=_schema(answer, fields_of(answer) in system),
             settings=self.settings_of(key.agent),
             options=self.options_of(key.agent),
             sample=key.sample,
@@ -255,15 +255,18 @@ def _tokens(question: Question) -> int:
 
 
 @cache
-def _schema(answer: type[Answer]) -> Mapping[str, Any]:
-    """The JSON schema without the docstrings of its classes: they are for programmers, and no part of the question."""
+def _schema(answer: type[Answer], told: bool) -> Mapping[str, Any]:
+    """The JSON schema without the docstrings of its classes, which are for programmers and no part of the question, and
+    without its fields' descriptions where the prompt has `told` them: each is paid for once."""
     schema = answer.model_json_schema()
     for described in (schema, *schema.get("$defs", {}).values()):
         described.pop("description", None)
         if "properties" in described:  # asked for, also where an answer without it is taken
             described["required"] = list(described["properties"])
         for field in described.get("properties", {}).values():
-            if "description" in field:
+            if told:
+                field.pop("description", None)
+            elif "description" in field:
                 field["description"] = one_line(field["description"])
     return schema
 

@@ -20,11 +20,23 @@ from engine.domain.decision import DIRECTIONS, PRICE, REFLECTIONS, Action
 
 WRITTEN = frozenset(
     {
-        *("absent", "analysis", "best", "case", "comments", "digest", "fault", "intelligence", "judgement", "past"),
+        *(
+            "absent",
+            "analysis",
+            "best",
+            "case",
+            "comments",
+            "digest",
+            "example",
+            "fault",
+            "intelligence",
+            "judgement",
+            "past",
+        ),
         *("reading", "reasons", "reflection", "report", "review", "signals", "strategy", "worst", "yours"),
     }
 )
-"""Fences of prompts around what a model wrote."""
+"""Fences of prompts around what a model wrote, and around what we made up as an example."""
 _TABLES = frozenset({"chart", "closes", "decisions", "record", "table", "tools"})
 """Fences around figures of our own."""
 _RECORDED = re.compile(r"(?<=%)\. Named: .*|(?<= of the portfolio): .*")

@@ -73,7 +73,7 @@ def render(prompt: Path, view: View, answer: type[Answer], sees: bool) -> Questi
     it reads the figures of charts as text."""
     seen = sees or not view.charts
     template = _template(prompt)
-    context = template.new_context({"view": view, "sees": seen, "fields": _fields(answer)})
+    context = template.new_context({"view": view, "sees": seen, "fields": fields_of(answer)})
     system, user = ("".join(template.blocks[part](context)).strip() for part in ("system", "user"))
     return Question(system, user, view.charts, seen)
 
@@ -96,7 +96,7 @@ def prompt_version(prompt: Path, answer: type[Answer]) -> str:
     """The version of a prompt: a hash of its wording, of the wording that it imports, and of the answer's fields."""
     from jinja2.meta import find_referenced_templates
 
-    environment, wording = _environment(prompt.parent), [_fields(answer)]
+    environment, wording = _environment(prompt.parent), [fields_of(answer)]
     names = [prompt.name]
     for name in names:
         source = environment.get_template(name).filename or ""
@@ -141,7 +141,7 @@ def _environment(folder: Path) -> Environment:
 
 
 @cache
-def _fields(answer: type[Answer]) -> str:
+def fields_of(answer: type[Answer]) -> str:
     """The answer's fields with their instructions, one per line. They are those of the class that checks the answer:
     a second list in the prompt would contradict it some day."""
     return "\n".join(_field_lines(answer, ""))

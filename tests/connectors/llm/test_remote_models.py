@@ -57,7 +57,7 @@ async def test_a_model_without_a_price_has_no_cost(make_model, server: FakeLLMSe
     assert result.cost is None
 
 
-async def test_charts_arrive_as_base64_png_before_the_text_of_their_turn(
+async def test_charts_arrive_as_base64_png_after_the_text_of_their_turn(
     make_model, server: FakeLLMServer, vendor
 ) -> None:
     charts = (small_chart(11.0), small_chart(10.0))
@@ -74,7 +74,7 @@ async def test_charts_arrive_as_base64_png_before_the_text_of_their_turn(
             assert part["source"]["media_type"] == "image/png"
             pictures.append(base64.b64decode(part["source"]["data"]))
     assert pictures == [await OnePixelPainter().paint(chart) for chart in charts]
-    assert sent[0]["content"][-1] == {"type": "text", "text": "Read them."}
+    assert sent[0]["content"][0] == {"type": "text", "text": "Read them."}
     assert [turn["content"] for turn in sent[1:]] == ["{}", "Again."]
 
 
