@@ -333,6 +333,16 @@ def recollection_line(memory: Recollection) -> str:
     return f"[{plain(memory.handle, 40)}] {earlier_line(memory)}"
 
 
+CITED = 160
+"""Characters of a memory that its reader has whole, or summarized, elsewhere: enough to tell it from others."""
+
+
+def cited_line(memory: Recollection) -> str:
+    """A memory on one line to cite it by: its handle, its session, its kind and its first words."""
+    first = cut_between_words(plain(memory.text), CITED)
+    return f"[{plain(memory.handle, 40)}] {memory.session} {plain(memory.kind, 40)}: {first}"
+
+
 def earlier_line(memory: Recollection) -> str:
     """A memory on one line as a reference that nobody cites: without its handle."""
     return f"{memory.session} {plain(memory.kind, 40)}: {shown_text(memory)}"

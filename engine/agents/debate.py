@@ -5,13 +5,27 @@ Source: TradingGPT §4.1.3, §4.2.2 [G6, G8].
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
 
-from engine.agents.agent import Agent, Answer, Part, Prose, Reads, Sentence, View, by_layer, check_cited, cut_note
+from engine.agents.agent import (
+    Agent,
+    Answer,
+    Part,
+    Prose,
+    Reads,
+    Sentence,
+    View,
+    by_layer,
+    check_cited,
+    cited_line,
+    cut_note,
+    recollection_line,
+)
 from engine.agents.character import NO_TRAITS, Traits
 from engine.agents.immediate import FiveLevelReflection, MarketFacts
 from engine.domain.decision import Advice, Comment, Outcome, Recollection, Stance
@@ -63,6 +77,20 @@ class CommentView(View):
     round: int = 1
     decides: bool = True
     traits: Traits = NO_TRAITS
+
+    def shown(self, memories: Iterable[Recollection]) -> Sequence[str]:
+        """Memories of a case on a line each: the own ones, which the owner's reflection has read, by their first words;
+        of the others' with the same text the first one whole."""
+        own = {memory.handle for memory in self.own.memories}
+        first = {m.text: m.handle for case in reversed(self.others) for m in reversed(case.memories)}
+        return [
+            cited_line(memory)
+            if memory.handle in own
+            else recollection_line(memory)
+            if first[memory.text] == memory.handle
+            else f"[{memory.handle}] as [{first[memory.text]}]"
+            for memory in memories
+        ]
 
     def summary(self) -> str:
         """The view in a few words."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ from engine.agents.agent import (
 from engine.agents.character import NO_TRAITS, Traits, character, risk_of
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.reflections import ExtendedReflection
-from engine.domain.decision import LAYERS, Action, Advice, Outcome, Recollection
+from engine.domain.decision import LAYERS, Action, Advice, Outcome, Recollection, TradeValues
 from engine.domain.market import FundTrade, PriceHistory
 from engine.market.figures import MOMENTUM_SESSIONS, PriceFigures, momentum
 
@@ -66,7 +66,7 @@ class ImmediateView(View):
     character: the owner's manner of trading.
     outcomes: results of the last decisions, oldest first.
     extended: review of the last period, None where there is none.
-    scale: number of levels of the advice.
+    scale, trades: number of levels of the advice, and what each of five trades.
     next_move: in training the change of the close that followed, as a fraction; it is explained.
     moment, reports: as in DecisionView.
     traits: of the owner's character, for rules without a model.
@@ -86,6 +86,7 @@ class ImmediateView(View):
     outcomes: tuple[Outcome, ...] = ()
     extended: ExtendedReflection | None = None
     scale: Literal["three", "five"] = "three"
+    trades: TradeValues = field(default_factory=TradeValues)
     next_move: float | None = None
     moment: datetime | None = None
     reports: tuple[Report, ...] = ()

@@ -21,6 +21,7 @@ from engine.agents.agent import (
     Answer,
     View,
     by_layer,
+    cited_line,
     earlier_line,
     fenced,
     halved,
@@ -133,6 +134,7 @@ def _environment(folder: Path) -> Environment:
     environment.filters.update(
         signed_percent=signed_percent,
         recollection_line=recollection_line,
+        cited_line=cited_line,
         earlier_line=earlier_line,
         comment_line=_comment_line,
     )
@@ -169,12 +171,16 @@ def _figure(number: Decimal) -> str:
 
 def _outcome_line(outcome: Outcome) -> str:
     """A decision and its outcome on one line."""
-    decided = f"{outcome.decision_session}: {outcome.action} {_figure(outcome.size)}"
-    move = outcome.move if isinstance(outcome, ReadOutcome) else None
+    made, move, asked = f"{outcome.action} {_figure(outcome.size)}", None, None
+    if isinstance(outcome, ReadOutcome):
+        move, asked = outcome.move, outcome.asked if outcome.was_cut else None
+    if asked is not None:
+        made = f"{asked.action} {_figure(asked.size)} asked, within the limits {made}"
     moved = "" if move is None else f" (the asset itself {move * 100:+.2f}%)"
+    named = plain(outcome.key_factors.removeprefix("no rule: "), 300) or "nothing"
     return (
-        f"{decided}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%{moved}, "
-        f"cumulative {outcome.cumulative * 100:+.2f}%. Named: {plain(outcome.key_factors, 300) or 'nothing'}"
+        f"{outcome.decision_session}: {made}, close {money(outcome.close)}, reward {outcome.reward * 100:+.3f}%"
+        f"{moved}, cumulative {outcome.cumulative * 100:+.2f}%. Named: {named}"
     )
 
 

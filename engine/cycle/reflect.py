@@ -153,6 +153,7 @@ async def immediately(
         extended=extended.value,
         reports=tuple(one.report.value for one in own if one.report.value is not None),
         scale="five" if five else "three",
+        trades=preset.advice,
         next_move=followed,
         traits=traits_of(owner),
         fund=context.fund_trade if five else None,

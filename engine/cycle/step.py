@@ -150,10 +150,11 @@ class StepContext:
 
     def outcomes(self, last: int) -> tuple[Outcome, ...]:
         """The owner's last outcomes in the symbol, at most `last`, each with the close of the decision's own session
-        and the move that followed, on the price basis of today's bars."""
-        past = self.turn.history.of(self.symbol, self.owner, last)
+        the move that followed, and what was asked, on the price basis of today's bars."""
+        history = self.turn.history
         return tuple(
-            ReadOutcome.of(one, self._close_by(one.decision_session), self._close_by(one.session)) for one in past
+            ReadOutcome.of(one, self._close_by(one.decision_session), self._close_by(one.session), history.opinion(one))
+            for one in history.of(self.symbol, self.owner, last)
         )
 
     def outcomes_shown(self, sessions: int) -> tuple[Outcome, ...]:

@@ -227,15 +227,23 @@ class Outcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOutcome(Outcome):
     """An outcome as agents read it: `close` is that of `decision_session`, `move` the asset's own from there to the
-    close of `session`, as a fraction; None where the bars do not reach."""
+    close of `session`, as a fraction; None where the bars do not reach. `asked` is the opinion that it came of, where
+    that is known."""
 
     move: Decimal | None = None
+    asked: Opinion | None = None
+
+    @property
+    def was_cut(self) -> bool:
+        """True where a limit has changed what was asked; an opinion that names no size asks for an action alone."""
+        asked = self.asked
+        return asked is not None and (asked.action is not self.action or asked.size not in {0, self.size})
 
     @classmethod
-    def of(cls, outcome: Outcome, close: Decimal, after: Decimal) -> ReadOutcome:
+    def of(cls, outcome: Outcome, close: Decimal, after: Decimal, asked: Opinion | None = None) -> ReadOutcome:
         """An outcome with the closes that lie before and after it, 0 where one is not known."""
         known = {field.name: getattr(outcome, field.name) for field in fields(Outcome)} | {"close": close}
-        return cls(**known, move=after / close - 1 if close and after else None)
+        return cls(**known, move=after / close - 1 if close and after else None, asked=asked)
 
 
 class Advice(StrEnum):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,8 +13,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from engine.agents.agent import View, one_line
+from engine.agents.reflections import PerformanceView
 from engine.agents.registry import registered
 from engine.agents.rendering import render
+from engine.domain.decision import Action, DecisionKey, Opinion, ReadOutcome, TradeValues
 from engine.market.figures import PriceMove
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents.samples import outcome
@@ -214,3 +219,44 @@ def test_filings_stay_when_the_news_is_cut() -> None:
     view = some.IntelligenceView(symbol="MSFT", session=some.DAY, owner="desk", items=(*filing, *news))
     assert view.items[0] == filing[0] and 7_900 < len(filing[0].text) <= 8_000
     assert sum(len(item.line) for item in view.items) <= 60_000
+
+
+LONG = some.recollection("n3", f"Microsoft opened a data centre. {'It is large. ' * 20}It cost $48.25 million.", rank=3)
+
+
+def test_a_memory_stands_whole_once_in_the_questions_of_an_analysis() -> None:
+    view = some.evidence_view(**some.FULL | {"recollections": (LONG, *some.MEMORIES)})
+    summarized = rendered("evidence-decision", view)[1]
+    assert f"[{LONG.handle}] " in summarized and "$48.25" not in summarized
+    assert "A purchase after a fall of 3% paid." in summarized
+    assert "$48.25" in rendered("evidence-decision", some.evidence_view(recollections=(LONG,)))[1]
+
+
+def test_a_comment_is_asked_for_with_the_own_memories_by_name_and_a_shared_one_whole_once() -> None:
+    own, first, second = (replace(LONG, owner=owner) for owner in ("bull", "bear", "wren"))
+    view = some.comment_view(own=some.case("bull", own), others=(some.case("bear", first), some.case("wren", second)))
+    user = rendered("debate-comment", view)[1]
+    assert user.count("$48.25") == 1
+    assert f"[{second.handle}] as [{first.handle}]" in user and f"[{own.handle}] " in user
+    alone = rendered("debate-comment", some.comment_view(own=some.case("bull", own)))[1]
+    assert "$48.25" not in alone and f"[{own.handle}] " in alone
+    reconsidered = rendered("debate-decision", some.reconsider_view(LONG))[1]
+    assert reconsidered.count("$48.25") == 1
+
+
+def test_the_levels_are_told_with_what_each_trades() -> None:
+    trades = TradeValues(9, 4, 2, 7)
+    system, _ = rendered("immediate-reflection", some.immediate_view(scale="five", trades=trades))
+    for level, percent in (("significantly increase", 9), ("significantly decrease", 7)):
+        assert re.search(rf"{level} (buys |sells )?{percent}%", system)
+
+
+def test_the_record_tells_what_was_asked_and_what_the_limits_made_of_it() -> None:
+    held = outcome(1, Action.HOLD)
+    key = DecisionKey("run", held.decision_session, 1, "MSFT", "desk")
+    asked = Opinion(key=key, action=Action.SELL, size=Decimal(5), reason="It turned.")
+    kept = replace(asked, action=Action.HOLD, size=Decimal(0))
+    for opinion, told_as in ((asked, "SELL 5 asked, within the limits HOLD 0"), (kept, "HOLD 0")):
+        read = ReadOutcome.of(held, Decimal(180), Decimal(181), opinion)
+        _, user = rendered("performance-reflection", PerformanceView("MSFT", some.DAY, "desk", "short", (read,)))
+        assert f": {told_as}, close 180.00" in user

@@ -22,7 +22,7 @@ from engine.agents.registry import registered
 from engine.agents.rendering import Question, fields_of, render
 from tests.engine.agents import evidence_samples as some
 from tests.engine.agents import test_evidence_prompts, test_prompts
-from tests.engine.agents.samples import decision_view
+from tests.engine.agents.samples import DAY, decision_view
 
 EXAMPLE = re.compile(r"^<<<example\n(.*?)\nAnswer:\n(.*?)\nexample>>>$", re.MULTILINE | re.DOTALL)
 STOCK = StockFigures(
@@ -42,7 +42,7 @@ STOCK = StockFigures(
 )
 PORTFOLIO: dict[str, Any] = {
     "symbol": "MSFT",
-    "session": some.DAY,
+    "session": DAY,
     "owner": "desk",
     "stocks": (STOCK,),
     "cash": Decimal(1000),
@@ -56,7 +56,7 @@ CASES: dict[str, tuple[str, View]] = {
     **test_prompts.VIEWS,
     **test_evidence_prompts.CASES,
     "sized decision": ("decision", decision_view()),
-    "filing": ("filing-summary", FilingView("MSFT", some.DAY, "desk", "10-K", some.DAY, "Revenue grew.")),
+    "filing": ("filing-summary", FilingView("MSFT", DAY, "desk", "10-K", DAY, "Revenue grew.")),
     "analysis": ("portfolio-analysis", PortfolioAnalysisView(**PORTFOLIO)),
     "orders": ("portfolio-decision", PortfolioDecisionView(**PORTFOLIO)),
     "strategy": (
