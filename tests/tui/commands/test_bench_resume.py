@@ -27,7 +27,7 @@ from tests.servers.fake_llm_server import Fail, FakeLLMServer, Say, Turn, fake_l
 from tests.tui.commands.conftest import Run, Said
 from tests.tui.commands.test_model_outages import ANSWERS
 
-CALL = Decimal("0.0021")
+CALL = Decimal("0.0041")
 """Dollars of one call: a thousand tokens in at 2 a million, a hundred out at 1."""
 TABLES = partial(short_tables, last=date(2023, 7, 13), warm_up_from=date(2023, 6, 27))
 REFLECTIONS = {
@@ -55,8 +55,8 @@ class Trader(FakeLLMServer):
                 return Fail(402, "no credit is left")
             self.answered[json.dumps(body["messages"])] += 1
             if len(self.requests) in self.refused:
-                return Say(text="I will not.", ending="refused", tokens_in=1000, tokens_out=100)
-        return Say(text=json.dumps(_answer(body)), tokens_in=1000, tokens_out=100)
+                return Say(text="I will not.", ending="refused", tokens_in=2000, tokens_out=100)
+        return Say(text=json.dumps(_answer(body)), tokens_in=2000, tokens_out=100)
 
 
 def _answer(body: dict[str, Any]) -> dict[str, Any]:
@@ -138,8 +138,8 @@ def test_a_budget_is_never_crossed_and_the_bench_goes_on_to_the_unbroken_result(
     cost = sum(Decimal(one["cost"]) for one in whole["models"])
     assert cost == pytest.approx(asked * CALL, abs=CALL) and cost > Decimal("0.1")
     configure(service, replay=replay)
-    run, spent = to_go_on(bench("--budget", "0.06")), list[int]()
-    for most in ("0.06", "0.09"):
+    run, spent = to_go_on(bench("--budget", "0.12")), list[int]()
+    for most in ("0.12", "0.18"):
         stopped = bench("--resume", run, "--budget", most)
         assert to_go_on(stopped) == run and f"--budget of ${most} is reached" in stopped.err
         spent.append(len(service.requests))
@@ -200,7 +200,7 @@ def test_what_cannot_be_gone_on_with_is_one_line(
 
 
 def test_a_bench_is_not_gone_on_with_by_another_model(bench: Callable[..., Said], service: Trader) -> None:
-    name = to_go_on(bench("--budget", "0.06"))
+    name = to_go_on(bench("--budget", "0.12"))
     configure(service, model="near:m2")
     refused = bench("--resume", name)
     assert refused.code == 2 and "near:m1 answered, and near:m2 would by now" in refused.err

@@ -255,7 +255,7 @@ def test_a_refused_picture_is_not_paid_and_every_token_is_known(
         return Fail(400, "image input is not supported") if "image_url" in json.dumps(body) else said
 
     monkeypatch.setattr(service, "next_turn", blind)
-    stopped = run(*BACKTEST, "--budget", "0.15", "--json")
+    stopped = run(*BACKTEST, "--budget", "0.3", "--json")
     assert stopped.code == 0, stopped.err
     use = stopped.json["model"]
     assert use["input_tokens"] is not None and use["uncounted_calls"] == 0
