@@ -5,8 +5,6 @@ the close of its session: the change of that session is (value - flow) / value b
 the next one rests on the value with it. Changes are linked into a growth of one unit of money, from which falls and
 every other measure are taken. So an idle desk stays at zero whatever comes or goes, and money that comes dilutes or
 lifts nothing on the day that it comes. Dividends, interest, fees and rounding are results.
-
-From the books of a run to the track record that metrics are computed of, net of deposits and withdrawals.
 """
 
 from __future__ import annotations
@@ -15,14 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from itertools import pairwise
 
-from engine.conventions.metrics import Floats, Track, floats
 from engine.domain.brokerage import ActivityKind
-from engine.domain.decision import DIRECTIONS, Action
 from engine.domain.market import Symbol, is_crypto
 from engine.domain.order import CENT, EXACT, ZERO
-from engine.domain.run import Adoption, CashFlow, EquityPoint, Stretch
+from engine.domain.run import Adoption, CashFlow, EquityPoint
 
 EXTERNAL = "transfer"
 """The kind of cash flow of deposits and withdrawals."""
@@ -186,117 +181,3 @@ def beside(points: Iterable[EquityPoint], theirs: Mapping[date, Decimal]) -> tup
         for point in points
         if point.session in theirs
     )
-
-
-def track_of(
-    stretch: Stretch,
-    periods_per_year: int,
-    *,
-    benchmark: Stretch | None = None,
-    model_cost: Decimal | None = ZERO,
-    risk_free: float = 0.0,
-) -> Track:
-    """The track record of one stretch; `benchmark` is buy and hold over the same sessions.
-
-    Where there were deposits or withdrawals, equity is the growth of the initial value by time-weighted returns, and
-    every other amount is in the same proportion to it as to the value of its session. Prices and positions, which
-    InvestorBench's metrics read, are there where the run is of one symbol.
-    """
-    points, grown = stretch.equity, _Grown(stretch)
-    symbols = sorted({symbol for point in points for symbol in point.prices})
-    prices, positions = _decided(stretch, symbols[0]) if len(symbols) == 1 else (None, None)
-    return Track(
-        equity=grown.equity,
-        periods_per_year=periods_per_year,
-        risk_free=risk_free,
-        invested=floats(grown.at(point.session, _invested(point)) for point in points),
-        traded=float(sum((grown.at(fill.session, fill.quantity * fill.price) for fill in stretch.fills), ZERO)),
-        benchmark=None if benchmark is None else _Grown(benchmark).equity,
-        model_cost=None if model_cost is None else float(model_cost),
-        prices=prices,
-        positions=positions,
-    )
-
-
-def daily_returns(stretch: Stretch) -> tuple[float, ...]:
-    """Returns from close to close as fractions, time-weighted; 0 after a close at which nothing was left."""
-    levels = _Grown(stretch).equity.tolist()
-    return tuple(after / before - 1 if before > 0 else 0.0 for before, after in pairwise(levels))
-
-
-def symbol_track(stretch: Stretch, symbol: Symbol, share: Decimal, periods_per_year: int) -> Track:
-    """One symbol's part of a stretch as if it had begun with `share` of the initial value in cash.
-
-    Its equity is that share plus what the symbol has earned so far: trades, fees, dividends, price changes. Shares that
-    were deposited count as bought, those that were withdrawn as sold.
-    """
-    earned, held, values, invested = share, ZERO, [share], []
-    trades = sorted((fill for fill in stretch.fills if fill.symbol == symbol), key=lambda one: one.session)
-    earnings = [flow for flow in stretch.cash_flows if flow.symbol == symbol and not is_external(flow)]
-    flows = sorted(earnings, key=lambda one: one.session)  # what came late is in the session that it was adopted in
-    all_brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
-    brought = sorted((one for one in all_brought if one.symbol == symbol), key=lambda one: one.session)
-    for point in stretch.equity:
-        while trades and trades[0].session <= point.session:
-            fill = trades.pop(0)
-            amount = fill.quantity * fill.price
-            earned += (amount if fill.side == "SELL" else -amount) - fill.fee
-        while flows and flows[0].session <= point.session:
-            earned += flows.pop(0).amount
-        while brought and brought[0].session <= point.session:
-            earned -= brought.pop(0).amount
-        held = point.portfolio.quantity(symbol) * point.prices.get(symbol, ZERO)
-        values.append(earned + held)
-        invested.append(held)
-    traded = sum((f.quantity * f.price for f in stretch.fills if f.symbol == symbol), ZERO)
-    prices, positions = _decided(stretch, symbol)
-    return Track(
-        equity=floats(values),
-        periods_per_year=periods_per_year,
-        invested=floats(invested),
-        traded=float(traded),
-        prices=prices,
-        positions=positions,
-    )
-
-
-class _Grown:
-    """A stretch's values as they would be without deposits and withdrawals."""
-
-    def __init__(self, stretch: Stretch) -> None:
-        brought = net_deposits(stretch.equity, stretch.cash_flows, stretch.adoptions)
-        rows = measured(stretch.equity, brought, stretch.initial_value) if brought else []
-        self._levels = {row.point.session: stretch.initial_value * row.growth for row in rows}
-        self._values = {row.point.session: row.point.value for row in rows}
-        values = self._levels.values() if rows else [point.value for point in stretch.equity]
-        self.equity = floats([stretch.initial_value, *values])
-
-    def at(self, session: date, amount: Decimal) -> Decimal:
-        """An amount of a session in proportion; as it is without deposits and withdrawals."""
-        value = self._values.get(session)
-        return amount * self._levels[session] / value if value else amount
-
-
-def _invested(point: EquityPoint) -> Decimal:
-    """The value of all positions, shorts counted at their size."""
-    held = point.portfolio.positions.items()
-    return sum((abs(position.quantity) * point.prices[symbol] for symbol, position in held), ZERO)
-
-
-def _decided(stretch: Stretch, symbol: Symbol) -> tuple[Floats | None, Floats | None]:
-    """A symbol's close at every session, and the position that was decided on at it, whatever the limits and the books
-    made of it: an agent's BUY is 1, SELL -1, HOLD 0, and unchanged where it abstained; of a strategy the weight that it
-    asked for. None where a close, or every decision, is not known. Source: InvestorBench A.2, equation 8 [I9]."""
-    points = stretch.equity
-    if any(symbol not in point.prices for point in points):
-        return None, None
-    prices = floats(point.prices[symbol] for point in points)
-    if stretch.target_weights is not None:
-        return prices, floats(stretch.target_weights[symbol])
-    actions = {made.key.session: made.proposal.action for made in stretch.decisions if made.key.symbol == symbol}
-    sides, side = [], 0
-    for point in points:
-        action = actions.get(point.session, Action.HOLD)
-        side = side if action is Action.ABSTAIN else DIRECTIONS.get(action, 0)
-        sides.append(side)
-    return prices, floats(sides) if actions else None

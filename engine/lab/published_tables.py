@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.account.time_weighted import daily_returns, track_of
+from engine.account.track_record import daily_returns, track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import LISTED, ActionKind, CorporateAction, Symbol

@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from engine.account.time_weighted import track_of
+from engine.account.track_record import track_of
 from engine.conventions.catalog import convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import Exchange, Symbol

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 
-from engine.account.time_weighted import is_external, net_deposits, symbol_track, track_of
+from engine.account.time_weighted import is_external, net_deposits
+from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import Convention
 from engine.conventions.metrics import Metrics
 from engine.domain.market import LISTED, Exchange, Exchanges, Symbol, is_crypto

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from engine.account.time_weighted import daily_returns
+from engine.account.track_record import daily_returns
 from engine.domain.json_text import to_json
 from engine.domain.run import LookKind, Result, RunSpec, WindowLook
 from engine.errors import ConfigError, DataError

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from engine.account.time_weighted import symbol_track, track_of
+from engine.account.track_record import symbol_track, track_of
 from engine.conventions.catalog import convention
 from engine.domain.order import Fill, Portfolio, Position, Side
 from engine.domain.run import CashFlow, EquityPoint, Stretch

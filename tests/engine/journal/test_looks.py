@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.account.time_weighted import daily_returns
+from engine.account.track_record import daily_returns
 from engine.app.records.look_index import add_looks, count_looks, result_look, spec_hash, spec_look
 from engine.domain.model_call import AnswerOptions
 from engine.domain.order import Portfolio
