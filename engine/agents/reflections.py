@@ -14,6 +14,7 @@ from engine.agents.agent import Agent, Answer, ChartedView, Part, Reads, Sentenc
 from engine.agents.intelligence import MarketIntelligence
 from engine.agents.news import NewsDigest
 from engine.agents.past import PastSummary
+from engine.agents.rendering import money
 from engine.domain.chart import IndicatorTable
 from engine.domain.decision import Action, Outcome, Recollection
 from engine.domain.text import counted
@@ -120,13 +121,13 @@ class HighLevelView(ChartedView):
         returns = self.chart.panels[0].lines[0].values if self.chart.panels else (None,) * len(closes)
         trades = {marker.index: marker.side for marker in self.chart.markers}
         return "\n".join(
-            f"{session} {_number(close)} {_number(gained, '+', '%')} {trades.get(row, '')}".rstrip()
+            f"{session} {'?' if close is None else money(close)} {_percent(gained)} {trades.get(row, '')}".rstrip()
             for row, (session, close, gained) in enumerate(zip(self.chart.sessions, closes, returns, strict=True))
         )
 
 
-def _number(value: float | None, sign: str = "", unit: str = "") -> str:
-    return "?" if value is None else f"{value:{sign}.2f}{unit}"
+def _percent(value: float | None) -> str:
+    return "?" if value is None else f"{value:+.2f}%"
 
 
 class Judgement(Part):
@@ -244,7 +245,7 @@ class SignalView(ChartedView):
         closes = self.chart.lines[0].values if self.chart.lines else ()
         marks = {marker.index: marker.side for marker in self.chart.markers}
         return "\n".join(
-            f"{session} {'?' if close is None else format(close, '.2f')} {marks.get(row, '')}".rstrip()
+            f"{session} {'?' if close is None else money(close)} {marks.get(row, '')}".rstrip()
             for row, (session, close) in enumerate(zip(self.chart.sessions, closes, strict=True))
         )
 

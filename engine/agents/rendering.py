@@ -45,13 +45,14 @@ _QUOTED = 2_000
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question as a model gets it; `seen` is False where the figures of its charts are given as text, `whole` where
-    half of its foreign text was left out."""
+    half of its foreign text was left out; `about` is what the asset is, in a few words."""
 
     system: str
     user: str
     charts: tuple[ChartSpec, ...]
     seen: bool
     whole: bool = True
+    about: str = ""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -69,14 +70,15 @@ class Question:
         return f"{self.system}\n\n{self.user}"
 
 
-def render(prompt: Path, view: View, answer: type[Answer], sees: bool) -> Question:
+def render(prompt: Path, view: View, answer: type[Answer], sees: bool, about: str = "") -> Question:
     """Render the question that a view and the fields of the answer make. `sees` is False for a model without vision:
-    it reads the figures of charts as text."""
+    it reads the figures of charts as text. `about` says in a few words what the asset is, where that is known."""
     seen = sees or not view.charts
     template = _template(prompt)
-    context = template.new_context({"view": view, "sees": seen, "fields": fields_of(answer)})
+    asset = f"{view.symbol} ({plain(about)})" if about else view.symbol
+    context = template.new_context({"view": view, "sees": seen, "fields": fields_of(answer), "asset": asset})
     system, user = ("".join(template.blocks[part](context)).strip() for part in ("system", "user"))
-    return Question(system, user, view.charts, seen)
+    return Question(system, user, view.charts, seen, about=about)
 
 
 def render_complaint(reply: str, fault: str) -> tuple[Message, ...]:
@@ -159,9 +161,10 @@ def _field_lines(answer: type[BaseModel], indent: str) -> Iterator[str]:
             yield from _field_lines(part, indent + "  ")
 
 
-def money(amount: Decimal) -> str:
+def money(amount: Decimal | float) -> str:
     """An amount to the cent, one below 1 with all its digits."""
-    return f"{amount:.2f}" if abs(amount) >= 1 or not amount else f"{amount.normalize():f}"
+    exact = Decimal(str(amount))
+    return f"{exact:.2f}" if abs(exact) >= 1 or not exact else f"{exact.normalize():f}"
 
 
 def _figure(number: Decimal) -> str:

@@ -30,6 +30,7 @@ from engine.domain.macro import MacroRelease
 from engine.domain.market import Filing, FundTrade, NewsItem, PriceHistory, Symbol, from_nano
 from engine.domain.model_call import ModelKind
 from engine.domain.order import ZERO, PositionContext
+from engine.domain.text import cut_between_words
 from engine.errors import TryAgainLater
 from engine.market.figures import MOMENTUM_SESSIONS, PriceMove, last_sessions, moves_after, moves_up_to
 from engine.messages.events import Event, StepStarted
@@ -38,6 +39,8 @@ from engine.settings.owners import Owner
 from memory.record import Item
 
 T = TypeVar("T")
+_ABOUT = 160
+"""Characters of what an asset is, beside its ticker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,11 @@ class StepContext:
     def profile(self) -> str:
         """The knowledge of the owner, of its assets and of this one. Source: InvestorBench A.1 [I6]."""
         return profile_of(self.traits, self.preset.profiles.get(self.symbol, ""))
+
+    @property
+    def about(self) -> str:
+        """The first sentence of what is known of the asset, which names it and its sector; empty where nothing is."""
+        return cut_between_words(self.preset.profiles.get(self.symbol, "").partition(". ")[0], _ABOUT)
 
     @property
     def news(self) -> Sequence[NewsItem]:
@@ -209,7 +217,7 @@ class StepContext:
                 step=view.question or agent.questions[0],
             )
         )
-        reply = await self.asker.ask(agent, view)
+        reply = await self.asker.ask(agent, view, self.about)
         if agent.name != self._deciding:
             self.sources.add(agent.name, view, reply, by_rules=self._asks_rules(agent.name))
         return reply

@@ -137,7 +137,8 @@ def test_without_actions_the_adjusted_closes_of_the_file_give_their_returns_alon
 def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> None:
     embedder, found = HashEmbedder(), 0
     for one in trails(replace(SPEC, preset=preset, last=date(2024, 3, 8))):
-        asked = next(answer.answer for answer in one.answers if answer.agent == "market-intelligence")
+        judged = next(answer for answer in one.answers if answer.agent == "market-intelligence")
+        asked = judged.answer
         assert asked is not None
         closes = adjusted(one.decision.key.session, 4)
         risk: Risk = "risk-neutral"
@@ -150,6 +151,7 @@ def test_relevancy_is_to_the_inquiry_with_character_and_profile(preset: str) -> 
         queries = (asked["queries"][f"{term}_term"] for term in ("short", "medium", "long"))
         parts = (*queries, " ".join(part for part in (nature, manner, fields) if part), about)
         assert about and nature in one.answers[-1].messages[0].text + one.answers[-1].system
+        assert judged.messages[0].text.startswith(f"Asset: BXWD ({about.partition('. ')[0]})")
         query = embedder.embed([" ".join(parts)])[0]
         for recalled in one.recalled:
             text = embedder.embed([recalled.memory.text])[0]

@@ -106,3 +106,10 @@ def test_the_decision_reads_portfolio_reports_history_and_who_is_absent() -> Non
         "No report from:\n<<<absent\n- chart: abstained, timed out\nabsent>>>",
     ):
         assert told in user
+
+
+def test_the_asset_is_named_beside_its_ticker_where_it_is_known() -> None:
+    agent, view = VIEWS["news"]
+    asked = registered()[agent]
+    question = render(asked.prompt, view, asked.expects(view), True, "Norvane Foods, sector food")
+    assert "Asset: MSFT (Norvane Foods, sector food)" in question.user and "Norvane Foods," not in question.system
