@@ -199,7 +199,7 @@ def test_a_run_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 65, "paperdesk backtest makes one"),
+        ([], 65, "run `paperdesk backtest`"),
         (["--run", "nope"], 65, "no run nope"),
         (["--format", "pdf"], 2, "pdf"),
         (["--format", "html", "--table", "trades"], 2, "--table"),

@@ -81,7 +81,7 @@ async def test_a_webhook_that_refuses_is_named_by_its_host_alone(status: int, at
 async def test_a_webhook_that_is_silent_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(NotificationFailed, match="is not there"):
         await WebhookNotifier("http://127.0.0.1:9/hook").notify(SUMMARY)
-    with pytest.raises(ConfigError, match="is no address"):
+    with pytest.raises(ConfigError, match="is not an address"):
         WebhookNotifier("hooks.example.com/secret")
     monkeypatch.setattr("connectors.notify.WEBHOOK_SECONDS", 0.2)
     with (

@@ -35,7 +35,7 @@ def test_a_spec_is_understood_and_written_back(text: str, spec: ModelSpec, provi
         ("openai: ", "write 'openai:MODEL'"),
         ("local:", "write 'local:MODEL'"),
         ("offline:rules", "write 'offline'"),
-        ("", "possible are offline, replay"),
+        ("", "available: offline, replay"),
         ("endpoint:x", "available: "),
         ("zzz", "openai:MODEL, anthropic:MODEL, local:MODEL"),
     ],

@@ -307,7 +307,7 @@ def test_an_outage_in_a_repeat_pauses_and_resumes_the_whole(run: Run, traders: T
     call = (*ARENA, "--repeats", "2", "--run", "arena-t")
     traders.trouble = lambda number, body: Fail(500, "boom") if number > 40 else None
     failed = run(*call)
-    assert failed.code == 75 and "`paperdesk arena --resume arena-t` goes on" in failed.err
+    assert failed.code == 75 and "`paperdesk arena --resume arena-t` continues" in failed.err
     assert failed.err.count("--resume") == 1
     traders.trouble, traders.requests = lambda number, body: None, []
     done = run("arena", "--resume", "arena-t", "--json", "--yes")

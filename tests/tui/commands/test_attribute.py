@@ -213,9 +213,9 @@ def test_few_decisions_have_no_interval(run: Run, backtested: Path) -> None:
     ("arguments", "code", "told"),
     [
         (("ORVL", str(SESSIONS[0]), "--attribute", "--redecide"), 2, "give one of them"),
-        (("ORVL", str(SESSIONS[0]), "--attribute", "--without", "chart"), 2, "give --redecide with it"),
+        (("ORVL", str(SESSIONS[0]), "--attribute", "--without", "chart"), 2, "only works with --redecide"),
         (("ORVL", str(SESSIONS[0]), "--attribute", "--sample", "3"), 2, "leave out DATE"),
-        (("ORVL", str(SESSIONS[0]), "--seed", "3"), 2, "give --attribute with it"),
+        (("ORVL", str(SESSIONS[0]), "--seed", "3"), 2, "only works with --attribute"),
         (("ORVL",), 2, "give both SYMBOL and DATE"),
         ((), 2, "give both SYMBOL and DATE"),
         (("NOSUCH", "--attribute"), 65, "decided nothing for NOSUCH"),

@@ -149,7 +149,7 @@ def test_macro_series_come_with_every_vintage_and_only_once(run: Run, fred: Fake
     ("arguments", "code", "said"),
     [
         (("filings", "--symbols", "QLMP"), 2, "no data folder"),
-        (("filings", "--data", "D"), 2, "whose filings"),
+        (("filings", "--data", "D"), 2, "no symbols"),
         (("filings", "--symbols", "QLMP", "--from", "soon", "--data", "D"), 2, "YYYY-MM-DD"),
         (("filings", "--symbols", "../x", "--data", "D"), 2, "is not a symbol"),
         (("macro", "--symbols", "QLMP", "--data", "D"), 2, "macro.series lists"),
@@ -293,7 +293,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on(
         ({"APCA_API_DATA_URL": "http://example.com"}, (), 78, "https"),
         ({}, ("filings", "--again"), 2, "--again is for"),
         ({"PAPERDESK_BROKER__KIND": "simulated"}, ("bars",), 2, "no data folder"),
-        ({"PAPERDESK_DESK__SYMBOLS": ""}, (), 2, "whose data"),
+        ({"PAPERDESK_DESK__SYMBOLS": ""}, (), 2, "no symbols"),
         ({}, ("bars", "--symbols", "../x"), 2, "is not a symbol"),
     ],
 )

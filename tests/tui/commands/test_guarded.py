@@ -77,7 +77,7 @@ def test_a_backtest_s_own_budget_stops_it_and_a_resumed_part_counts(
     monkeypatch.setattr(service, "tokens_out", 1_000)  # no answer is longer than the limit that is sent
     stopped = run(*BACKTEST, "--yes", "--budget", "15")
     assert stopped.code == 75 and "--budget of $15.00 is reached" in stopped.err
-    assert "`paperdesk backtest --resume paid` goes on" in stopped.err
+    assert "`paperdesk backtest --resume paid` continues" in stopped.err
     first = spent()
     assert 1 < first <= 15
     (listed,) = run("runs", "list", "--json").json["runs"]

@@ -474,8 +474,8 @@ def test_a_time_of_day_without_a_zone_is_asked_for(bring: Import, folder: Path) 
     ("day", "word"),
     [
         ("2030-01-02", "not closed"),
-        ("2024-01-06", "no session"),
-        ("2024-01-01", "no session"),
+        ("2024-01-06", "is not a session"),
+        ("2024-01-01", "is not a session"),
         ("2024-01-02 16:00:00", "--tz ZONE"),
         ("01/02/2024", "--dates mdy"),
         ("21/22/2024", "is not a date"),

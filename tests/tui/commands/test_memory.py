@@ -123,7 +123,7 @@ def test_a_life_line_fades_as_the_list_does(run: Run, remembering: Path) -> None
         (("pin", ""), 2, "the id is empty: give one"),
         (("lifeline", " "), 2, "the id is empty: give one"),
         (("list", "--run", "nix"), 65, "no run nix"),
-        (("list", "--session", "2931-01-02"), 2, "lies in the future"),
+        (("list", "--session", "2931-01-02"), 2, "is in the future"),
         (("reembed", "--embedder", "foo"), 78, "openai:MODEL, NAME:MODEL of an [endpoints.NAME]"),
     ],
 )

@@ -334,7 +334,7 @@ def test_a_stopped_backtest_goes_on_and_is_as_one_that_never_stopped(
     service.trouble = lambda number: failure if number > asked + 8 else None
     stopped = run(*BACKTEST, "--run", RUN)
     assert stopped.code == code
-    assert f"`paperdesk backtest --resume {RUN}` goes on" in stopped.err
+    assert f"`paperdesk backtest --resume {RUN}` continues" in stopped.err
     with JournalReader(places.run_journal(RUN)) as reader:
         failed = sum(row.call.kind != "preflight" for row in reader.unanswered())
         had = len(reader.answers(run=RUN))

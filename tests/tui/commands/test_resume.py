@@ -81,6 +81,6 @@ def test_without_its_embedder_a_backtest_stops_and_goes_on(vectors: FakeLLMServe
     asked: dict[str, Any] = {"from": "2025-03-11", "to": "2025-03-13", "run": "stopped"}
     vectors.play(*[Say()] * 6, Fail(503, "gone"))
     stopped = run("backtest", *(part for name, value in asked.items() for part in (f"--{name}", value)), "--yes")
-    assert stopped.code == 75 and "`paperdesk backtest --resume stopped` goes on" in stopped.err
+    assert stopped.code == 75 and "`paperdesk backtest --resume stopped` continues" in stopped.err
     vectors.play(Say())
     assert run("backtest", "--resume", "stopped", "--yes", "--json").code == 0

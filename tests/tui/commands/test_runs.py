@@ -177,7 +177,7 @@ def test_the_decisions_that_differ_are_counted_and_shown(run: Run, fresh: Path) 
 
 def test_what_cannot_be_compared_is_one_line(run: Run, runs: Path) -> None:
     for ids, said, code in (
-        (("ring", "slow"), "is no backtest", 2),
+        (("ring", "slow"), "only backtests can be compared", 2),
         (("slow",), "compare ID ID...", 2),
         (("x", "y"), "no run x", 65),
     ):

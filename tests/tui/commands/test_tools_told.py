@@ -99,7 +99,7 @@ def test_the_tools_that_are_on_and_the_experts_are_the_users(
     other = tmp_path / "other.toml"
     other.write_text(preset.read_text().replace("z-score", "mcd"))
     refused = run("backtest", *WINDOW, "--preset", str(other), "--json")
-    assert refused.code == 78 and "no strategy mcd (did you mean macd?)" in refused.err
+    assert refused.code == 78 and "unknown strategy mcd (did you mean macd?)" in refused.err
 
 
 def test_a_tool_has_the_presets_parameters_and_can_be_left_out_alone(

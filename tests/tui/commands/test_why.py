@@ -215,7 +215,7 @@ async def test_a_backtests_decision_opens_in_its_own_past(run: Run, backtested: 
         ("ORVL", 2, "a place is written SYMBOL@SESSION[#PART]"),
         (f"ORVL@{DAY}#trail", 2, "unknown part trail; available: why, desk, chart, agents, memory"),
         ("ORVL@yesterday", 2, "yesterday is not a date"),
-        ("ORVL@2931-01-02", 2, "lies in the future"),
+        ("ORVL@2931-01-02", 2, "is in the future"),
         ("ORVL@2025-03-13", 65, "no decision for ORVL on 2025-03-13"),
         (f"NVDA@{DAY}", 65, "no decision for NVDA"),
         (f"ORVL@{DAY}", 2, "the app needs a terminal"),
